@@ -48,7 +48,7 @@ export class CredentialCache {
   /** @returns undefined if it must be queried */
   find(kind: Caller['kind'], credential: string): KnownCredential | undefined {
     if (!this.channel.trusted) return undefined;
-    return this.#entries.get(digestOf(kind, credential));
+    return this.#entries.get(hash(kind, credential));
   }
 
   /** Queries a credential, and caches the result unless something was revoked meanwhile. */
@@ -61,7 +61,7 @@ export class CredentialCache {
     const askedAtMs = performance.now();
     const known = await lookUp();
     if (epoch === this.channel.epoch && this.channel.trusted) {
-      const digest = digestOf(kind, credential);
+      const digest = hash(kind, credential);
       const ttl = Math.min(known.expiresAtMs - askedAtMs, MAX_MS);
       this.#entries.set(digest, known, { ttl, start: askedAtMs });
       for (const name of revocationsOf(known)) {
@@ -92,7 +92,7 @@ export class CredentialCache {
   }
 }
 
-function digestOf(kind: Caller['kind'], credential: string): string {
+function hash(kind: Caller['kind'], credential: string): string {
   return sha256(`${kind}:${credential}`, 'base64');
 }
 

@@ -6,7 +6,7 @@ import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { Config } from '../config/config.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { Logger } from '../runtime/logger.js';
-import { ClientDocuments, redirectFaultOf } from './adapters/client-documents.js';
+import { ClientDocuments, findRedirectFault } from './adapters/client-documents.js';
 import { endStep } from './adapters/state.adapter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import {
@@ -16,8 +16,8 @@ import {
   SERVER_BUSY,
   unregisteredOf,
 } from './failures/page-fault.js';
-import { explanationOf } from './reasons/explanations.js';
-import { refusalOf, type RefusalReason } from './reasons/refusal-reasons.js';
+import { explain } from './reasons/explanations.js';
+import { classify, type RefusalReason } from './reasons/refusal-reasons.js';
 import { Refusals } from './failures/refusals.js';
 import { correctMetadata } from './metadata.js';
 import { recordDeveloperRequest } from './failures/developer-record.js';
@@ -97,7 +97,7 @@ export class Middleware {
     if (!client) return fault && `The client document cannot be used: ${fault}.`;
     if (client.has_document !== true || unregistered?.name !== 'redirect_uri') return undefined;
     const { clientId, applicationType } = client;
-    return redirectFaultOf(clientId, unregistered.value, applicationType!, this.config.production);
+    return findRedirectFault(clientId, unregistered.value, applicationType!, this.config.production);
   }
 
   renderSignOut(ctx: KoaContextWithOIDC): void {
@@ -127,7 +127,7 @@ export class Middleware {
 
   show(ctx: KoaContextWithOIDC, page: ShownPage): void {
     const uiLocales = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
-    const language = this.pages.languageOf(uiLocales, ctx.req.headers);
+    const language = this.pages.chooseLanguage(uiLocales, ctx.req.headers);
     const isRepeatable = ctx.method === 'GET' && page.name !== 'onward' && REOPENABLE.includes(ctx.path);
     const repeated = isRepeatable
       ? { to: ctx.originalUrl, csrf: this.csrf.token(ctx.req, ctx.res) } // as sent: what was wrong is still in it
@@ -161,7 +161,7 @@ export class Middleware {
     const { failure } = request;
     if (!failure) return recordDeveloperRequest(this.developers, ctx, route);
     const unexpected = (failure as errors.OIDCProviderError).error === undefined;
-    const words = refusalOf(failure);
+    const words = classify(failure);
     const error = request.unavailable ? 'temporarily_unavailable' : words.error;
     this.refusals.count(error);
     recordDeveloperRequest(this.developers, ctx, route, { ...words, error, errorId: request.id, failure });
@@ -174,7 +174,7 @@ export class Middleware {
     if (typeof body === 'object' && body !== null && 'error' in body)
       ctx.body = {
         ...body,
-        ...explanationOf(ctx, words, failure, this.documents.faultOf(request), TokenExchange.of(ctx)?.ended),
+        ...explain(ctx, words, failure, this.documents.faultOf(request), TokenExchange.of(ctx)?.ended),
         error_id: request.id,
       };
     if (request.unavailable) return;

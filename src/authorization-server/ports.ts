@@ -93,7 +93,7 @@ export abstract class ShownPages {
   abstract readonly languages: readonly string[];
 
   /** Chooses a language: the member's choice, else the app's (`ui_locales`), else the browser's (`Accept-Language`). */
-  abstract languageOf(uiLocales: unknown, headers: IncomingHttpHeaders): string;
+  abstract chooseLanguage(uiLocales: unknown, headers: IncomingHttpHeaders): string;
 
   abstract render(
     page: ShownPage,

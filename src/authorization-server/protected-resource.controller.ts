@@ -17,8 +17,8 @@ export class ProtectedResourceController {
   readonly #ofAssistants: UnchangingDocument | undefined;
 
   constructor(config: Config) {
-    this.#ofApi = documentOf(config, API_PREFIX, ALL_SCOPES);
-    this.#ofAssistants = config.assistants ? documentOf(config, ASSISTANTS_PATH, FIRST_SCOPES) : undefined;
+    this.#ofApi = buildDocument(config, API_PREFIX, ALL_SCOPES);
+    this.#ofAssistants = config.assistants ? buildDocument(config, ASSISTANTS_PATH, FIRST_SCOPES) : undefined;
   }
 
   @Get(API_PREFIX)
@@ -33,7 +33,7 @@ export class ProtectedResourceController {
   }
 }
 
-function documentOf(config: Config, path: string, scopes: readonly string[]): UnchangingDocument {
+function buildDocument(config: Config, path: string, scopes: readonly string[]): UnchangingDocument {
   const metadata = {
     resource: config.publicUrl + path,
     authorization_servers: [config.publicUrl],

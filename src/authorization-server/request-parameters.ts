@@ -94,7 +94,7 @@ export async function readParameters(request: Request, corrected: (text: string)
     if (!request.is('application/x-www-form-urlencoded')) return { text: '' }; // the library refuses it
     if (!/^[^;]*(; *charset="?utf-8"? *)?$/i.test(request.headers['content-type']!))
       return { text: '', fault: 'the body must be in UTF-8' };
-    const body = await receiving(request, () => bodyOf(request));
+    const body = await receiving(request, () => readBody(request));
     if (body === undefined) return { text: '', fault: `the body must have 1 to ${BODY_LIMIT} bytes` };
     text = withoutEmptyPassword(request, body.toString());
     if (hasTooMany(text)) return { text, fault: TOO_MANY };
@@ -103,7 +103,7 @@ export async function readParameters(request: Request, corrected: (text: string)
     putBack(request, Buffer.from(text));
     parameters = ofForm(text);
   }
-  const faults = parameters.flatMap(faultOf);
+  const faults = parameters.flatMap(findFaults);
   const fault = faults[0]?.reason ?? faultOfWhole(path, parameters);
   const isPassedOn = path === ROUTES.authorization && !isForm;
   if (isPassedOn && faults.length > 0) {
@@ -131,7 +131,7 @@ function ofForm(text: string): Parameter[] {
   return Object.entries(parse(text)).map(([name, values]) => [name, [values ?? []].flat()]);
 }
 
-function faultOf([name, values]: Parameter): { name: string; reason: string }[] {
+function findFaults([name, values]: Parameter): { name: string; reason: string }[] {
   if (!Object.hasOwn(LIMITS, name)) return [];
   for (const text of values) {
     // U+FFFD replaces invalid UTF-8.
@@ -170,7 +170,7 @@ function clientOfEmptyPassword(authorization: string | undefined): string | unde
 }
 
 /** @returns undefined if the body is empty, too long or incomplete */
-async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {

@@ -8,9 +8,9 @@ import type {
   ICalLocation,
 } from 'ical-generator';
 import type { Event } from '../resources/events/table.js';
-import { timestampOf } from '../values/timestamps.js';
+import { formatTimestamp } from '../values/timestamps.js';
 import type { EventRole, EventStatus, RsvpStatus } from '../values/vocabulary.js';
-import { millisecondsOf, TimeZones, type ZoneRules } from './time-zones.js';
+import { parseTime, TimeZones, type ZoneRules } from './time-zones.js';
 
 /** An event with the member's relation to it. Times are in the API's format. */
 export interface CalendarEvent
@@ -65,9 +65,9 @@ export async function calendarFile(
   const entries: string[] = [];
   for (const [i, event] of events.entries()) {
     if (i > 0 && i % AT_ONCE === 0) await setImmediate();
-    const rules = event.is_all_day ? undefined : rulesOf(event, zones);
+    const rules = event.is_all_day ? undefined : findRules(event, zones);
     if (rules) used.set(rules.id, rules);
-    const entry: ICalEvent = new library.ICalEvent(entryOf(event, source, rules), calendar);
+    const entry: ICalEvent = new library.ICalEvent(writeEntry(event, source, rules), calendar);
     entries.push(folded(entry.toString()));
   }
   const blocks = [...used.values()].map(({ block }) => `${block}\r\n`);
@@ -75,14 +75,14 @@ export async function calendarFile(
 }
 
 /** Start and end must use the same zone. */
-function rulesOf(event: CalendarEvent, zones: TimeZones): ZoneRules | undefined {
+function findRules(event: CalendarEvent, zones: TimeZones): ZoneRules | undefined {
   const { timezone, starts_at, starts_at_local, ends_at, ends_at_local } = event;
   const rules = zones.rulesFor(timezone, starts_at_local, starts_at);
   if (!rules || ends_at === null) return rules;
   return zones.rulesFor(timezone, ends_at_local!, ends_at);
 }
 
-function entryOf(
+function writeEntry(
   event: CalendarEvent,
   { host }: CalendarSource,
   rules: ZoneRules | undefined,
@@ -90,7 +90,7 @@ function entryOf(
   const { status, role, rsvp_status: answer } = event;
   const comes = role !== 'invitee' && (answer === null || answer === 'going');
   const isCancelled = status === 'cancelled';
-  const updated = new Date(millisecondsOf(event.updated_at));
+  const updated = new Date(parseTime(event.updated_at));
   const url = urlOf(event.online_url);
   return {
     id: `event-${event.id}@${host}`,
@@ -98,7 +98,7 @@ function entryOf(
     // Not the current time: equal events must give equal bytes.
     stamp: updated,
     lastModified: updated,
-    created: new Date(millisecondsOf(event.created_at)),
+    created: new Date(parseTime(event.created_at)),
     ...timesOf(event, rules),
     summary: plain(event.title),
     description: event.description ? plain(event.description) : null,
@@ -130,7 +130,7 @@ function timesOf(
 
 /** @returns the later time; both in the API's format */
 function later(time: string, seconds: number): string {
-  return timestampOf(new Date(millisecondsOf(time) + seconds * 1_000));
+  return formatTimestamp(new Date(parseTime(time) + seconds * 1_000));
 }
 
 /** Keeps the time as the database gave it: a Date would use the host's time zone. @param time in the API's format */
@@ -140,7 +140,7 @@ function written(time: string): ICalDayJsStub {
     isValid: () => true,
     utc: () => stub,
     format: (form) => (form === 'YYYYMMDD' ? date : ofDay),
-    toDate: () => new Date(millisecondsOf(time)),
+    toDate: () => new Date(parseTime(time)),
     toJSON: () => time,
   };
   return stub;

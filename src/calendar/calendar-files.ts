@@ -4,7 +4,7 @@ import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { Semaphore } from '../database/postgres/semaphore.js';
 import { ONLINE_URL } from '../database/sql.js';
-import { etagOf } from '../http/output/responses.js';
+import { computeEtag } from '../http/output/responses.js';
 import { EVENT_ACCESS } from '../resources/resources.js';
 import { calendarFile, type CalendarEvent, type CalendarSource } from './calendar-file.js';
 
@@ -102,7 +102,7 @@ export class CalendarFiles {
     // A change in between makes the file newer than its version, so the next read repeats it.
     const events = await this.database.prepared<CalendarEvent>(READ, [userId]);
     const bytes = await calendarFile(events, this.#source);
-    const file = { bytes, etag: etagOf(bytes), version };
+    const file = { bytes, etag: computeEtag(bytes), version };
     this.#kept.set(userId, file);
     return file;
   }

@@ -28,7 +28,7 @@ export class TimeZones {
     max: 10_000,
     memoMethod: (place) => {
       const [timezone, date, time] = place.split(' ') as [string, string, string];
-      return minutesOf(this.library.tzlib_get_offset(timezone, date, time));
+      return parseMinutes(this.library.tzlib_get_offset(timezone, date, time));
     },
   });
 
@@ -44,7 +44,7 @@ export class TimeZones {
   rulesFor(timezone: string, local: string, utc: string): ZoneRules | undefined {
     if (!this.#known.has(timezone)) return undefined;
     const rules = this.#rules.memo(timezone);
-    const minutes = (millisecondsOf(local) - millisecondsOf(utc)) / 60_000;
+    const minutes = (parseTime(local) - parseTime(utc)) / 60_000;
     const isSure = this.#offsetAt(timezone, local) === minutes && this.#offsetHere(timezone, utc) === minutes;
     return rules.id !== 'Etc/UTC' && isSure ? rules : undefined;
   }
@@ -52,9 +52,9 @@ export class TimeZones {
   /** Minutes by the host's data: apps that ignore the file's rules may have no newer data. */
   #offsetHere(timezone: string, utc: string): number | undefined {
     try {
-      const parts = this.#formats.memo(timezone).formatToParts(millisecondsOf(utc));
+      const parts = this.#formats.memo(timezone).formatToParts(parseTime(utc));
       const { value } = parts.find(({ type }) => type === 'timeZoneName')!;
-      return minutesOf(value === 'GMT' ? '+00:00' : value.slice('GMT'.length));
+      return parseMinutes(value === 'GMT' ? '+00:00' : value.slice('GMT'.length));
     } catch {
       return undefined; // a name that it does not know
     }
@@ -66,8 +66,8 @@ export class TimeZones {
     const last = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
     const ofMonth = this.#same(timezone, `${month}-01 00:00`, `${month}-${last} 23:59`);
     if (ofMonth !== undefined) return ofMonth;
-    const ms = millisecondsOf(local);
-    return this.#same(timezone, minuteOf(ms - NEAR_MS), minuteOf(ms + NEAR_MS));
+    const ms = parseTime(local);
+    return this.#same(timezone, formatMinute(ms - NEAR_MS), formatMinute(ms + NEAR_MS));
   }
 
   #same(timezone: string, one: string, other: string): number | undefined {
@@ -77,16 +77,16 @@ export class TimeZones {
 }
 
 /** @param offset such as `+0200` or `-03:30` */
-function minutesOf(offset: string): number {
+function parseMinutes(offset: string): number {
   const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)/.exec(offset)!;
   return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
 }
 
-function minuteOf(ms: number): string {
+function formatMinute(ms: number): string {
   return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 }
 
 /** Reads a time as milliseconds since 1970. @param time in the API's format, as UTC */
-export function millisecondsOf(time: string): number {
+export function parseTime(time: string): number {
   return Date.parse(`${time.replace(' ', 'T')}Z`);
 }

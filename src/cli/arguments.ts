@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from '@commander-js/extra-typings';
-import { secondsOf } from '../config/setting-types.js';
+import { parseSeconds } from '../config/setting-types.js';
 import {
   isName,
   isUsername,
@@ -16,7 +16,7 @@ import { ALL_PLATFORM_SCOPES, ALL_SCOPES, type PlatformScope, type Scope } from 
 
 /** Reads a duration: a whole number and s, m, h or d. @returns seconds @throws InvalidArgumentError */
 export function parseDuration(text: string): number {
-  const seconds = secondsOf(text);
+  const seconds = parseSeconds(text);
   if (seconds === undefined)
     throw new InvalidArgumentError('It must be a whole number followed by s, m, h or d, such as 90d.');
   return seconds;
@@ -60,7 +60,7 @@ export function collectCidr(text: string, before: readonly string[] = []): strin
 }
 
 /** Makes a reader of storable texts with this many code points. */
-export const textOf =
+export const textArgument =
   ([shortest, longest]: Length) =>
   (text: string): string => {
     const { length } = [...text];
@@ -75,11 +75,11 @@ const textThat = (isRight: (text: string) => boolean, must: string) => (text: st
 };
 
 /** Reads the name of an app or key. @throws InvalidArgumentError */
-export const parseName = (text: string) => textThat(isName, NAME_RULE)(textOf([1, 100])(text));
+export const parseName = (text: string) => textThat(isName, NAME_RULE)(textArgument([1, 100])(text));
 
 /** Reads a username. @throws InvalidArgumentError */
 export const parseUsername = (text: string) =>
-  textThat(isUsername, USERNAME_RULE)(textOf(LENGTHS.users.username)(text));
+  textThat(isUsername, USERNAME_RULE)(textArgument(LENGTHS.users.username)(text));
 
 /** Reads an email address. @throws InvalidArgumentError */
 export const parseEmail = textThat(isEmailAddress, 'be an e-mail address');
@@ -94,4 +94,4 @@ export const parseNumber = (text: string) =>
 
 /** Reads an absolute http or https URL. @throws InvalidArgumentError */
 export const parseHttpUrl = (text: string) =>
-  textOf(LENGTHS.users.profile_picture)(textThat(isHttpUrl, 'be an absolute http or https URL')(text));
+  textArgument(LENGTHS.users.profile_picture)(textThat(isHttpUrl, 'be an absolute http or https URL')(text));

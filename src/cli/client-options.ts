@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { DURATIONS } from '../clients/access-durations.js';
-import { keySetOf } from '../clients/client-rules.js';
+import { parseKeySet } from '../clients/client-rules.js';
 import { PROFILE_NAMES, PROFILES, unionOf } from '../clients/profiles.js';
 
 /** Makes the option for the rules of an app. */
@@ -48,7 +48,7 @@ export function readFile(file: string): Buffer {
 export function readKeySet(file: string): { keys: object[] } {
   const text = readFile(file).toString();
   try {
-    return keySetOf(text);
+    return parseKeySet(text);
   } catch {
     throw new InvalidArgumentError('It must contain a JWK set: {"keys": […]}.');
   }

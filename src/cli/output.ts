@@ -7,11 +7,11 @@ type Cell = string | number | boolean | null | readonly string[];
 
 /** Prints the result on stdout, as JSON or for people; {@link plain} must clean text chosen by others. */
 export function print(json: boolean | undefined, value: unknown, human: () => string): void {
-  process.stdout.write(`${json ? jsonOf(value, 2) : human()}\n`);
+  process.stdout.write(`${json ? formatJson(value, 2) : human()}\n`);
 }
 
 /** Writes JSON without characters that control a terminal, since others may have chosen the texts. */
-export function jsonOf(value: unknown, indent?: number): string {
+export function formatJson(value: unknown, indent?: number): string {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value, null, indent).replace(/(?!\n)[\p{Cc}\p{Cf}]/gu, (character) =>
     character.split('').map(escaped).join(''),

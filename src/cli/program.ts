@@ -3,7 +3,7 @@ import { OperatorError } from '../values/operator-error.js';
 import { isUnavailable, UnreachableDatabase } from '../database/postgres/unavailable.js';
 import { VERSION } from '../config/version.js';
 import { DECLINED, PuaCommand } from './command.js';
-import { asTyped, jsonOf, note } from './output.js';
+import { asTyped, formatJson, note } from './output.js';
 
 interface Entry {
   readonly description: string;
@@ -146,5 +146,5 @@ function explain(error: unknown, json: boolean): number {
 
 /** Writes the error of a command with `--json` as the last line on stderr. `fault`: an error in the program itself. */
 function fail(code: 'wrong_use' | 'failed' | 'unavailable' | 'fault', message: string): void {
-  process.stderr.write(`${jsonOf({ error: { code, message: asTyped(message) } })}\n`);
+  process.stderr.write(`${formatJson({ error: { code, message: asTyped(message) } })}\n`);
 }

@@ -125,7 +125,7 @@ FROM unnest(ARRAY['sign_in.succeeded', 'sign_in.refused']) AS kind (type) CROSS 
 ) e ORDER BY e.occurred_at DESC, e.id DESC`;
 
 /** Reads the use of a member's data in the last 90 days, as recorded by {@link Usage}. */
-export async function activityOf(dataSource: DataSource, userId: number): Promise<Activity> {
+export async function readActivity(dataSource: DataSource, userId: number): Promise<Activity> {
   const onDays = await dataSource.query<UsedOnDay[]>(FIND_DAYS, [userId]);
   const used = await dataSource.query<UsedOnOneDay[]>(
     `SELECT to_char(u.day, 'YYYY-MM-DD') AS day, COALESCE(c.name, k.name) AS app_name,

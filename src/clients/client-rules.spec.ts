@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { checkClient, keySetOf } from './client-rules.js';
+import { checkClient, parseKeySet } from './client-rules.js';
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 
@@ -83,7 +83,7 @@ describe('checkClient', () => {
 
 describe('a key set as text', () => {
   it.each(['', 'null', '{', 'undefined'])('rejects %j as not a key set', (text) => {
-    expect(() => keySetOf(text)).toThrow('the key set must be {"keys": […]}');
+    expect(() => parseKeySet(text)).toThrow('the key set must be {"keys": […]}');
   });
 
   it.each([false, 0, '', 'keys', [], {}])('rejects a key set that is %j', (jwks) => {

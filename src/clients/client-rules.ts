@@ -199,7 +199,7 @@ export function redirectUriFault(
 }
 
 /** Gives scheme, host and port of a redirect URI: a consent to send codes there covers no other origin. */
-export function originOf(redirectUri: string): string {
+export function parseOrigin(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return `${protocol}//${host}`;
 }
@@ -215,11 +215,11 @@ export function allowedOriginsOf(
 ): string[] {
   if (client.allowed_origins.length > 0 || client.type === 'native' || secretMethodOf(authMethod))
     return [...client.allowed_origins];
-  return [...new Set(client.redirect_uris.map(originOf))];
+  return [...new Set(client.redirect_uris.map(parseOrigin))];
 }
 
 /** Reads a key set. @throws ClientFault if it is not JSON, or null */
-export function keySetOf(text: string): { keys: object[] } {
+export function parseKeySet(text: string): { keys: object[] } {
   let keys: unknown;
   try {
     keys = JSON.parse(text);

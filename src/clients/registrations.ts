@@ -3,7 +3,7 @@ import type { Owner } from '../auth/owner.js';
 import { OauthClient, OauthClientSecret } from '../database/schema/entities/credentials/oauth.entity.js';
 import { endedBy } from '../database/sql.js';
 import { OperatorError } from '../values/operator-error.js';
-import { CHANGEABLE, originOf, type NewClient } from './client-rules.js';
+import { CHANGEABLE, parseOrigin, type NewClient } from './client-rules.js';
 
 export class UnknownClient extends OperatorError {
   constructor(id: string) {
@@ -57,7 +57,7 @@ export async function writeClient(
   if (changed.includes('redirect_uris'))
     await manager.query(
       'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
-      [id, [...new Set(live.redirect_uris.map(originOf))]],
+      [id, [...new Set(live.redirect_uris.map(parseOrigin))]],
     );
   const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost, by);
   return { changed, lost, grants, saved };

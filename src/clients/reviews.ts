@@ -5,7 +5,7 @@ import { boundChanges, by, type Owner } from '../auth/owner.js';
 import { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 import { OperatorError } from '../values/operator-error.js';
 import { asShown, isName } from '../values/string-rules.js';
-import { ClientFault, isPageUrl, originOf } from './client-rules.js';
+import { ClientFault, isPageUrl, parseOrigin } from './client-rules.js';
 import { readClient, writeClient } from './registrations.js';
 
 /** The columns of an approved app that change only with another approval; redirect URIs if a host is added, scopes if one is. */
@@ -66,14 +66,14 @@ export function changesToReview(
   wanted: ReviewedColumns,
 ): OauthClient['pending_changes'] {
   const { name, redirect_uris, scopes } = wanted;
-  const hosts = approved.redirect_uris.map(originOf);
+  const hosts = approved.redirect_uris.map(parseOrigin);
   const logoOf = ({ logo }: ReviewedColumns) => logo?.toString('base64') ?? null;
   // In the order in which jsonb returns them.
   const changes = {
     ...(logoOf(wanted) === logoOf(approved) ? {} : { logo: logoOf(wanted) }),
     ...(name === approved.name ? {} : { name }),
     ...(scopes.every((scope) => approved.scopes.includes(scope)) ? {} : { scopes }),
-    ...(redirect_uris.every((uri) => hosts.includes(originOf(uri))) ? {} : { redirect_uris }),
+    ...(redirect_uris.every((uri) => hosts.includes(parseOrigin(uri))) ? {} : { redirect_uris }),
   };
   return Object.keys(changes).length === 0 ? null : changes;
 }

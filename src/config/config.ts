@@ -8,12 +8,12 @@ import { REMOVED_SETTINGS, SETTINGS, type Environment, type SettingName } from '
 import { writeWhole } from './draft-file.js';
 import { OperatorError } from '../values/operator-error.js';
 
-type Values = Readonly<ReturnType<typeof placeOf> & ReturnType<typeof decided>>;
+type Values = Readonly<ReturnType<typeof readPlace> & ReturnType<typeof decided>>;
 
 /** The settings of the process, frozen. A class, so that it can be injected by its type. */
 export abstract class Config extends (Object as unknown as abstract new () => Values) {}
 
-export type UpstreamConfig = Readonly<NonNullable<ReturnType<typeof upstreamOf>>>;
+export type UpstreamConfig = Readonly<NonNullable<ReturnType<typeof readUpstream>>>;
 
 /** The member's field that is compared with the identity provider's claim. */
 export type UpstreamMatch = Environment['UPSTREAM_MATCH'];
@@ -36,7 +36,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const given = (name: SettingName) => Boolean(environment[name]);
   for (const [name, remedy] of Object.entries(REMOVED_SETTINGS))
     if (environment[name]) faults.push(`${name} no longer exists: ${remedy}`);
-  const place = placeOf(env);
+  const place = readPlace(env);
   const { production, publicUrl, loopbackOnly } = place;
 
   if (env.LOG_FORMAT === 'pretty' && !isInstalled('pino-pretty'))
@@ -64,7 +64,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const urls = [env.DATABASE_URL, env.DATABASE_DIRECT_URL, ...(env.DATABASE_READ_URL ?? [])];
   if (environment.PGHOST?.includes(',') && urls.some((url) => url !== undefined && !namesHost(url)))
     faults.push(`PGHOST ${SEVERAL_HOSTS}`);
-  const upstream = upstreamOf(env, given, production, faults);
+  const upstream = readUpstream(env, given, production, faults);
   if (env.LOCAL_SIGN_IN === false && !env.UPSTREAM_ISSUER)
     faults.push('LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER: otherwise nobody could sign in');
   if ((env.SMTP_URL === undefined) !== (env.MAIL_FROM === undefined))
@@ -77,7 +77,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return Object.freeze({ ...place, ...decided(env, place, upstream) });
 }
 
-function placeOf(env: Environment) {
+function readPlace(env: Environment) {
   const production = env.NODE_ENV === 'production';
   const host = env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1');
   /** The origin that callers see, without a trailing slash; the OAuth issuer. */
@@ -89,8 +89,8 @@ function placeOf(env: Environment) {
 
 function decided(
   env: Environment,
-  { production, loopbackOnly }: ReturnType<typeof placeOf>,
-  upstream: ReturnType<typeof upstreamOf>,
+  { production, loopbackOnly }: ReturnType<typeof readPlace>,
+  upstream: ReturnType<typeof readUpstream>,
 ) {
   const assistants = env.ASSISTANTS ?? env.NODE_ENV === 'development';
   return {
@@ -152,7 +152,7 @@ function decided(
 const OF_UPSTREAM = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('UPSTREAM_'));
 
 /** Reads the settings of the external identity provider: all of them, or none. @param faults collects errors */
-function upstreamOf(
+function readUpstream(
   env: Environment,
   given: (name: SettingName) => boolean,
   production: boolean,
@@ -181,7 +181,7 @@ function upstreamOf(
     issuer,
     clientId,
     clientSecret,
-    clientKey: keyFile === undefined ? undefined : clientKeyOf(keyFile, faults),
+    clientKey: keyFile === undefined ? undefined : loadClientKey(keyFile, faults),
     scopes: env.UPSTREAM_SCOPES,
     label: env.UPSTREAM_LABEL ?? env.PLATFORM_NAME ?? host,
     claim: env.UPSTREAM_CLAIM,
@@ -191,7 +191,7 @@ function upstreamOf(
   };
 }
 
-function clientKeyOf(file: string, faults: string[]) {
+function loadClientKey(file: string, faults: string[]) {
   try {
     return readClientKey(readFileSync(file, 'utf8'));
   } catch {

@@ -78,7 +78,7 @@ export const secretKey = z
 const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 /** Reads a duration: a whole number followed by s, m, h or d, such as `90d`. @returns seconds; undefined if it is malformed */
-export function secondsOf(text: string): number | undefined {
+export function parseSeconds(text: string): number | undefined {
   const match = /^(\d{1,9})([smhd])$/.exec(text);
   return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : undefined;
 }
@@ -87,9 +87,9 @@ export function secondsOf(text: string): number | undefined {
 export const duration = (shortest: string, longest: string) =>
   z
     .string()
-    .transform((value) => (value === '0' ? 0 : (secondsOf(value) ?? Number.NaN)))
+    .transform((value) => (value === '0' ? 0 : (parseSeconds(value) ?? Number.NaN)))
     .refine(
-      (seconds) => seconds === 0 || (seconds >= secondsOf(shortest)! && seconds <= secondsOf(longest)!),
+      (seconds) => seconds === 0 || (seconds >= parseSeconds(shortest)! && seconds <= parseSeconds(longest)!),
       `must be a whole number followed by s, m, h or d, from ${shortest} to ${longest}, or 0`,
     );
 

@@ -6,7 +6,7 @@ export type { KeyObject } from 'node:crypto';
 /** Reads the private key (PEM, PKCS #8) for client authentication (RFC 7523 §2.2). @throws Error if it cannot sign assertions */
 export function readClientKey(pem: string): KeyObject {
   const key = createPrivateKey(pem);
-  algorithmOf(key);
+  chooseAlgorithm(key);
   return key;
 }
 
@@ -14,7 +14,7 @@ export function readClientKey(pem: string): KeyObject {
 export async function toClientKey(key: KeyObject) {
   const jwk = key.export({ format: 'jwk' }) as JWK;
   return {
-    key: (await importJWK(jwk, algorithmOf(key))) as CryptoKey,
+    key: (await importJWK(jwk, chooseAlgorithm(key))) as CryptoKey,
     kid: await calculateJwkThumbprint(jwk),
   };
 }
@@ -27,7 +27,7 @@ const ALGORITHMS: Readonly<Record<string, string>> = {
   secp521r1: 'ES512',
 };
 
-function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject): string {
+function chooseAlgorithm({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject): string {
   const algorithm = ALGORITHMS[(type === 'ec' ? asymmetricKeyDetails?.namedCurve : type) ?? ''];
   if (algorithm === undefined) throw new Error('no key of RSA, P-256, P-384, P-521 or Ed25519');
   return algorithm;

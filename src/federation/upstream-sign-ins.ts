@@ -141,7 +141,7 @@ export class UpstreamSignIns {
       const { claim, match } = this.config.upstream!;
       if (answer.member[claim] === undefined)
         throw new UpstreamFault('wrong', `the provider says nothing of the claim ${claim}`);
-      const authTime = authTimeOf(answer.idToken, begun);
+      const authTime = readAuthTime(answer.idToken, begun);
       const member = await this.members.signIn(answer.member, signInOriginOf(request));
       count(member ? 'signed-in' : 'invalid');
       if (!member)
@@ -221,7 +221,7 @@ export function wishesOf({ params, prompt, session }: Interaction, other: boolea
 }
 
 /** @returns time of the authentication by the provider's clock; 0 if unknown and not required @throws UpstreamFault if it is too long ago */
-function authTimeOf({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: Begun): number {
+function readAuthTime({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: Begun): number {
   if (typeof authTime !== 'number') {
     if (maxAge !== null)
       throw new UpstreamFault(

@@ -31,7 +31,7 @@ export class SignedCursors {
   /** Makes a cursor. @param binding owner and list, as JSON @param position as JSON */
   make(binding: readonly unknown[], position: readonly unknown[]): string {
     const payload = Buffer.from(JSON.stringify(position));
-    return Buffer.concat([this.#hmac.of(textOf(binding), payload), payload]).toString('base64url');
+    return Buffer.concat([this.#hmac.of(writeText(binding), payload), payload]).toString('base64url');
   }
 
   /** @param parameter of the request @throws Problem invalid_cursor */
@@ -43,7 +43,7 @@ export class SignedCursors {
     const bytes = Buffer.from(cursor, 'base64url');
     const canonical = bytes.toString('base64url') === cursor;
     const payload = bytes.subarray(MAC_BYTES);
-    const genuine = canonical && this.#hmac.verify(bytes.subarray(0, MAC_BYTES), textOf(binding), payload);
+    const genuine = canonical && this.#hmac.verify(bytes.subarray(0, MAC_BYTES), writeText(binding), payload);
     if (!genuine) {
       const detail = `${parameter} was altered, belongs to another query or member, or was signed with a key that is no longer in use.`;
       throw new Problem('invalid_cursor', { errors: [{ parameter, code: 'invalid_cursor', detail }] });
@@ -119,6 +119,6 @@ export class Paging {
 }
 
 /** Ends with a character that cannot occur in the text. */
-function textOf(binding: readonly unknown[]): string {
+function writeText(binding: readonly unknown[]): string {
   return `${JSON.stringify(binding)}\0`;
 }

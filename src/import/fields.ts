@@ -316,12 +316,12 @@ export function columnsOf(fields: Fields, prefix = ''): [column: string, field: 
 }
 
 /** JSON Schema of a record with these fields. */
-export function schemaOf(fields: Fields): JsonSchema {
+export function describeFields(fields: Fields): JsonSchema {
   const required: string[] = [];
   const properties: Record<string, JsonSchema> = {};
   for (const [name, field] of Object.entries(fields)) {
     const isRequired = 'required' in field && field.required === true;
-    const schema = 'fields' in field ? schemaOf(field.fields) : field.schema;
+    const schema = 'fields' in field ? describeFields(field.fields) : field.schema;
     if (isRequired) required.push(name);
     properties[name] = isRequired ? schema : { anyOf: [schema, { type: 'null' }] };
   }

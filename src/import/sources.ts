@@ -98,7 +98,7 @@ function readFileLine(type: RecordType, line: Line): ReadLine {
   const { value, faults } = parse(line);
   if (faults) return { ...line, type, faults };
   const removed = 'deleted' in type.fields && (value as { deleted?: unknown } | null)?.deleted === true;
-  return { ...line, type, ...rowOf(type, value, removed) };
+  return { ...line, type, ...parseRow(type, value, removed) };
 }
 
 const ENVELOPE = { type: true, op: true, record: true, version: true };
@@ -119,7 +119,7 @@ export function readFeedLine(line: Line): ReadLine {
   if (!isObject(record))
     fault('record', 'must be an object', record === undefined ? 'missing' : 'invalid_type');
   if (!type || faults.length > 0) return { ...line, faults };
-  const { row, faults: inRecord = [] } = rowOf(type, record, op === 'delete');
+  const { row, faults: inRecord = [] } = parseRow(type, record, op === 'delete');
   for (const { path, text, code } of inRecord) fault(path === '' ? 'record' : `record.${path}`, text, code);
   if (row && version !== null) {
     if (type.version.some((column) => (row[column] ?? null) === null))
@@ -140,7 +140,7 @@ function parse({ text, fault }: Line): { value?: unknown; faults?: readonly Faul
 }
 
 /** The row of the staging table, or everything that is wrong with the record. */
-function rowOf(type: RecordType, value: unknown, removed: boolean): Pick<ReadLine, 'row' | 'faults'> {
+function parseRow(type: RecordType, value: unknown, removed: boolean): Pick<ReadLine, 'row' | 'faults'> {
   const { removal, notes } = type;
   const { row, faults } = removed
     ? readRecord(removal.fields, pick(value as object, removal.fields))
@@ -258,7 +258,7 @@ export class RejectsFile {
   write(rejects: readonly { file: string; line: number; reason: string; text: string }[]): void {
     const lines = rejects.map(
       ({ file, line, reason, text }) =>
-        `${JSON.stringify({ file, line, reason }).slice(0, -1)},"record":${recordOf(text)}}\n`,
+        `${JSON.stringify({ file, line, reason }).slice(0, -1)},"record":${quoteRecord(text)}}\n`,
     );
     this.#orRefuse(() => appendFileSync(this.#descriptor, lines.join('')));
   }
@@ -286,7 +286,7 @@ export class RejectsFile {
 }
 
 /** What is no JSON stands there as a JSON string. */
-function recordOf(text: string): string {
+function quoteRecord(text: string): string {
   try {
     JSON.parse(text);
     return text.trim();

@@ -37,7 +37,7 @@ function pixelsIn(file: 'card.png' | 'touch-icon.png', color: string): Buffer {
 }
 
 /** Makes the preview image of shared links, 1200 × 630 pixels. */
-export const cardOf = (config: Config) =>
+export const makeCard = (config: Config) =>
   new UnchangingDocument(pixelsIn('card.png', themeOf(config)), {
     'Content-Type': 'image/png',
     'X-Content-Type-Options': 'nosniff',

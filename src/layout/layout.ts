@@ -49,7 +49,7 @@ export class Layout {
   readonly #siteStyle: InlineText;
 
   constructor({ platformColor }: Config) {
-    const palette = platformColor === undefined ? '' : paletteOf(platformColor);
+    const palette = platformColor === undefined ? '' : writePalette(platformColor);
     const style = sheet('style.css') + palette;
     this.#style = new InlineText(style);
     this.#siteStyle = new InlineText(style + sheet('site.css'));
@@ -88,7 +88,7 @@ export class Layout {
 const [GROUND, DARK_CARD] = ['#f2f4f8', '#171b23'];
 
 /** Overrides the accent with the platform's color, made readable (WCAG 2.2, 1.4.3). */
-export function paletteOf(color: string): string {
+export function writePalette(color: string): string {
   const light = readableOn(color, GROUND, 4.5);
   const dark = readableOn(color, DARK_CARD, 6);
   const variables = (accent: string, strong: string, on: string, tint: string) =>

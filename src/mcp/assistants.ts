@@ -49,23 +49,23 @@ export class Assistants {
       ...(typeof version === 'string' ? { protocolVersionHeader: version } : {}),
       ...(typeof headers['mcp-method'] === 'string' ? { mcpMethodHeader: headers['mcp-method'] } : {}),
     });
-    if (route.kind === 'reject') return faultOf(route.httpStatus, route, body);
+    if (route.kind === 'reject') return writeFault(route.httpStatus, route, body);
     if (route.kind === 'modern') {
       const { message, classification } = route;
       if (route.messageKind === 'notification') return { status: 202 };
       const requested = classification.revision ?? 'unknown';
       if (requested !== CURRENT)
-        return faultOf(
+        return writeFault(
           400,
           new sdk.UnsupportedProtocolVersionError({ supported: [CURRENT], requested }),
           body,
         );
       const fault = headerFault(route.message, headers);
-      if (fault !== undefined) return faultOf(400, { code: HEADER_MISMATCH, message: fault }, body);
+      if (fault !== undefined) return writeFault(400, { code: HEADER_MISMATCH, message: fault }, body);
       return this.#ask('current', message as JSONRPCRequest, { ...asked, params }, { classification });
     }
     if (route.reason !== 'initialize' && typeof version === 'string' && !EARLIER.includes(version))
-      return faultOf(400, { code: INVALID_REQUEST, message: 'Unsupported protocol version' }, body);
+      return writeFault(400, { code: INVALID_REQUEST, message: 'Unsupported protocol version' }, body);
     if (!sdk.isJSONRPCRequest(body)) return { status: 202 }; // nobody waits for an answer
     return this.#ask('earlier', body, { ...asked, params });
   }
@@ -94,7 +94,7 @@ export class Assistants {
     });
     // The SDK reports unreadable parameters like this, at length.
     if ('error' in answer && answer.error.code === INTERNAL_ERROR)
-      return faultOf(status, { code: INVALID_PARAMS, message: 'Invalid params' }, message);
+      return writeFault(status, { code: INVALID_PARAMS, message: 'Invalid params' }, message);
     const { headers = {} } = exchange.problem?.options ?? {};
     // Clients request another scope after this status and challenge.
     if ('WWW-Authenticate' in headers) status = exchange.problem!.definition.status;
@@ -133,7 +133,7 @@ export class Assistants {
 }
 
 /** Responds to a message that could not be handled, with the request's id if it has one. */
-export function faultOf(
+export function writeFault(
   status: number,
   { code, message, data }: { readonly code: number; readonly message: string; readonly data?: unknown },
   body: Json | object = {},

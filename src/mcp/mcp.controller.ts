@@ -6,7 +6,7 @@ import { isDeeperThan, rawReader, readJson } from '../http/input/body.js';
 import { Problem } from '../http/output/problems.js';
 import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
-import { Assistants, faultOf, type MessageAnswer } from './assistants.js';
+import { Assistants, writeFault, type MessageAnswer } from './assistants.js';
 
 /** The longest profile with every character escaped, and an envelope. */
 const readMessage = rawReader(131_072);
@@ -35,14 +35,14 @@ export class McpController {
       if (error instanceof Problem && error.definition.code === 'invalid_json') return undefined;
       throw error;
     });
-    if (body === undefined) return faultOf(400, { code: -32_700, message: 'Parse error' });
+    if (body === undefined) return writeFault(400, { code: -32_700, message: 'Parse error' });
     if (Array.isArray(body))
-      return faultOf(400, {
+      return writeFault(400, {
         code: -32_600,
         message: 'Batches are not supported: send one message per request',
       });
     if (typeof body !== 'object' || body === null || isDeeperThan(body, DEEPEST))
-      return faultOf(400, { code: -32_600, message: 'Invalid request' });
+      return writeFault(400, { code: -32_600, message: 'Invalid request' });
     const principal = request.principal as Principal;
     return this.assistants.answer(body, { request, response, principal });
   }

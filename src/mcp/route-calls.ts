@@ -23,7 +23,7 @@ const sources = new RouteParamsFactory();
 export type CallRoute = (request: Request, response: Response, call: RouteCall) => Promise<JsonResponse>;
 
 /** Makes a function that calls a route's handler like the router. Check access before; after waits, the handler checks its scope again. */
-export function callerOf(
+export function makeCaller(
   { controller, handler }: Route,
   modules: ModuleRef,
   contexts: ExternalContextCreator,

@@ -8,9 +8,9 @@ import { FIRST_SCOPES, insufficientScope } from '../auth/www-authenticate.js';
 import { Config } from '../config/config.js';
 import { API_PREFIX, isUnder } from '../http/pipeline/api-headers.js';
 import { isOutsideApi } from '../http/pipeline/outside-api.js';
-import { callerOf, type CallRoute, type RouteCall } from './route-calls.js';
+import { makeCaller, type CallRoute, type RouteCall } from './route-calls.js';
 import { RouteTable } from '../http/route-table.js';
-import { changesTool, toolOf, type Tool } from './tools.js';
+import { changesTool, makeTool, type Tool } from './tools.js';
 
 export interface Asked {
   readonly request: Request;
@@ -39,7 +39,7 @@ export class Toolbox {
     const routes = this.routeTable.routes.filter(
       ({ controller, path }) => isUnder(API_PREFIX, path) && !isOutsideApi(controller),
     );
-    const tools = routes.flatMap((route) => toolOf(route) ?? []);
+    const tools = routes.flatMap((route) => makeTool(route) ?? []);
     // Of several lists with one scope, the first has the member's own items.
     const lists = Map.groupBy(
       tools.filter(({ listsChanges }) => listsChanges),
@@ -49,7 +49,7 @@ export class Toolbox {
     return (this.#known = {
       tools: new Map(tools.map((tool) => [tool.name, tool])),
       calls: new Map(
-        routes.map((route) => [route.handler.name, callerOf(route, this.modules, this.contexts)]),
+        routes.map((route) => [route.handler.name, makeCaller(route, this.modules, this.contexts)]),
       ),
     });
   }

@@ -2,7 +2,7 @@ import { accessOf } from '../auth/auth.guards.js';
 import { isScope, type Scope } from '../auth/scopes.js';
 import type { QueryClass } from '../http/input/parameters.js';
 import { queryOfHandler } from '../http/input/query.js';
-import { operationOf } from '../http/output/openapi.js';
+import { describeOperation } from '../http/output/openapi.js';
 import { Problem } from '../http/output/problems.js';
 import { etagOfVersion, versionOf, type JsonResponse } from '../http/output/responses.js';
 import { propertiesOf, schemaNamed, type JsonSchema } from '../model/json-schema.js';
@@ -104,18 +104,18 @@ const USUAL_ITEMS = 10;
 const IMAGES: readonly string[] = ['profile_picture', 'cover_image', 'icon_url'];
 
 /** Makes the tool of an API route; undefined if it has no member data, or another tool covers it. */
-export function toolOf({ handler, controller, method }: Route): Tool | undefined {
+export function makeTool({ handler, controller, method }: Route): Tool | undefined {
   const scope = accessOf(handler, controller);
   const query = queryOfHandler(handler);
   if (!isScope(scope ?? '') || TOLD_BY_OTHERS.has(handler.name)) return undefined;
   if (typeof query !== 'function') return undefined; // each of its views is a tool
-  const { summary: title, description, response, parameters, body } = operationOf(handler);
+  const { summary: title, description, response, parameters, body } = describeOperation(handler);
   const { name, besides, defaults, ...tuned } = TUNED[handler.name] ?? {};
   const inPath = parameters.filter((one) => one.in === 'path').map((one) => one.name);
   const fields = fieldsOfItem(response!);
   const properties: Record<string, JsonSchema> = {
     ...Object.fromEntries(inPath.map((one) => [one, { type: 'integer' }])),
-    ...argumentsOf(query),
+    ...describeArguments(query),
     ...(fields ? { fields: { type: 'array', items: { type: 'string', enum: fields } } } : {}),
     ...(body ? { ...propertiesIn(body.content['application/json']!.schema), version: VERSION } : {}),
   };
@@ -137,7 +137,7 @@ export function toolOf({ handler, controller, method }: Route): Tool | undefined
       const values = { ...usual, ...defaults?.(given), ...given };
       const [also, { json, headers }] = await Promise.all([
         besides === undefined ? undefined : call(besides, { params: {}, query: '' }),
-        call(handler.name, callOf(values, inPath, body !== undefined)),
+        call(handler.name, makeCall(values, inPath, body !== undefined)),
       ]);
       const answer = JSON.parse(String(json)) as Json;
       if (fields) return pageWith(chosen(asked ?? tuned.brief ?? fields, fields), answer as never);
@@ -227,7 +227,7 @@ function faultIn(
   });
 }
 
-function callOf(values: Readonly<Json>, inPath: readonly string[], takesBody: boolean): RouteCall {
+function makeCall(values: Readonly<Json>, inPath: readonly string[], takesBody: boolean): RouteCall {
   const params = Object.fromEntries(inPath.map((name) => [name, textOf(values[name])]));
   if (takesBody) {
     const { version, ...changes } = values;
@@ -310,7 +310,7 @@ function fieldsOfItem(response: JsonSchema): string[] | undefined {
 }
 
 /** A query's parameters as arguments, without those for query strings or generated clients. */
-function argumentsOf(query: QueryClass): Record<string, JsonSchema> {
+function describeArguments(query: QueryClass): Record<string, JsonSchema> {
   const defaults = new query() as Json;
   return Object.fromEntries(
     Array.from(propertiesOf(query), ([name, { schema }]) => {

@@ -47,7 +47,7 @@ export interface JsonField {
 export function jsonText(of: JsonObject): string {
   const { when, lookup } = of;
   // Merges adjacent constants, since each `||` costs time.
-  const object = piecesOf(of).join(' || ').replaceAll(`' || '`, '');
+  const object = compilePieces(of).join(' || ').replaceAll(`' || '`, '');
   if (lookup !== undefined) return `COALESCE((SELECT ${object} FROM ${lookup}), 'null')`;
   return when === undefined ? object : `CASE WHEN ${when} THEN ${object} ELSE 'null' END`;
 }
@@ -57,7 +57,7 @@ export function quoted(sql: string): string {
   return `COALESCE('"' || ${sql} || '"', 'null')`;
 }
 
-function piecesOf({ name: of, properties }: JsonObject): string[] {
+function compilePieces({ name: of, properties }: JsonObject): string[] {
   const pieces: string[] = [];
   const written = new Set<JsonFragment>();
   for (const [name, { kind, orNull, from }] of Object.entries(properties)) {
@@ -70,16 +70,16 @@ function piecesOf({ name: of, properties }: JsonObject): string[] {
       if (!from.opens) pieces.push(`'${before}'`);
       pieces.push(from.sql);
     } else {
-      pieces.push(`'${before}"${name}":'`, ...valueOf(kind, orNull, from));
+      pieces.push(`'${before}"${name}":'`, ...compileValue(kind, orNull, from));
     }
   }
   return [...pieces, `'}'`];
 }
 
-function valueOf(kind: JsonKind, orNull: boolean, from: Exclude<JsonSource, JsonFragment>): string[] {
+function compileValue(kind: JsonKind, orNull: boolean, from: Exclude<JsonSource, JsonFragment>): string[] {
   if (typeof from === 'object' && 'properties' in from) {
     const plain = from.when === undefined && from.lookup === undefined;
-    return plain ? piecesOf(from) : [jsonText(from)];
+    return plain ? compilePieces(from) : [jsonText(from)];
   }
   if (typeof from === 'object') return inQuotes(`local_time(${from.local}, ${from.zone})`, orNull);
   const sql = operand(from);

@@ -8,7 +8,7 @@ import {
   type ValueSql,
 } from './json-text.js';
 import type { Field, FieldType } from './field.js';
-import { timestampOf } from '../values/timestamps.js';
+import { formatTimestamp } from '../values/timestamps.js';
 import {
   CURSOR_PATTERN,
   deprecation,
@@ -24,7 +24,7 @@ import {
 
 /**
  * A field of a response: its JSON type for OpenAPI, its TypeScript type ({@link ValueOf}), its source and its meaning. A model of fields
- * becomes JSON text that PostgreSQL makes ({@link jsonOf}), or columns of a row ({@link columnsOf}).
+ * becomes JSON text that PostgreSQL makes ({@link writeJson}), or columns of a row ({@link writeColumns}).
  */
 export class ResponseField<Value = unknown> implements Property, JsonField {
   /** Only for the compiler. */
@@ -194,16 +194,16 @@ export const enumListField = <Word extends string>(words: readonly Word[], from?
   field<readonly Word[]>('texts', { type: 'array', items: wordOf(words) }, from, facts);
 
 /** Declares what no other function does; it is computed in Node. */
-export const fieldOf = <Value>(schema: JsonSchema, facts?: Facts) =>
+export const declareField = <Value>(schema: JsonSchema, facts?: Facts) =>
   field<Value>('json', schema, IN_NODE, facts);
 
 /** Writes SQL of the JSON text of an object of the model. @throws Error if a field has no source */
-export function jsonOf(model: Model<Fields>): string {
+export function writeJson(model: Model<Fields>): string {
   return jsonText(model);
 }
 
-/** Writes SQL of the model's fields as columns, for {@link readerOf}. @throws Error if a field is not a single value in the database */
-export function columnsOf({ name: of, properties }: Model<Fields>): string {
+/** Writes SQL of the model's fields as columns, for {@link makeReader}. @throws Error if a field is not a single value in the database */
+export function writeColumns({ name: of, properties }: Model<Fields>): string {
   return Object.entries(properties)
     .map(([name, { from }]) => {
       if (typeof from !== 'string') throw new Error(`${of}.${name} is no column`);
@@ -213,7 +213,7 @@ export function columnsOf({ name: of, properties }: Model<Fields>): string {
 }
 
 /** Makes a function that turns the columns of a row into an object of the model, its keys in the order in which they are declared. */
-export function readerOf<Own extends Fields>(
+export function makeReader<Own extends Fields>(
   model: Model<Own>,
 ): (row: Record<string, unknown>) => ValueOf<Model<Own>> {
   const fields = Object.entries<ResponseField>(model.properties);
@@ -221,7 +221,7 @@ export function readerOf<Own extends Fields>(
     const object: Record<string, unknown> = {};
     for (const [name, { kind }] of fields) {
       const value = row[name];
-      object[name] = kind === 'timestamp' && value instanceof Date ? timestampOf(value) : value;
+      object[name] = kind === 'timestamp' && value instanceof Date ? formatTimestamp(value) : value;
     }
     return object as ValueOf<Model<Own>>;
   };

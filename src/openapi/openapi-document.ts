@@ -6,7 +6,7 @@ import { apiNameOf, Config } from '../config/config.js';
 import { VERSION } from '../config/version.js';
 import { queryOfHandler, viewOf } from '../http/input/query.js';
 import { JsonResponse } from '../http/output/responses.js';
-import { operationOf, parametersOf, type RequestBody } from '../http/output/openapi.js';
+import { describeOperation, describeParameters, type RequestBody } from '../http/output/openapi.js';
 import { schemasUsedBy } from '../model/json-schema.js';
 import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../http/pipeline/api-headers.js';
 import { isOutsideApi } from '../http/pipeline/outside-api.js';
@@ -15,7 +15,7 @@ import { ABOUT } from '../resources/resources.js';
 import { HEADERS, PLATFORM_PROBLEM, PROBLEM } from './components.js';
 import { EXAMPLES, RECORDED_AT, type Example } from './examples.js';
 import { addLinks } from './links.js';
-import { codesOf, DECLARED, responsesOf, sharedResponses } from './responses.js';
+import { listCodes, DECLARED, describeResponses, sharedResponses } from './responses.js';
 import { WEBHOOKS } from './webhooks.js';
 
 type Json = Record<string, unknown>;
@@ -129,7 +129,7 @@ export class OpenApiDocument {
   /** Describes a route from its decorators: scope, query, headers, and all possible errors. */
   #operation(route: Route): Json {
     const { handler, controller, method } = route;
-    const { summary, description, response, parameters, body, deprecation } = operationOf(handler);
+    const { summary, description, response, parameters, body, deprecation } = describeOperation(handler);
     const path = pathOf(route);
     if (!response) throw new Error(`${method} ${path} does not say what it responds with`);
     const access = accessOf(handler, controller)!;
@@ -145,14 +145,14 @@ export class OpenApiDocument {
       security: securityOf(access),
       'x-required-scope': access === 'public' ? undefined : access,
       'x-same-as': same,
-      'x-problems': codesOf(route),
+      'x-problems': listCodes(route),
       parameters: [
         ...parameters,
-        ...parametersOf(query),
+        ...describeParameters(query),
         ...(method === 'GET' && access !== 'public' ? [IF_NONE_MATCH] : []),
       ],
       requestBody: body && withExample(body, examples),
-      responses: responsesOf(route, examples),
+      responses: describeResponses(route, examples),
     };
   }
 

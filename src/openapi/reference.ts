@@ -8,7 +8,7 @@ type Json = Record<string, unknown>;
 type Schemas = Record<string, Json>;
 
 /** Lists every operation of an OpenAPI 3.1 document by group, public ones last. */
-export function endpointsOf(document: Json): Endpoint[] {
+export function listEndpoints(document: Json): Endpoint[] {
   const { paths, components } = withWords(document) as {
     paths: Record<string, Record<string, Json>>;
     components: { schemas: Schemas };
@@ -18,7 +18,7 @@ export function endpointsOf(document: Json): Endpoint[] {
   return Object.entries(paths)
     .flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, operation]) =>
-        callOf(method.toUpperCase(), path, operation, schemas),
+        describeCall(method.toUpperCase(), path, operation, schemas),
       ),
     )
     .toSorted((one, other) => rank(one) - rank(other));
@@ -38,9 +38,9 @@ function withWords(document: Json): Json {
   return JSON.parse(JSON.stringify(document, inPlace)) as Json;
 }
 
-export type Endpoint = ReturnType<typeof callOf>;
+export type Endpoint = ReturnType<typeof describeCall>;
 
-function callOf(method: string, path: string, operation: Json, schemas: Schemas) {
+function describeCall(method: string, path: string, operation: Json, schemas: Schemas) {
   const body = schemaOf(operation.requestBody as Json | undefined);
   const schema = schemaOf((operation.responses as Schemas)['200'])!;
   const { operationId: name, summary, description = '' } = operation as Record<string, string>;
@@ -55,10 +55,10 @@ function callOf(method: string, path: string, operation: Json, schemas: Schemas)
     path,
     /** null: any credential; undefined: none. */
     scope: operation['x-required-scope'] as string | null | undefined,
-    body: body ? fieldsOf(body, schemas) : [],
-    parameters: (operation.parameters as Json[]).map(parameterOf),
+    body: body ? describeFields(body, schemas) : [],
+    parameters: (operation.parameters as Json[]).map(describeParameter),
     /** Empty for alternatives, each of which has its own operation. */
-    answer: schema.anyOf ? [] : fieldsOf(schema, schemas),
+    answer: schema.anyOf ? [] : describeFields(schema, schemas),
     /** As in `list of events`. */
     answerTitle: titleOf(schema, schemas),
     errors: [...Map.groupBy(codes, (code) => PROBLEMS.get(code)!.status)]
@@ -72,8 +72,8 @@ function schemaOf(content: Json | undefined): Json | undefined {
   return (types?.['application/json'] ?? types?.['application/x-ndjson'])?.schema;
 }
 
-function parameterOf({ name, in: place, required, description, schema }: Json) {
-  const field = fieldOf('', name as string, { ...(schema as Json), description });
+function describeParameter({ name, in: place, required, description, schema }: Json) {
+  const field = describeField('', name as string, { ...(schema as Json), description });
   /** `place`: path, query or header. */
   return { ...field, required: required === true, place: place as string };
 }
@@ -92,15 +92,15 @@ function nameOf(schema: Json): string {
 }
 
 /** An object's keys with those of nested objects, except the pagination of lists, which is described elsewhere. */
-function fieldsOf(schema: Json, schemas: Schemas, parent = ''): Field[] {
+function describeFields(schema: Json, schemas: Schemas, parent = ''): Field[] {
   const { properties = {} } = resolve(schema, schemas) as { properties?: Schemas };
   return Object.entries(properties).flatMap(([name, property]) => {
-    const field = fieldOf(parent, name, property);
+    const field = describeField(parent, name, property);
     if (field.type === 'pagination') return [field];
     const inner = resolve(property, schemas);
     const items = inner.items as Json | undefined;
     const path = `${parent}${name}${items ? '[]' : ''}.`;
-    return [field, ...fieldsOf(items ?? inner, schemas, path)];
+    return [field, ...describeFields(items ?? inner, schemas, path)];
   });
 }
 
@@ -111,19 +111,19 @@ function resolve(schema: Json, schemas: Schemas): Json {
   return schema.$ref ? schemas[(schema.$ref as string).split('/').at(-1)!]! : schema;
 }
 
-type Field = ReturnType<typeof fieldOf>;
+type Field = ReturnType<typeof describeField>;
 
-function fieldOf(parent: string, name: string, schema: Json) {
+function describeField(parent: string, name: string, schema: Json) {
   const alternatives = (schema.anyOf ?? []) as Json[];
   const items = schema.items as Json | undefined;
   return {
     /** Parent keys with their dots: `organizer.`; empty at the top. */
     parent,
     name,
-    type: typeOf(schema),
+    type: describeType(schema),
     nullable: [schema, ...alternatives].flatMap(({ type }) => type).includes('null'),
     /** `1 to 100`, `at most 500 characters`; may be empty. */
-    limits: limitsOf(schema),
+    limits: describeLimits(schema),
     description: schema.description ?? '',
     allowed: ((schema.enum ?? items?.enum ?? []) as (string | null)[]).filter((word) => word !== null),
     default: schema.default,
@@ -131,13 +131,13 @@ function fieldOf(parent: string, name: string, schema: Json) {
   };
 }
 
-function typeOf(schema: Json): string {
+function describeType(schema: Json): string {
   const reference = [schema, ...((schema.anyOf ?? schema.allOf ?? []) as Json[])].find(({ $ref }) => $ref);
   if (reference) {
     return nameOf(reference) === 'pagination' ? 'pagination' : 'object';
   }
   const type = ([schema.type].flat() as string[]).find((name) => name !== 'null')!;
-  if (type === 'array') return `list of ${typeOf(schema.items as Json)}s`;
+  if (type === 'array') return `list of ${describeType(schema.items as Json)}s`;
   if (schema.format === 'uri') return 'URL';
   if (schema.pattern === TIMESTAMP_PATTERN || isMoment(schema)) return 'time';
   return type;
@@ -149,7 +149,7 @@ function isMoment({ type, enum: words, examples }: Json): boolean {
 }
 
 /** Omits obvious limits: single bounds and the largest id. */
-function limitsOf(schema: Json): string {
+function describeLimits(schema: Json): string {
   const { minimum, maximum, minLength, maxLength } = schema as Record<string, number | undefined>;
   if (minimum !== undefined && maximum !== undefined && maximum < MAX_ID) return `${minimum} to ${maximum}`;
   if (maxLength === undefined) return '';

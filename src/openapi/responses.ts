@@ -3,7 +3,7 @@ import type { Access } from '../auth/auth.decorators.js';
 import { accessOf } from '../auth/auth.guards.js';
 import { queryOfHandler } from '../http/input/query.js';
 import type { QueryClass } from '../http/input/parameters.js';
-import { deprecationHeaders, operationOf, parametersOf } from '../http/output/openapi.js';
+import { deprecationHeaders, describeOperation, describeParameters } from '../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../http/output/problems.js';
 import { schemasUsedBy, type JsonSchema } from '../model/json-schema.js';
 import { RATE_LIMIT_HEADERS } from '../http/pipeline/api-headers.js';
@@ -17,11 +17,11 @@ export const DECLARED: readonly string[] = ['ETag', 'Link', 'X-Total-Count'];
 const EVERYWHERE = ['X-Request-Id', 'Cache-Control', 'Vary'];
 
 /** Lists every error code of the route in catalog order, including those implied by its access and query. */
-export function codesOf(route: Route): ProblemCode[] {
+export function listCodes(route: Route): ProblemCode[] {
   const { handler, controller } = route;
   const access = accessOf(handler, controller)!;
   const codes: ProblemCode[] = [
-    ...operationOf(handler).problems,
+    ...describeOperation(handler).problems,
     'unknown_parameter',
     'invalid_parameter',
     'not_acceptable',
@@ -40,7 +40,7 @@ export function codesOf(route: Route): ProblemCode[] {
     );
     if (access !== null) codes.push('insufficient_scope');
   }
-  const parameters = queriesOf(handler).flatMap(parametersOf);
+  const parameters = queriesOf(handler).flatMap(describeParameters);
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (parameters.some(({ required }) => required)) codes.push('missing_parameter');
   return ([...PROBLEMS.keys()] as ProblemCode[]).filter((code) => codes.includes(code));
@@ -54,15 +54,15 @@ function queriesOf(handler: object): QueryClass[] {
 }
 
 /** Builds an operation's responses: its success, and references to shared ones. */
-export function responsesOf(route: Route, examples: readonly Example[]): Json {
+export function describeResponses(route: Route, examples: readonly Example[]): Json {
   const { handler, controller, method } = route;
-  const { summary, response } = operationOf(handler);
+  const { summary, response } = describeOperation(handler);
   const access = accessOf(handler, controller)!;
   const names = successHeaders(access, response!, method);
   names.push(...deprecationHeaders(handler, queryOfHandler(handler)).map(([name]) => name));
   // Readers of API descriptions keep no validators.
   const declared = access === 'public' ? [] : DECLARED;
-  const errors = Map.groupBy(codesOf(route), (code) => PROBLEMS.get(code)!.status);
+  const errors = Map.groupBy(listCodes(route), (code) => PROBLEMS.get(code)!.status);
   return {
     200: {
       description: summary,
@@ -88,7 +88,7 @@ export function responsesOf(route: Route, examples: readonly Example[]): Json {
 export function sharedResponses(routes: readonly Route[], examples: readonly Example[]): Json {
   const shared = new Map<string, { status: number; codes: Set<ProblemCode> }>();
   for (const route of routes) {
-    for (const [status, codes] of Map.groupBy(codesOf(route), (code) => PROBLEMS.get(code)!.status)) {
+    for (const [status, codes] of Map.groupBy(listCodes(route), (code) => PROBLEMS.get(code)!.status)) {
       const name = nameOf(status, codes);
       const known = shared.get(name) ?? { status, codes: new Set() };
       shared.set(name, { status, codes: known.codes.union(new Set(codes)) });

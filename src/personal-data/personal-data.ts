@@ -12,7 +12,7 @@ import { EventsQuery } from '../resources/events/event.dto.js';
 import { EVENTS_IN_ANY_ZONE } from '../resources/events/events.service.js';
 import { Semaphore } from '../database/postgres/semaphore.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
-import { timestampOf } from '../values/timestamps.js';
+import { formatTimestamp } from '../values/timestamps.js';
 
 /** Items per statement: at most a megabyte with the longest texts. */
 const AT_ONCE = { events: 5, connections: 50, achievements: 20, rows: 100 } as const;
@@ -66,7 +66,7 @@ export class PersonalData {
         return one();
       });
     const [profile] = await this.database.rows<Row>(PROFILE, [userId]);
-    yield `{"exported_at":"${timestampOf(new Date())}",\n"profile":${JSON.stringify(profile)}`;
+    yield `{"exported_at":"${formatTimestamp(new Date())}",\n"profile":${JSON.stringify(profile)}`;
     const pending = Object.assign(new ConnectionsQuery(), { status: ['pending_sent', 'pending_received'] });
     const catalogue = Object.assign(new AllQuery(), { action: 'all' });
     const { events, connections, achievements } = AT_ONCE;
@@ -100,7 +100,7 @@ export class PersonalData {
     let last: Row | undefined;
     do {
       const values = last ? [userId, ...places.map((place) => last![place])] : [userId];
-      const statement = pageOf(rows, last !== undefined);
+      const statement = writePage(rows, last !== undefined);
       const page = await read(() => this.database.prepared<Row>(statement, values));
       if (page.length > 0) yield page.map((row) => JSON.stringify(without(row, places))).join(',');
       last = page.length === AT_ONCE.rows ? page.at(-1) : undefined;
@@ -121,7 +121,7 @@ export class PersonalData {
 }
 
 /** SQL: the next rows after a position, each with its own. */
-function pageOf({ item, from, key, descending = false }: MemberRows, isLater: boolean): string {
+function writePage({ item, from, key, descending = false }: MemberRows, isLater: boolean): string {
   const columns = key.map(([column]) => column);
   const places = columns.map((column, i) => `${column}::text AS "place ${i}"`);
   const after = key.map(([, type], i) => `$${i + 2}::${type}`);

@@ -4,7 +4,7 @@ import {
   booleanField,
   cursorField,
   enumField,
-  fieldOf,
+  declareField,
   idField,
   IN_NODE,
   objectListField,
@@ -52,7 +52,7 @@ export const PlatformChangeItem = new Model('PlatformChange', {
     IN_NODE,
     'Id of the app or key that was used, or that the consent or the notice concerns; null if there is none',
   ).nullable,
-  fields: fieldOf<Record<string, string | null> | null>({
+  fields: declareField<Record<string, string | null> | null>({
     type: ['object', 'null'],
     additionalProperties: { type: ['string', 'null'] },
     example: { bio: 'Walks in the mountains' },

@@ -1,11 +1,11 @@
-import { countField, fieldOf, IN_NODE, type ValueOf } from '../model/response.js';
+import { countField, declareField, IN_NODE, type ValueOf } from '../model/response.js';
 import { Model } from '../model/json-schema.js';
-import { schemaOf } from '../import/fields.js';
+import { describeFields } from '../import/fields.js';
 import { RECORD_TYPES } from '../import/record-types.js';
 
 /** A line of a feed, for the OpenAPI document; docs/operators/import.md lists the fields of each type. */
 export const FeedLine = new Model('FeedLine', {
-  type: fieldOf({
+  type: declareField({
     type: 'string',
     enum: RECORD_TYPES.map(({ name }) => name),
     description: 'Type of the record, named as the files of an import',
@@ -19,7 +19,7 @@ export const FeedLine = new Model('FeedLine', {
     },
     required: false,
   },
-  record: fieldOf({
+  record: declareField({
     type: 'object',
     additionalProperties: true,
     description: 'The current record with all its fields; to delete it, only the fields that identify it',
@@ -41,7 +41,7 @@ export const FeedLine = new Model('FeedLine', {
 export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) => [
   {
     title: `Write one of ${name}`,
-    properties: { type: { const: name }, op: { const: 'put' }, record: schemaOf(fields) },
+    properties: { type: { const: name }, op: { const: 'put' }, record: describeFields(fields) },
   },
   {
     title: `Delete one of ${name}`,
@@ -50,7 +50,7 @@ export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) 
       type: { const: name },
       op: { const: 'delete' },
       // Other fields are ignored.
-      record: { ...schemaOf(removal.fields), additionalProperties: true },
+      record: { ...describeFields(removal.fields), additionalProperties: true },
     },
   },
 ]);

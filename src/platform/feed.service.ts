@@ -8,7 +8,7 @@ import { MemberReads } from '../database/member-reads.js';
 import { FEEDS_AT_ONCE, keepsSessions } from '../database/postgres/data-source.js';
 import { Semaphore } from '../database/postgres/semaphore.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
-import { readerOf } from '../model/response.js';
+import { makeReader } from '../model/response.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
 import { isLostRace } from '../import/record-type.js';
 import { addCounts, ImportSet, noCounts, type Reject } from '../import/import-set.js';
@@ -139,7 +139,7 @@ ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_ha
       [keyId, idempotencyKey],
     );
     if (!answered?.body_hash.equals(bodyHash)) throw new Problem('idempotency_conflict');
-    return readerOf(FeedCounts)(answered.response); // in the order of the first answer, which the database does not keep
+    return makeReader(FeedCounts)(answered.response); // in the order of the first answer, which the database does not keep
   }
   const counts = await write(staging, feed);
   await staging.rows(

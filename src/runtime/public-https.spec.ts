@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { thorough } from '../../test/support/database.js';
 import { NameServer } from '../../test/support/name-server.js';
-import { addressesOf, PublicHttps } from './public-https.js';
+import { resolveAddresses, PublicHttps } from './public-https.js';
 
 describe('a request to a user-supplied URL', () => {
   let inside: Server;
@@ -105,7 +105,7 @@ describe('the name in a user-supplied URL', () => {
   /** As many as would take all threads for system look-ups several times. */
   const NAMES = Array.from({ length: 20 }, (_, i) => `dead-${i}.example`);
   let nameServer: NameServer;
-  const lookUp = (name: string) => addressesOf(name, [nameServer.address]);
+  const lookUp = (name: string) => resolveAddresses(name, [nameServer.address]);
 
   beforeAll(async () => {
     nameServer = await NameServer.start({ 'receiver.example': '93.184.215.14' });

@@ -39,7 +39,7 @@ export interface PostResponse {
  * Looks up an untrusted name by DNS only: getaddrinfo would block one of libuv's four threads, which database connections, files and
  * hashing need. @param servers default: the system's name servers @throws Error if no address is found within 2 s
  */
-export async function addressesOf(
+export async function resolveAddresses(
   name: string,
   servers?: readonly string[],
 ): Promise<readonly LookupAddress[]> {
@@ -62,7 +62,7 @@ export class PublicHttps {
   /** Decides which addresses may be connected to. */
   isAllowed: (address: string) => boolean = isPublicAddress;
   /** Shared by concurrent connections to the same name. */
-  lookUp: LookUp = addressesOf;
+  lookUp: LookUp = resolveAddresses;
   readonly #lookUp = shared((name) => this.lookUp(name));
 
   /** Reads a document. @param url https @throws Error if it cannot be read */

@@ -4,14 +4,14 @@ import { SCOPES } from '../auth/scopes.js';
 import { apiNameOf, Config } from '../config/config.js';
 import { EXAMPLES, RECORDED_AT } from '../openapi/examples.js';
 import { OpenApiDocument } from '../openapi/openapi-document.js';
-import { endpointsOf, type Endpoint } from '../openapi/reference.js';
+import { listEndpoints, type Endpoint } from '../openapi/reference.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Problem, PROBLEMS } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { DOCS_CLIENT } from '../clients/own-clients.js';
-import { feedOf } from './feed.js';
+import { writeFeed } from './feed.js';
 import { GUIDES, Site, type SitePage } from './site.js';
-import { snippetsOf } from './script/snippets.js';
+import { writeSnippets } from './script/snippets.js';
 
 const TEXT = { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' };
 
@@ -77,7 +77,7 @@ export class DocsController {
     return this.#made(`${CHANGES}.atom`, () => {
       const { html } = GUIDES.find(({ name }) => name === CHANGES)!;
       const page = `${this.config.publicUrl}/docs/${CHANGES}`;
-      return new UnchangingDocument(feedOf(apiNameOf(this.config), page, this.#here(html)), {
+      return new UnchangingDocument(writeFeed(apiNameOf(this.config), page, this.#here(html)), {
         ...TEXT,
         'Content-Type': 'application/atom+xml; charset=utf-8',
       });
@@ -134,7 +134,7 @@ export class DocsController {
     const documents = [this.document.read('members'), this.document.read('platform')] as {
       tags: { name: string; description: string }[];
     }[];
-    const endpoints = documents.flatMap((document) => endpointsOf(document));
+    const endpoints = documents.flatMap((document) => listEndpoints(document));
     const tags = new Map(
       documents.flatMap((each) => each.tags).map(({ name, description }) => [name, description]),
     );
@@ -162,7 +162,7 @@ export class DocsController {
     const request = examples[0]?.request ?? bare;
     return {
       ...endpoint,
-      snippets: snippetsOf(request, publicUrl, scope !== undefined),
+      snippets: writeSnippets(request, publicUrl, scope !== undefined),
       examples,
       example: request,
       filledIn: valuesIn(request.path, path),

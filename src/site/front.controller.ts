@@ -9,11 +9,11 @@ import { Problem } from '../http/output/problems.js';
 import { prefersHtml } from '../http/pipeline/accept.guard.js';
 import { API_PREFIX } from '../http/pipeline/api-headers.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
-import { cardOf } from '../layout/icons.js';
-import { documentOf, PlatformLogo } from '../member-pages/rendering/logos.controller.js';
+import { makeCard } from '../layout/icons.js';
+import { makeDocument, PlatformLogo } from '../member-pages/rendering/logos.controller.js';
 import { SECURITY_PATH } from '../member-pages/rendering/pages.js';
 import { GUIDES, Site } from './site.js';
-import { snippetsOf } from './script/snippets.js';
+import { writeSnippets } from './script/snippets.js';
 
 const DAY_MS = 86_400_000;
 /** RFC 9116 §2.5.5: less than a year. Renewed with every response. */
@@ -54,15 +54,15 @@ export class FrontController {
     private readonly logo: PlatformLogo,
     site: Site,
   ) {
-    this.#card = cardOf(config);
-    this.#index = indexOf(config);
-    this.#contents = new UnchangingDocument(contentsOf(config), PLAIN);
+    this.#card = makeCard(config);
+    this.#index = buildIndex(config);
+    this.#contents = new UnchangingDocument(buildContents(config), PLAIN);
     const [example] = EXAMPLES.getMe!;
     this.#front = site.document({
       template: 'front',
       content: {
         guides: GUIDES,
-        snippets: snippetsOf(example!.request, config.publicUrl, true),
+        snippets: writeSnippets(example!.request, config.publicUrl, true),
         response: JSON.stringify(example!.response.body, null, 2),
       },
     });
@@ -95,7 +95,7 @@ export class FrontController {
   @Get('social-card')
   card(): UnchangingDocument {
     const { image } = this.logo;
-    return image && ['image/png', 'image/jpeg'].includes(image.type) ? documentOf(image) : this.#card;
+    return image && ['image/png', 'image/jpeg'].includes(image.type) ? makeDocument(image) : this.#card;
   }
 
   @Get('robots.txt')
@@ -135,7 +135,7 @@ export class FrontController {
   }
 }
 
-function indexOf({ publicUrl }: Config): JsonResponse {
+function buildIndex({ publicUrl }: Config): JsonResponse {
   return JsonResponse.unchanging({
     openapi: `${publicUrl}${API_PREFIX}/openapi.json`,
     documentation: `${publicUrl}/docs`,
@@ -145,7 +145,7 @@ function indexOf({ publicUrl }: Config): JsonResponse {
   });
 }
 
-function contentsOf(config: Config): string {
+function buildContents(config: Config): string {
   const { publicUrl, assistants } = config;
   const guides = GUIDES.map(
     ({ name, title, summary }) => `- [${title}](${publicUrl}/docs/${name}.md): ${summary}`,

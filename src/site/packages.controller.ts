@@ -25,7 +25,7 @@ export class PackagesController {
     readdirSync(FOLDER, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && !entry.name.endsWith('.draft'))
       .map((entry) => join(entry.parentPath, entry.name))
-      .map((path) => [path.slice(FOLDER.length + 1), fileOf(path)]),
+      .map((path) => [path.slice(FOLDER.length + 1), readPackage(path)]),
   );
   readonly #wheel = [...this.#files.keys()].find((path) => path.endsWith('.whl'))!;
 
@@ -50,7 +50,7 @@ export class PackagesController {
   }
 }
 
-function fileOf(path: string): UnchangingDocument {
+function readPackage(path: string): UnchangingDocument {
   return new UnchangingDocument(readFileSync(path), {
     'Content-Type': TYPES[extname(path)] ?? 'text/plain; charset=utf-8',
     'X-Content-Type-Options': 'nosniff',

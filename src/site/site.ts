@@ -46,7 +46,7 @@ export interface SitePage {
 /** Renders the public pages. Scripts copy, filter and try requests; everything else works without them. */
 @Injectable()
 export class Site {
-  readonly #script = new InlineText(scriptOf(MODULES));
+  readonly #script = new InlineText(joinScripts(MODULES));
   readonly #languageScript = new InlineText(
     readFileSync(new URL('./script/language.js', import.meta.url), 'utf8'),
   );
@@ -95,7 +95,7 @@ export class Site {
 }
 
 /** Joins modules: a script that the policy allows by its hash cannot import. */
-function scriptOf(modules: readonly string[]): string {
+function joinScripts(modules: readonly string[]): string {
   const script = modules
     .join('')
     .replace(/^import .* from '.*';?\n/gm, '')

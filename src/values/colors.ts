@@ -2,14 +2,14 @@
 type Rgb = readonly [red: number, green: number, blue: number];
 
 /** @param color `#rrggbb` */
-function rgbOf(color: string): Rgb {
+function parseColor(color: string): Rgb {
   const bits = Number.parseInt(color.slice(1), 16);
   return [bits >> 16, (bits >> 8) & 0xff, bits & 0xff];
 }
 
 /** WCAG 2.2, “relative luminance”. */
 function luminanceOf(color: string): number {
-  const [red, green, blue] = rgbOf(color).map((value) => {
+  const [red, green, blue] = parseColor(color).map((value) => {
     const part = value / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   }) as [number, number, number];
@@ -24,7 +24,7 @@ export function contrastOf(one: string, other: string): number {
 
 /** Mixes two colors, each `#rrggbb`. @param share of the other color, 0 to 1 */
 export function mixed(color: string, other: string, share: number): string {
-  const [one, two] = [rgbOf(color), rgbOf(other)];
+  const [one, two] = [parseColor(color), parseColor(other)];
   const parts = one.map((value, index) => Math.round(value + (two[index]! - value) * share));
   return `#${parts.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
 }

@@ -2,7 +2,7 @@
 export const TIMESTAMP_PATTERN = '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$';
 
 /** Writes a time of the years 0 to 9999 in the API's format, like the database's function api_time. */
-export function timestampOf(date: Date): string {
+export function formatTimestamp(date: Date): string {
   return date.toISOString().slice(0, 19).replace('T', ' ');
 }
 

@@ -97,7 +97,7 @@ export class WebhookSender {
 
   send(message: Message, stop?: AbortSignal): Promise<Attempt> {
     return attempt((signal) => {
-      const body = bodyOf(message);
+      const body = writeBody(message);
       const headers = this.#headersFor(message, body);
       const url = new URL(message.url);
       return this.https.post({ url, headers, body, signal, loopback: !this.config.production });
@@ -119,7 +119,7 @@ export class WebhookSender {
 }
 
 /** Writes the body: which item or access has changed, without the item's contents. */
-function bodyOf({ type, changed_at, user_id, thing_id, details }: Message): string {
+function writeBody({ type, changed_at, user_id, thing_id, details }: Message): string {
   const timestamp = changed_at.toISOString();
   if (type === TEST_TYPE) return JSON.stringify({ type, timestamp, data: {} });
   if (details) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
-import { lastMigrations, migrate, statementsOf, stepsOf } from '../../src/database/schema/migrate.js';
+import { lastMigrations, migrate, collectStatements, stepsOf } from '../../src/database/schema/migrate.js';
 import { planMigration, planMigrations, split, type PlannedStep } from '../../src/database/schema/plan.js';
 import { MIGRATIONS } from '../../src/database/schema/tables.js';
 import { pua, puaJson } from '../support/command-line.js';
@@ -148,7 +148,7 @@ describe('pua db migrate --plan', () => {
       const planned = (await planMigration(dataSource, migration)).at(-1);
       const { name } = Migration;
       for (const step of stepsOf(migration)) await dataSource.query(step);
-      const found = await locked(await statementsOf(migration, 'up'));
+      const found = await locked(await collectStatements(migration, 'up'));
       expect([name, strongest(expected(planned!.locks))]).toEqual([name, strongest(found)]);
       const runner = dataSource.createQueryRunner();
       await migration.up(runner);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SignInThrottle, type ReservedAttempt } from '../../src/accounts/sign-in/sign-in-throttle.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
-import { activityOf } from '../../src/clients/activity.js';
+import { readActivity } from '../../src/clients/activity.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
 import { postgres, thorough } from '../support/database.js';
@@ -318,7 +318,7 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
     await record('sign_in.succeeded', '203.0.113.77');
     await record('sign_in.succeeded', '2001:db8:5:6::77');
     await record('sign_in.refused', '198.51.100.9', 30);
-    const { signIns } = await activityOf(oauth.dataSource, member.id);
+    const { signIns } = await readActivity(oauth.dataSource, member.id);
     expect(new Set(signIns.map(({ network }) => network))).toEqual(
       new Set(['198.51.100.0/24', '2001:db8:5::/48', '203.0.113.0/24']),
     );

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, type CryptoKey } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { clientOf, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
+import { parseClient, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
 import { PublicHttps } from '../../src/runtime/public-https.js';
 import { isPublicAddress } from '../../src/values/network.js';
 import { withoutAudit } from '../support/audit.js';
@@ -145,7 +145,7 @@ describe('the URL of a client document', () => {
     ['x'.repeat(200), 'x'.repeat(100)],
   ])('identifies a client whose name %j is read as it is displayed, %j', (client_name, name) => {
     const clientId = 'https://agent.example/c';
-    expect(clientOf(clientId, documentOf(clientId, { client_name }), true).name).toBe(name);
+    expect(parseClient(clientId, documentOf(clientId, { client_name }), true).name).toBe(name);
   });
 
   it('is read in time linear to its size, with any number of keys and redirect URIs', async () => {
@@ -158,7 +158,7 @@ describe('the URL of a client document', () => {
         token_endpoint_auth_method: 'private_key_jwt',
         jwks: { keys: Array.from({ length: size }, () => key) },
       });
-      return clientOf(clientId, document, true).redirect_uris.length;
+      return parseClient(clientId, document, true).redirect_uris.length;
     };
     expect(read(60)()).toBeGreaterThan(0);
     expect(await costsAtMost(8 * 60, read(60), read(1))).toBe(true);
@@ -169,7 +169,7 @@ describe('the URL of a client document', () => {
     (jwks) => {
       const clientId = 'https://agent.example/c';
       const document = documentOf(clientId, { token_endpoint_auth_method: 'private_key_jwt', jwks });
-      expect(() => clientOf(clientId, document, true)).toThrow(/jwks|key set/);
+      expect(() => parseClient(clientId, document, true)).toThrow(/jwks|key set/);
     },
   );
 
@@ -177,7 +177,7 @@ describe('the URL of a client document', () => {
     'of %s identifies a usable client',
     (_name, said, described) => {
       const jwks = 'jwks_uri' in said ? { keys: [RSA_KEY] } : undefined;
-      const client = clientOf(said.client_id, said, true, jwks);
+      const client = parseClient(said.client_id, said, true, jwks);
       expect(client).toMatchObject({ name: said.client_name, jwks: jwks ?? null, ...described });
     },
   );
@@ -185,7 +185,7 @@ describe('the URL of a client document', () => {
   it('identifies a client whose pages are all on its own origin', () => {
     const clientId = 'https://agent.example/c';
     const pagesOf = (uri: unknown) => {
-      const { client_uri, policy_uri } = clientOf(
+      const { client_uri, policy_uri } = parseClient(
         clientId,
         documentOf(clientId, { client_uri: uri, policy_uri: uri }),
         true,
@@ -206,22 +206,22 @@ describe('the URL of a client document', () => {
   it('identifies a client that may omit its signature if it names both methods and has no keys', () => {
     const clientId = 'https://agent.example/c';
     const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
-    expect(clientOf(clientId, documentOf(clientId, both), true)).toMatchObject({ jwks: null });
+    expect(parseClient(clientId, documentOf(clientId, both), true)).toMatchObject({ jwks: null });
     const pushing = { require_pushed_authorization_requests: true, dpop_bound_access_tokens: true };
     const fapi2 = documentOf(clientId, { ...both, ...pushing, jwks: { keys: [RSA_KEY] } });
-    expect(clientOf(clientId, fapi2, true)).toMatchObject({ profile: 'fapi2', assertion_optional: false });
+    expect(parseClient(clientId, fapi2, true)).toMatchObject({ profile: 'fapi2', assertion_optional: false });
   });
 
   it('identifies no client if the keys at its jwks_uri are unusable', () => {
     const said = DOCUMENTS[0]![0];
     for (const keys of [{}, { keys: [] }, { keys: [{ kty: 'oct', k: 'x' }] }, [], 'keys'])
-      expect(() => clientOf(said.client_id, said, true, keys as object)).toThrow('key set');
+      expect(() => parseClient(said.client_id, said, true, keys as object)).toThrow('key set');
   });
 
   it('identifies a client that gets logout notifications only at its own origin', () => {
     const clientId = 'https://agent.example/c';
     const told = (backchannel_logout_uri: unknown) =>
-      clientOf(clientId, documentOf(clientId, { backchannel_logout_uri }), true).backchannel_logout_uri;
+      parseClient(clientId, documentOf(clientId, { backchannel_logout_uri }), true).backchannel_logout_uri;
     expect(told('https://agent.example/logout?a=b')).toBe('https://agent.example/logout?a=b');
     for (const other of [
       'https://other.example/',
@@ -237,7 +237,7 @@ describe('the URL of a client document', () => {
 
   it('identifies a client that redirects only to its own pages and the member’s device', () => {
     const clientId = 'https://agent.example/c';
-    const client = clientOf(
+    const client = parseClient(
       clientId,
       documentOf(clientId, {
         redirect_uris: [

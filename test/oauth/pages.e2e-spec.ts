@@ -5,11 +5,11 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { onwardTo } from '../../src/authorization-server/ports.js';
 import { loadConfig } from '../../src/config/config.js';
-import { Layout, SECURITY_HEADERS, paletteOf } from '../../src/layout/layout.js';
+import { Layout, SECURITY_HEADERS, writePalette } from '../../src/layout/layout.js';
 import { PlatformLogo } from '../../src/member-pages/rendering/logos.controller.js';
 import { Pages } from '../../src/member-pages/rendering/pages.js';
 import type { Page as SamplePage } from '../../src/member-pages/rendering/page-contents.js';
-import { languageOf } from '../../src/member-pages/rendering/wording.js';
+import { chooseLanguage } from '../../src/member-pages/rendering/wording.js';
 import { contrastOf } from '../../src/values/colors.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
@@ -104,7 +104,7 @@ describe('every member page', () => {
     'has readable contrast in the platform’s color, light and dark: %s',
     (color) => {
       const palettes = [
-        ...paletteOf(color).matchAll(
+        ...writePalette(color).matchAll(
           /--accent:(#\w+);--accent-strong:(#\w+);--on-accent:(#\w+);--tint:(#\w+)/g,
         ),
       ];
@@ -280,7 +280,7 @@ postgres.describe('in Chromium', () => {
       return;
     }
     const [name = '', asked] = path.split('#');
-    const language = languageOf(asked, request.headers);
+    const language = chooseLanguage(asked, request.headers);
     const sample = SAMPLES[name];
     if (!sample) {
       response.writeHead(404).end();

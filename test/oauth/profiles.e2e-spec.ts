@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PROFILE_NAMES, PROFILES } from '../../src/clients/profiles.js';
-import { clientOf } from '../../src/authorization-server/adapters/client-documents.js';
+import { parseClient } from '../../src/authorization-server/adapters/client-documents.js';
 import { clientWithKey, dpopKey } from '../support/client-kinds.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 
@@ -198,11 +198,11 @@ describe('a client document', () => {
 
   it('determines the client’s profile by its metadata', async () => {
     const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks: await JWKS() };
-    expect(clientOf(id, { ...document, ...keys, ...both }, true).profile).toBe('fapi2');
-    expect(clientOf(id, { ...document, ...keys }, true).profile).toBe('oauth21');
-    expect(() => clientOf(id, { ...document, ...both }, true)).toThrow('may not authenticate by none');
+    expect(parseClient(id, { ...document, ...keys, ...both }, true).profile).toBe('fapi2');
+    expect(parseClient(id, { ...document, ...keys }, true).profile).toBe('oauth21');
+    expect(() => parseClient(id, { ...document, ...both }, true)).toThrow('may not authenticate by none');
     expect(() =>
-      clientOf(id, { ...document, token_endpoint_auth_method: 'client_secret_basic' }, true),
+      parseClient(id, { ...document, token_endpoint_auth_method: 'client_secret_basic' }, true),
     ).toThrow('shared secret');
   });
 });

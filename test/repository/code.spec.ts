@@ -48,14 +48,10 @@ const TWICE: Readonly<Record<string, string>> = {
   Change: 'a row of the log of changes, and an item of sync',
   JsonSchema: 'the vocabulary of OpenAPI, and that of an imported record',
   boolean: 'a field, and a column without one',
-  columnsOf: 'of a response, and of an imported record',
   flag: 'a setting, and a field of an imported record',
   id: 'a field, and a field of an imported record',
   integer: 'a setting, a field, a column without one, and a schema',
-  jsonOf: 'the SQL of a response, and the output of a command',
   oneOf: 'as flag',
-  secondsOf: 'of a setting, and of a duration of access',
-  textOf: 'an argument of a command, and the text of an object of the database',
   url: 'as flag',
 };
 

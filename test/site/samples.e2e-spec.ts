@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { registerDocsClient } from '../../src/clients/own-clients.js';
 import { EXAMPLES } from '../../src/openapi/examples.js';
-import { snippetsOf, type SentRequest } from '../../src/site/script/snippets.js';
+import { writeSnippets, type SentRequest } from '../../src/site/script/snippets.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
@@ -39,7 +39,8 @@ postgres.describe('the samples of the API reference', () => {
 
   const samples = (page: Page, name: string) =>
     page.locator(`#${name} .request pre`).evaluateAll((all) => all.map((pre) => pre.textContent));
-  const written = (request: SentRequest) => snippetsOf(request, oauth.issuer, true).map(({ code }) => code);
+  const written = (request: SentRequest) =>
+    writeSnippets(request, oauth.issuer, true).map(({ code }) => code);
   const tryIt = async (page: Page, name: string) => {
     await page.locator(`#${name} .try > summary`).click();
     return page.locator(`#${name} form`);

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { EXAMPLES } from '../../src/openapi/examples.js';
 import { FIRST_ID, seedDemo } from '../../src/operations/demo/demo.js';
-import { snippetsOf } from '../../src/site/script/snippets.js';
+import { writeSnippets } from '../../src/site/script/snippets.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
@@ -52,7 +52,7 @@ postgres.describe('the sample requests of the API reference', () => {
         ['getProblem', false, 'validation_failed'],
       ] as const) {
         const { request } = EXAMPLES[name]![0]!;
-        const { code } = snippetsOf(request, oauth.issuer, withKey).find(
+        const { code } = writeSnippets(request, oauth.issuer, withKey).find(
           (each) => each.language === language,
         )!;
         expect([name, await outputOf(language, code)]).toEqual([name, expect.stringContaining(expected)]);
@@ -82,7 +82,7 @@ postgres.describe('the sample requests of the API reference', () => {
     });
     await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
     const { port } = echo.address() as AddressInfo;
-    const written = snippetsOf(sent, `http://127.0.0.1:${port}`, true);
+    const written = writeSnippets(sent, `http://127.0.0.1:${port}`, true);
     await outputOf(language, written.find((each) => each.language === language)!.code);
     echo.close();
     const { method, body, headers } = sent;
@@ -93,7 +93,7 @@ postgres.describe('the sample requests of the API reference', () => {
     for (const [name, [example]] of Object.entries(EXAMPLES))
       expect([
         name,
-        snippetsOf(example!.request, 'https://api.example', true).map(({ language }) => language),
+        writeSnippets(example!.request, 'https://api.example', true).map(({ language }) => language),
       ]).toEqual([name, Object.keys(PROGRAMS)]);
   });
 });

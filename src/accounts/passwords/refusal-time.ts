@@ -75,7 +75,7 @@ export class RefusalTime implements OnModuleInit {
       const name = `${dearest.algorithm} ${dearest.work}`;
       const known = this.#measured.get(name) ?? [];
       const isKnown = known.length > 0 && !again;
-      measured.set(name, isKnown ? known : [await timeOf(dearest), ...known].slice(0, RECENT));
+      measured.set(name, isKnown ? known : [await measure(dearest), ...known].slice(0, RECENT));
     }
     this.#measured = measured;
     const now = performance.now();
@@ -84,7 +84,7 @@ export class RefusalTime implements OnModuleInit {
   }
 }
 
-async function timeOf(kind: HashKind): Promise<number> {
+async function measure(kind: HashKind): Promise<number> {
   const startedAt = performance.now();
   await kind.hash(randomBytes(24).toString('base64url'));
   return performance.now() - startedAt;

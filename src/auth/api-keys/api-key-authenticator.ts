@@ -89,7 +89,7 @@ export class ApiKeyAuthenticator {
         createdAt: row.created_at,
       } as Caller, // a CHECK keeps platform scopes out of members' keys, and members' scopes out of platform keys
       expiresAtMs: performance.now() + row.seconds_left * 1000,
-      allowed: row.allowed_cidrs.length > 0 ? networksOf(row.allowed_cidrs) : undefined,
+      allowed: row.allowed_cidrs.length > 0 ? buildBlockList(row.allowed_cidrs) : undefined,
       developedApp,
     };
   }
@@ -125,7 +125,7 @@ function originOf(sent: string): string {
   return origin === 'null' ? 'unknown' : origin.slice(0, 300);
 }
 
-function networksOf(cidrs: readonly string[]): BlockList {
+function buildBlockList(cidrs: readonly string[]): BlockList {
   const networks = new BlockList();
   for (const cidr of cidrs) {
     const [network, bits] = cidr.split('/') as [string, string];

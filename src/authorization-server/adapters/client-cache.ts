@@ -135,21 +135,14 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     by_member: client.by_member,
     is_approved: client.is_approved,
     longest_access: client.longest_access,
-    ...(client.has_document || client.by_member ? { seen_as: digestOf(client) } : {}),
+    ...(client.has_document || client.by_member ? { seen_as: hash(client) } : {}),
     allowed_origins: allowedOriginsOf(client, authMethodOf(client)),
     api_scopes: client.scopes.join(' '),
   };
 }
 
 /** Makes a digest of what a consent depends on. Keys behind a URL may change, and the order of a key's members is meaningless. */
-function digestOf({
-  name,
-  redirect_uris,
-  jwks,
-  jwks_uri,
-  profile,
-  secret_auth_method,
-}: StoredClient): string {
+function hash({ name, redirect_uris, jwks, jwks_uri, profile, secret_auth_method }: StoredClient): string {
   const inOrder = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))

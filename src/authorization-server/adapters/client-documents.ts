@@ -145,9 +145,9 @@ export class ClientDocuments {
   async #readNow(clientId: string): Promise<StoredClient | undefined> {
     try {
       const document = await this.https.readJson(new URL(clientId));
-      const keysUri = keysUriOf(document);
+      const keysUri = parseKeysUri(document);
       const jwks = keysUri === undefined ? undefined : await this.#readKeys(keysUri);
-      const client = clientOf(clientId, document, this.config.production, jwks);
+      const client = parseClient(clientId, document, this.config.production, jwks);
       this.#read.set(clientId, client);
       return client;
     } catch (error) {
@@ -242,7 +242,7 @@ export function isDocumentUrl(clientId: string): boolean {
   return url.pathname !== '/' && url.username === '' && url.password === '' && !clientId.includes('#');
 }
 
-function authMethodsOf(said: Readonly<Record<string, unknown>>): ('none' | 'private_key_jwt')[] {
+function parseAuthMethods(said: Readonly<Record<string, unknown>>): ('none' | 'private_key_jwt')[] {
   const { token_endpoint_auth_method: preferred, token_endpoint_auth_methods_supported: others } = said;
   const methods = [preferred ?? [], others ?? []].flat();
   return (['none', 'private_key_jwt'] as const).filter((method) =>
@@ -251,14 +251,14 @@ function authMethodsOf(said: Readonly<Record<string, unknown>>): ('none' | 'priv
 }
 
 /** Gives the URL of the client's keys; undefined if it needs none, or the document contains them. */
-function keysUriOf(document: unknown): string | undefined {
+function parseKeysUri(document: unknown): string | undefined {
   const said = (document ?? {}) as Readonly<Record<string, unknown>>;
-  const isNeeded = authMethodsOf(said).includes('private_key_jwt') && (said.jwks ?? null) === null;
+  const isNeeded = parseAuthMethods(said).includes('private_key_jwt') && (said.jwks ?? null) === null;
   return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;
 }
 
 /** Says why a document’s client cannot have a redirect URI. @returns undefined if it can */
-export function redirectFaultOf(
+export function findRedirectFault(
   clientId: string,
   uri: string,
   type: StoredClient['type'],
@@ -271,8 +271,8 @@ export function redirectFaultOf(
   return fault && new ClientFault(fault, 'redirect_uris', uri).message;
 }
 
-/** Reads the client from its document. @param readKeys reads {@link keysUriOf} @throws Error if it could not be registered */
-export function clientOf(
+/** Reads the client from its document. @param readKeys reads {@link parseKeysUri} @throws Error if it could not be registered */
+export function parseClient(
   clientId: string,
   document: unknown,
   production: boolean,
@@ -282,7 +282,7 @@ export function clientOf(
     throw new Error('the document is no object');
   const said = document as Readonly<Record<string, unknown>>;
   if (said.client_id !== clientId) throw new Error('the document is about another client_id');
-  const methods = authMethodsOf(said);
+  const methods = parseAuthMethods(said);
   if (methods.length === 0) throw new Error('the document asks for a shared secret');
   if ('client_secret' in said) throw new Error('the document holds a secret');
   const { origin, host } = new URL(clientId);
@@ -295,7 +295,7 @@ export function clientOf(
   if (jwks === null && !methods.includes('none')) throw new Error('the document has no jwks and no jwks_uri');
   const scope = typeof said.scope === 'string' ? said.scope.split(' ').filter(isScope) : ALL_SCOPES;
   const name = named || host.slice(0, 100);
-  const faultOf = (uri: string) => redirectFaultOf(clientId, uri, type, production);
+  const faultOf = (uri: string) => findRedirectFault(clientId, uri, type, production);
   const redirect_uris = uris.filter((uri) => faultOf(uri) === undefined).slice(0, MAX_REDIRECT_URIS);
   if (redirect_uris.length === 0 && uris.length > 0) throw new Error(faultOf(uris[0]!));
   // Only its own host, so that a document cannot direct requests at others.
@@ -319,7 +319,7 @@ export function clientOf(
     allowed_origins: [origin],
     scopes: [...scope],
     jwks,
-    jwks_uri: keysUriOf(said) ?? null,
+    jwks_uri: parseKeysUri(said) ?? null,
     assertion_optional: jwks !== null && methods.includes('none') && profile !== 'fapi2',
     profile,
     pkce: 'required',

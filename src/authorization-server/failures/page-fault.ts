@@ -1,7 +1,7 @@
 import { errors, type Client } from 'oidc-provider';
 import { TooManyChanges } from '../../auth/owner.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
-import { refusalOf, type RefusalReason } from '../reasons/refusal-reasons.js';
+import { classify, type RefusalReason } from '../reasons/refusal-reasons.js';
 
 /** Why a page cannot be shown; title and message are in the page texts. */
 export type FaultName =
@@ -112,7 +112,7 @@ export function unregisteredOf(
   parameters: Readonly<Record<string, unknown>> | undefined,
   client: Client | undefined,
 ): ErrorPage['unregistered'] {
-  const [name, registered] = UNREGISTERED[refusalOf(error).reason] ?? [];
+  const [name, registered] = UNREGISTERED[classify(error).reason] ?? [];
   const value = name === undefined ? undefined : parameters?.[name];
   if (name === undefined || typeof value !== 'string') return undefined;
   return { name, value, registered: (registered && client?.[registered]) ?? [] };

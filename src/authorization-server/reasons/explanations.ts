@@ -26,7 +26,7 @@ const REASONS = {
   expired: 'expired',
 } as const;
 
-function endOf(ctx: KoaContextWithOIDC, { ended_at, reason }: EndedAccess): string {
+function explainEnd(ctx: KoaContextWithOIDC, { ended_at, reason }: EndedAccess): string {
   const isBound = ctx.get('DPoP') !== '';
   const days = () => idleSeconds(accessClientOf(ctx.oidc.client!, isBound)) / 86_400;
   const why = reason === 'unused' ? `not used for ${days()} days` : REASONS[reason];
@@ -34,7 +34,7 @@ function endOf(ctx: KoaContextWithOIDC, { ended_at, reason }: EndedAccess): stri
 }
 
 /** Explains a client's error by its profile, its document, or the missing grant; the library only says "invalid". */
-export function explanationOf(
+export function explain(
   ctx: KoaContextWithOIDC,
   { error, reason }: RefusalWords,
   failure: Error,
@@ -47,6 +47,6 @@ export function explanationOf(
   if (reason === 'profile_rule' && rule !== undefined) return { error_description: rule };
   const isRefresh = error === 'invalid_grant' && ctx.oidc.params?.grant_type === 'refresh_token';
   const isOwn = ended?.client_id === ctx.oidc.client?.clientId;
-  const text = isRefresh ? (isOwn && ended ? endOf(ctx, ended) : OF_REFRESH_TOKENS[reason]) : undefined;
+  const text = isRefresh ? (isOwn && ended ? explainEnd(ctx, ended) : OF_REFRESH_TOKENS[reason]) : undefined;
   return text === undefined ? {} : { error_description: text };
 }

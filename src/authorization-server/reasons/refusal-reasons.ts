@@ -165,7 +165,7 @@ export function because<Thrown extends Error>(reason: RefusalReason, error: Thro
 }
 
 /** Finds the words for counting and recording an error. @param error from the library or a page */
-export function refusalOf(error: Error): RefusalWords {
+export function classify(error: Error): RefusalWords {
   const {
     error: code,
     error_detail: detail,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Client, Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
 import { accessClientOf, choicesFor, secondsOf } from '../../clients/access-durations.js';
-import { originOf } from '../../clients/client-rules.js';
+import { parseOrigin } from '../../clients/client-rules.js';
 import { CONSENT, OauthDatabase, type Consent, type Authorization } from './oauth-database.js';
 import { LIFETIMES } from '../lifetimes.js';
 import { allowedScopes, apiResource, OPENID_SCOPES } from '../client-scopes.js';
@@ -93,7 +93,7 @@ export class Consents {
     const asked = [...oidc.requestParamScopes].filter((scope) => allowed.includes(scope));
     if (!consent || consent.has_ended || asksForRefusedAlone(consent, asked)) return undefined;
     const { redirect_origins: origins } = consent;
-    if (origins && !origins.includes(originOf(oidc.params!.redirect_uri as string))) return undefined;
+    if (origins && !origins.includes(parseOrigin(oidc.params!.redirect_uri as string))) return undefined;
     const granted = asked.filter((scope) => consent.granted.includes(scope));
     const rejected = asked.filter((scope) => consent.rejected.includes(scope));
     if (!asked.every((scope) => granted.includes(scope) || rejected.includes(scope))) return undefined;

@@ -24,7 +24,7 @@ interface Repeatable {
 export async function sealResponse(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
   const { grant_type: grantType, refresh_token: token } = ctx.oidc.params!;
   if (grantType !== 'refresh_token') return null;
-  return sealFor(token as string, { parameters: await parametersOf(ctx), body: ctx.body }, 'successor');
+  return sealFor(token as string, { parameters: await readParameters(ctx), body: ctx.body }, 'successor');
 }
 
 /** Decrypts a kept response. @returns its body with its times counted down; undefined if the parameters differ */
@@ -33,7 +33,7 @@ export async function openResponse(
   { sealed, secondsAgo }: KeptResponse,
 ): Promise<object | undefined> {
   const kept = openWith<Repeatable>(ctx.oidc.params!.refresh_token as string, sealed, 'successor');
-  if (!kept || kept.parameters !== (await parametersOf(ctx))) return undefined;
+  if (!kept || kept.parameters !== (await readParameters(ctx))) return undefined;
   const { expires_in, refresh_token_expires_in: end } = kept.body;
   const left = (seconds: number) => Math.max(1, seconds - Math.floor(secondsAgo));
   return {
@@ -43,7 +43,7 @@ export async function openResponse(
   };
 }
 
-async function parametersOf(ctx: KoaContextWithOIDC): Promise<string> {
+async function readParameters(ctx: KoaContextWithOIDC): Promise<string> {
   const { scope, resource } = ctx.oidc.params!;
   const proof = ctx.get('DPoP'); // the library has verified it
   const jwk = proof ? (decodeProtectedHeader(proof).jwk as object | undefined) : undefined;

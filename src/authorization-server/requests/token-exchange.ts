@@ -80,7 +80,7 @@ export class TokenExchange {
     if (token.kept) return this.#repeat(token.kept);
     this.#tellEnd(token);
     const response = staysValid ? null : await sealResponse(this.ctx);
-    const event = this.database.eventValues(eventOf(this.ctx));
+    const event = this.database.eventValues(buildEvent(this.ctx));
     const { text, values } = storing(progress, response, idleOf(this.ctx), event);
     if ((await this.database.rows(text, values)).length === 1) return;
     // Another request won the race: respond as if this one had come later.
@@ -124,7 +124,7 @@ function idleOf({ oidc, body }: KoaContextWithOIDC): number | null {
   return idleSeconds(accessClientOf(oidc.client!, isBound));
 }
 
-function eventOf({ oidc }: KoaContextWithOIDC): NewAuthEvent {
+function buildEvent({ oidc }: KoaContextWithOIDC): NewAuthEvent {
   const { client, account, grant, accessToken, params } = oidc;
   return {
     type: params!.grant_type === 'refresh_token' ? 'token.refreshed' : 'token.issued',

@@ -5,7 +5,7 @@ import { AuditLog, type AuditFilter, type AuditEvent } from '../../audit/audit-l
 import { deleteExpired, expiredRows } from '../../operations/sweeper/sweeper.js';
 import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addTo, withExample, endable } from '../command.js';
-import { jsonOf, Lines, named, note, table } from '../output.js';
+import { formatJson, Lines, named, note, table } from '../output.js';
 
 /** Nobody reads more events, and they must fit into memory. */
 const MOST = 1000;
@@ -95,7 +95,7 @@ async function followAuditLog(
   json: boolean | undefined,
   ended: AbortSignal,
 ): Promise<void> {
-  const write = (line: AuditEvent) => process.stdout.write(`${json ? jsonOf(line) : LINES.line(line)}\n`);
+  const write = (line: AuditEvent) => process.stdout.write(`${json ? formatJson(line) : LINES.line(line)}\n`);
   // Starts before reading the past, so that nothing is missed; ids prevent repetition.
   const following = auditLog.follow(filter, ended, FOLLOW_MS);
   const next = following.next();

@@ -8,7 +8,7 @@ import { OperatorError } from '../../values/operator-error.js';
 import { ClientsService, type ChangeableClient, type ClientChanges } from '../../clients/clients.service.js';
 import { secretMethodOf, type AuthMethod } from '../../clients/profiles.js';
 import { ClientReviews } from '../../clients/reviews.js';
-import { durationBetween, parseDuration, parseName, parseScopes, textOf } from '../arguments.js';
+import { durationBetween, parseDuration, parseName, parseScopes, textArgument } from '../arguments.js';
 import {
   appliedAtOption,
   authOption,
@@ -298,7 +298,7 @@ export function clientsCommands(group: Command): void {
     'Reject the pending application of an app. Its owner is notified and sees the reason',
     "pua clients reject 5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c --reason 'The privacy policy names no contact.'",
   )
-    .requiredOption('--reason <text>', 'why, for its owner', textOf([1, 500]))
+    .requiredOption('--reason <text>', 'why, for its owner', textArgument([1, 500]))
     .addOption(appliedAtOption())
     .runs(async ({ get, print }, id, { reason, appliedAt }) => {
       const clients = get(ClientsService);

@@ -19,7 +19,7 @@ import { WebhookSecrets } from '../../webhooks/webhook-sender.js';
 import { durationBetween } from '../arguments.js';
 import { withExample, endable } from '../command.js';
 import { onDatabase, readConfig, type Work } from '../database.js';
-import { asTyped, jsonOf, print, statusMark } from '../output.js';
+import { asTyped, formatJson, print, statusMark } from '../output.js';
 
 const EVERY_SECONDS = 60;
 
@@ -77,7 +77,7 @@ async function lookAgain(
       known.set(change.name, change.status);
       const before = change.was === null ? '' : `${change.was} → `;
       process.stdout.write(
-        `${json ? jsonOf({ time, ...change }) : `${time} ${before}${checkLine(change)}`}\n`,
+        `${json ? formatJson({ time, ...change }) : `${time} ${before}${checkLine(change)}`}\n`,
       );
     }
     await setTimeout(everySeconds * 1000, undefined, { signal: ended }).catch(() => undefined);

@@ -11,7 +11,7 @@ import {
   parseKeyId,
   parseKeyScopes,
   parseName,
-  textOf,
+  textArgument,
 } from '../arguments.js';
 import { addTo } from '../command.js';
 import { fields, named, note, print, table, withDetails } from '../output.js';
@@ -44,7 +44,7 @@ export function keysCommands(group: Command): void {
       durationBetween('1s', '365d'),
     )
     .addOption(new Option('--no-expiry', 'valid until it is revoked; requires --reason').conflicts('expires'))
-    .option('--reason <text>', 'why the key needs no expiry', textOf([1, 500]))
+    .option('--reason <text>', 'why the key needs no expiry', textArgument([1, 500]))
     .option(
       '--cidr <network...>',
       'accept it only from these networks or addresses (IPv4 or IPv6)',
@@ -145,7 +145,7 @@ export function keysCommands(group: Command): void {
     'any version',
   )
     .argument('<id>', 'id of the key, or the whole key', parseKeyId)
-    .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textOf([1, 500]))
+    .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textArgument([1, 500]))
     .option('--yes', 'skip the confirmation of a terminal; this cannot be undone')
     .runs(async ({ get, print, confirm }, id, { reason }) => {
       await confirm(`The key ${id} would be revoked at once and permanently.`, 'go on');

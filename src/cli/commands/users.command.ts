@@ -4,7 +4,7 @@ import { UsersService, type ListedUser } from '../../accounts/users.service.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { ClientsService } from '../../clients/clients.service.js';
-import { parseEmail, parseHttpUrl, parseNumber, parseUsername, textOf } from '../arguments.js';
+import { parseEmail, parseHttpUrl, parseNumber, parseUsername, textArgument } from '../arguments.js';
 import { addTo, changesNothing } from '../command.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import { fields, named, note, plain, table } from '../output.js';
@@ -51,7 +51,7 @@ export function usersCommands(group: Command): void {
     .option(
       '--search <text>',
       'only members whose username or name contains this text, ignoring case',
-      textOf([1, 100]),
+      textArgument([1, 100]),
     )
     .option('--before <id>', 'only members with a lower id: continues a list', parseNumber)
     .runs(async ({ get, print }, { search, before }) => {
@@ -255,17 +255,17 @@ function profileOptions<Args extends unknown[], Given extends OptionValues>(
     .option(
       '--external-id <id>',
       'id of the member in another system, such as the external identity provider; unique',
-      textOf([empty ? 0 : 1, external_id[1]]),
+      textArgument([empty ? 0 : 1, external_id[1]]),
     )
     .option('--email <address>', 'address for password reset links; no app can read it', email)
-    .option('--first-name <text>', atMost(first_name), textOf(first_name))
-    .option('--last-name <text>', atMost(last_name), textOf(last_name))
+    .option('--first-name <text>', atMost(first_name), textArgument(first_name))
+    .option('--last-name <text>', atMost(last_name), textArgument(last_name))
     .option(
       '--display-name <text>',
       'shown instead of first and last name',
-      textOf([empty ? 0 : 1, stored_display_name[1]]),
+      textArgument([empty ? 0 : 1, stored_display_name[1]]),
     )
-    .option('--bio <text>', atMost(bio), textOf(bio))
+    .option('--bio <text>', atMost(bio), textArgument(bio))
     .option('--profile-picture <url>', 'http or https', url);
 }
 

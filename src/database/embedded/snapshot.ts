@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { DataSource } from 'typeorm';
 import { embeddedAddress, socketPath } from './address.js';
 import { startThread } from './thread.js';
-import { migrate, statementsOf, stepsOf } from '../schema/migrate.js';
+import { migrate, collectStatements, stepsOf } from '../schema/migrate.js';
 import { REPEATABLE_DIGEST } from '../schema/schema.js';
 import { MIGRATIONS } from '../schema/tables.js';
 import { sha256 } from '../../crypto/digests.js';
@@ -70,7 +70,7 @@ async function version(): Promise<string> {
   ];
   for (const Migration of MIGRATIONS) {
     const migration = new Migration();
-    parts.push(Migration.name, ...stepsOf(migration), ...(await statementsOf(migration, 'up')));
+    parts.push(Migration.name, ...stepsOf(migration), ...(await collectStatements(migration, 'up')));
   }
   return sha256(parts.join('\n'), 'hex').slice(0, 16);
 }

@@ -164,7 +164,7 @@ export class ReadConnection extends PrimaryClient {
     const read = this.#reads[0];
     switch (bytes[at]) {
       case DATA_ROW:
-        read!.rows.push(rowOf(bytes, at + HEADER, read!.prepared.columns!));
+        read!.rows.push(parseRow(bytes, at + HEADER, read!.prepared.columns!));
         return;
       case READY_FOR_QUERY:
         this.#finish(this.#reads.shift()!);
@@ -199,7 +199,7 @@ export class ReadConnection extends PrimaryClient {
   }
 }
 
-function rowOf(bytes: Buffer, start: number, columns: readonly Column[]): QueryResultRow {
+function parseRow(bytes: Buffer, start: number, columns: readonly Column[]): QueryResultRow {
   const row: QueryResultRow = {};
   let at = start + 2;
   for (const { name, parse } of columns) {

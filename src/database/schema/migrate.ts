@@ -113,7 +113,9 @@ export async function lastMigrations(dataSource: DataSource, to?: string) {
   const names = to === undefined ? applied.slice(-1) : applied.slice(applied.indexOf(to) + 1);
   const last = names.toReversed().map(async (name) => {
     const migration = migrationOf(name);
-    const undoing = [...stepsOf(migration, 'down'), ...(await statementsOf(migration, 'down'))].join(';\n');
+    const undoing = [...stepsOf(migration, 'down'), ...(await collectStatements(migration, 'down'))].join(
+      ';\n',
+    );
     return { name, undoing, losing: droppedBy(undoing) };
   });
   return Promise.all(last);
@@ -133,7 +135,10 @@ function droppedBy(sql: string): string[] {
 }
 
 /** Returns the statements of a migration's `up` or `down` without its steps, and without running any. */
-export async function statementsOf(migration: MigrationInterface, way: 'up' | 'down'): Promise<string[]> {
+export async function collectStatements(
+  migration: MigrationInterface,
+  way: 'up' | 'down',
+): Promise<string[]> {
   const statements: string[] = [];
   // Works because migrations are plain SQL and read nothing.
   const listener = { query: (sql: string) => Promise.resolve(statements.push(sql.trim())) };

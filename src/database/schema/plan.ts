@@ -1,5 +1,5 @@
 import type { DataSource, MigrationInterface } from 'typeorm';
-import { statementsOf, stepsOf } from './migrate.js';
+import { collectStatements, stepsOf } from './migrate.js';
 import { readSchema, REPEATABLE, requireFit } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 
@@ -82,7 +82,7 @@ export async function planMigration(
 FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
   );
   const steps = stepsOf(migration).map((step, i) => ({ step: i + 1, statements: [step] }));
-  const own = { step: null, statements: (await statementsOf(migration, 'up')).flatMap(split) };
+  const own = { step: null, statements: (await collectStatements(migration, 'up')).flatMap(split) };
   return [...steps, own].map(({ step, statements }) => ({
     migration: migration.constructor.name,
     step,
@@ -116,10 +116,10 @@ function planOf(statements: readonly string[], tables: readonly Table[]) {
     const done = kind.work?.(statement);
     if (!done) continue;
     seconds += table.bytes / SPEED[done];
-    work.push(`${done} of ${table.name} (${sizeOf(table.bytes)})`);
+    work.push(`${done} of ${table.name} (${formatSize(table.bytes)})`);
   }
   return { locks, seconds: Math.round(seconds * 10) / 10, work };
 }
 
-const sizeOf = (bytes: number) =>
+const formatSize = (bytes: number) =>
   bytes < 1e9 ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;

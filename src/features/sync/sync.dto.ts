@@ -10,7 +10,7 @@ import {
   cursorField,
   enumField,
   enumListField,
-  fieldOf,
+  declareField,
   idField,
   IN_NODE,
   objectListField,
@@ -49,7 +49,7 @@ const ChangeItem = new Model('Change', {
     IN_NODE,
     'updated: it is new or has changed; removed: it is no longer in the member’s lists',
   ),
-  data: fieldOf<object | null>(
+  data: declareField<object | null>(
     { anyOf: [...[Profile, EventDetail, ConnectionItem, AchievementDetail].map(refTo), { type: 'null' }] },
     'Only with `include=data`: the record, byte for byte as `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed',
   ).optional,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DeprecatedParameter, Flag, WholeNumber } from '../input/parameters.js';
 import { IN_NODE, textField } from '../../model/response.js';
-import { deprecationHeaders, DeprecatedRoute, parametersOf, RespondsWith } from './openapi.js';
+import { deprecationHeaders, DeprecatedRoute, describeParameters, RespondsWith } from './openapi.js';
 import { deprecation, Model, schemaNamed } from '../../model/json-schema.js';
 
 class Query {
@@ -54,7 +54,7 @@ describe('the headers of a route', () => {
 describe('the OpenAPI document', () => {
   it('marks a deprecated parameter and field, and keeps their descriptions', () => {
     const ends = { deprecated: true, 'x-sunset': '2027-02-01' };
-    expect(parametersOf(QueryThatLoses)).toMatchObject([
+    expect(describeParameters(QueryThatLoses)).toMatchObject([
       { name: 'limit', deprecated: undefined },
       {
         name: 'wide',

@@ -33,7 +33,7 @@ export const Pagination = new Model('Pagination', {
 });
 
 /** Makes the page of a list of `item`. */
-export function pageOf(item: Model<Readonly<Record<string, ResponseField>>>): Model {
+export function describePage(item: Model<Readonly<Record<string, ResponseField>>>): Model {
   return new Model(`${item.name}Page`, {
     data: objectListField(item, IN_NODE, 'The items of this page, in the order of the list'),
     pagination: objectField(Pagination),
@@ -64,7 +64,7 @@ interface DescribedParameter {
 }
 
 /** Describes the parameters of a query with their defaults. Those of views are optional and without defaults, which other views reject. */
-export function parametersOf(query: QueryClass | QueryVariants): DescribedParameter[] {
+export function describeParameters(query: QueryClass | QueryVariants): DescribedParameter[] {
   if (typeof query !== 'function') return parametersOfViews(query);
   const defaults = new query() as Record<string, unknown>;
   return Array.from(propertiesOf(query), ([name, { schema, required }]) => {
@@ -84,7 +84,7 @@ export function parametersOf(query: QueryClass | QueryVariants): DescribedParame
 
 function parametersOfViews({ by, description, absent, values }: QueryVariants): DescribedParameter[] {
   const all = new Map<string, DescribedParameter>();
-  for (const one of [absent, ...Object.values(values)].flatMap((view) => parametersOf(view.query))) {
+  for (const one of [absent, ...Object.values(values)].flatMap((view) => describeParameters(view.query))) {
     // The same name means the same in each view; only the accepted words differ.
     const words = [all.get(one.name)?.schema.enum ?? [], one.schema.enum ?? []].flat();
     const { default: _, ...rules } = one.schema;
@@ -112,7 +112,7 @@ export interface Operation {
 const OPERATION = 'http:operation';
 
 /** What the decorators say about the handler. */
-export function operationOf(handler: object): Operation {
+export function describeOperation(handler: object): Operation {
   const said = Reflect.getMetadata(OPERATION, handler) as Operation | undefined;
   return said ?? { parameters: [], problems: [] };
 }
@@ -121,7 +121,7 @@ export function operationOf(handler: object): Operation {
 export const Documents =
   (part: Partial<Operation>): MethodDecorator =>
   (_controller, _name, { value: handler }) => {
-    const said = operationOf(handler as object);
+    const said = describeOperation(handler as object);
     const parameters = [...said.parameters, ...(part.parameters ?? [])];
     const problems = [...said.problems, ...(part.problems ?? [])];
     Reflect.defineMetadata(OPERATION, { ...said, ...part, parameters, problems }, handler as object);
@@ -136,7 +136,7 @@ export const RespondsWithPage = (
   summary: string,
   item: Model<Readonly<Record<string, ResponseField>>>,
   description?: string,
-) => RespondsWith(summary, pageOf(item), description);
+) => RespondsWith(summary, describePage(item), description);
 
 /** Documents a parameter in the route's path. */
 export const PathParameter = (name: string, description: string, schema: JsonSchema) =>
@@ -157,8 +157,8 @@ export const DeprecatedRoute = (since: string, sunset: string) =>
 
 /** Makes `Deprecation` (RFC 9745) and `Sunset` (RFC 8594), with the earliest dates of the route, its parameters and its fields. */
 export function deprecationHeaders(handler: object, query: QueryClass | QueryVariants): [string, string][] {
-  const operation = operationOf(handler);
-  const all = deprecationsIn([operation, parametersOf(query), schemasUsedBy(operation)]);
+  const operation = describeOperation(handler);
+  const all = deprecationsIn([operation, describeParameters(query), schemasUsedBy(operation)]);
   if (all.length === 0) return [];
   const earliest = (dates: readonly Date[]) => new Date(Math.min(...dates.map(Number)));
   return [

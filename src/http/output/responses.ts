@@ -14,7 +14,7 @@ export class JsonResponse {
   /** One that stays the same for the life of the process: to be made once, with its bytes and its validator. */
   static unchanging(value: object): JsonResponse {
     const json = Buffer.from(JSON.stringify(value));
-    return new JsonResponse(json, { ETag: etagOf(json) });
+    return new JsonResponse(json, { ETag: computeEtag(json) });
   }
 }
 
@@ -51,7 +51,7 @@ export class UnchangingDocument {
     const bytes = Buffer.from(content);
     const isText = /^text\/|json|javascript|xml/.test(headers['Content-Type'] ?? '');
     if (isText && bytes.length >= MIN_COMPRESSED && headers.Vary === undefined) this.#compressed = new Map();
-    this.#plain = this.#variant(bytes, etagOf(bytes));
+    this.#plain = this.#variant(bytes, computeEtag(bytes));
   }
 
   #variant(bytes: Buffer, etag: string, coding?: Coding): Variant {
@@ -99,11 +99,11 @@ export class UnchangingDocument {
 }
 
 /** Makes the strong validator of exactly these bytes (RFC 9110 §8.8.3). */
-export function etagOf(json: string | Buffer): string {
+export function computeEtag(json: string | Buffer): string {
   return `"${fingerprint(json)}"`;
 }
 
-/** Makes a strong validator that also holds the state of the row behind the bytes, for {@link statesOf}. @param state hexadecimal */
+/** Makes a strong validator that also holds the state of the row behind the bytes, for {@link parseStates}. @param state hexadecimal */
 export function etagWithState(state: string, json: string): string {
   return `"${state}-${fingerprint(json)}"`;
 }
@@ -115,7 +115,7 @@ export function noneMatch(header: string | undefined, etag: string): boolean {
 }
 
 /** Reads the states of rows that If-Match names (RFC 9110 §13.1.1); undefined for any row. Weak and foreign tags name none. */
-export function statesOf(header: string | undefined): string[] | undefined {
+export function parseStates(header: string | undefined): string[] | undefined {
   if (header === undefined || header.trim() === '*') return undefined;
   return entityTags(header).flatMap((tag) => {
     const match = /^"([0-9a-f]{1,16})-[A-Za-z0-9_-]{27}"$/.exec(tag);
@@ -129,7 +129,7 @@ export const versionOf = (etag: string) => etag.slice(1, -1);
 /** Reads what {@link versionOf} made, with quotes or without. @returns undefined where it is none */
 export function etagOfVersion(text: string): string | undefined {
   const etag = `"${text.replace(/^"(.*)"$/, '$1')}"`;
-  return statesOf(etag)?.length === 1 ? etag : undefined;
+  return parseStates(etag)?.length === 1 ? etag : undefined;
 }
 
 function entityTags(header: string): string[] {

@@ -1,10 +1,10 @@
 import { createServer, type RequestListener } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express/adapters/express-adapter.js'; // its index loads uploads, too
 import express, { type Request, type Response } from 'express';
-import { etagOf, JsonResponse, noneMatch, UnchangingDocument } from '../output/responses.js';
+import { computeEtag, JsonResponse, noneMatch, UnchangingDocument } from '../output/responses.js';
 import type { Config } from '../../config/config.js';
 import { FrontDoor } from './front-door.js';
-import { messagesOf } from './messages.js';
+import { makeMessageClasses } from './messages.js';
 
 /** Express with exact paths, and one way to send a successful response: JSON bytes with a strong ETag, or 304. */
 export class ApiAdapter extends ExpressAdapter {
@@ -25,7 +25,7 @@ export class ApiAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const { requestDeadlines } = this.config;
     const server = createServer({
-      ...messagesOf(this.getInstance()),
+      ...makeMessageClasses(this.getInstance()),
       connectionsCheckingInterval: 1_000,
       headersTimeout: requestDeadlines.headers,
       requestTimeout: requestDeadlines.whole,
@@ -56,7 +56,7 @@ export class ApiAdapter extends ExpressAdapter {
     for (const name in headers) response.gather(name, headers[name]!);
     if (request.method === 'GET' || request.method === 'HEAD') {
       let etag = headers.ETag;
-      if (etag === undefined) response.gather('ETag', (etag = etagOf(json)));
+      if (etag === undefined) response.gather('ETag', (etag = computeEtag(json)));
       if (noneMatch(request.headers['if-none-match'], etag)) {
         response.writeHead(304).end();
         return;

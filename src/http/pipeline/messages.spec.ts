@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
-import { messagesOf } from './messages.js';
+import { makeMessageClasses } from './messages.js';
 
 /** What somebody gets who asks an application that answers like this. */
 async function answerOf(
@@ -11,7 +11,7 @@ async function answerOf(
   before: RequestListener = () => undefined,
 ): Promise<Response> {
   const app = express().disable('x-powered-by').use(handler);
-  const server = createServer(messagesOf(app), (request, response) => {
+  const server = createServer(makeMessageClasses(app), (request, response) => {
     before(request, response);
     (app as RequestListener)(request, response);
   });

@@ -18,7 +18,7 @@ type Pairs = string[];
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 /** Makes message classes with Express's prototype: changing it per message, as Express does, slows down that object. */
-export function messagesOf(app: Express): {
+export function makeMessageClasses(app: Express): {
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;
 } {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { traceIdOf } from './request-log.js';
+import { parseTraceId } from './request-log.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
@@ -10,7 +10,7 @@ it.each([
   `cc-${TRACE}-${SPAN}-01-more`,
   `01-${TRACE}-${SPAN}-ff`,
 ])('the request log finds the trace in a valid traceparent: %s', (traceparent) => {
-  expect(traceIdOf(traceparent)).toBe(TRACE);
+  expect(parseTraceId(traceparent)).toBe(TRACE);
 });
 
 it.each([
@@ -28,5 +28,5 @@ it.each([
   `00-${TRACE}-${SPAN}-01\n`,
   `01-${TRACE}-${SPAN}-01more`,
 ])('the request log finds no trace in an invalid traceparent: %j', (traceparent) => {
-  expect(traceIdOf(traceparent)).toBeUndefined();
+  expect(parseTraceId(traceparent)).toBeUndefined();
 });

@@ -9,7 +9,7 @@ import { plain as printable, styled } from '../../runtime/terminal.js';
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-.*)?$/;
 
 /** Reads the trace id: 32 hexadecimal digits. @param traceparent the header @returns undefined if it is missing or invalid (§4.3) */
-export function traceIdOf(traceparent: string | string[] | undefined): string | undefined {
+export function parseTraceId(traceparent: string | string[] | undefined): string | undefined {
   if (typeof traceparent !== 'string') return undefined;
   const [, version, traceId, more] = TRACEPARENT.exec(traceparent) ?? [];
   return version === '00' && more !== undefined ? undefined : traceId;
@@ -23,7 +23,7 @@ export function requestLog(logger: Logger) {
     logger.info(
       {
         request_id: id,
-        trace_id: traceIdOf(request.headers.traceparent),
+        trace_id: parseTraceId(request.headers.traceparent),
         method: request.method,
         route: route ?? (request.route as { path: string } | undefined)?.path,
         // Only without a route: one of our paths may hold the id of a sign-in.

@@ -10,7 +10,7 @@ import { clientLogoPath, hostOf } from '../../authorization-server/ports.js';
 import { CalendarLinks, MAX_NAME_LENGTH, MAX_LINKS } from '../../calendar/calendar-links.js';
 import { AppTesters } from '../../clients/app-testers.js';
 import { AccessEnds } from '../../clients/access-ends.js';
-import { activityOf } from '../../clients/activity.js';
+import { readActivity } from '../../clients/activity.js';
 import { ConnectedApps, type ConnectedApp } from '../../clients/connected-apps.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { asShown, isName, isStorable } from '../../values/string-rules.js';
@@ -85,7 +85,7 @@ export class AccountController {
   @Get('activity')
   async activity(@Visitor('activity') visitor: Member): Promise<void> {
     await this.usage.flush(); // so that what this process has counted is shown at once
-    visitor.send({ name: 'activity', ...(await activityOf(this.dataSource, visitor.user.id)) });
+    visitor.send({ name: 'activity', ...(await readActivity(this.dataSource, visitor.user.id)) });
   }
 
   @Get('keys')

@@ -18,7 +18,7 @@ import { nameFrom } from '../../values/string-rules.js';
 import { MUTABLE, NoticeChoices } from '../notices/notice-choices.js';
 import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { SECURITY_PATH } from '../rendering/pages.js';
-import { ENGLISH, fill, languageOf, textsIn } from '../rendering/wording.js';
+import { ENGLISH, fill, chooseLanguage, textsIn } from '../rendering/wording.js';
 import { fieldText, passwordIn, ServesPages, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 import { SIGN_IN_STATUSES, SignInForms } from '../sign-in/sign-in-steps.js';
@@ -212,7 +212,7 @@ function sessionOf({ session }: Member): string {
 
 /** `Chrome on Android` */
 function suggestedName({ headers }: Request): string {
-  const t = textsIn(languageOf(undefined, headers));
+  const t = textsIn(chooseLanguage(undefined, headers));
   const { browser, system } = browserOf(headers['user-agent'] ?? null);
   if (browser === undefined) return t.security.suggested;
   return system === undefined ? browser : fill(t.sessions.browserOn, { browser, system });

@@ -1,6 +1,6 @@
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { asShown } from '../../values/string-rules.js';
-import { allowedOriginsOf, keySetOf } from '../../clients/client-rules.js';
+import { allowedOriginsOf, parseKeySet } from '../../clients/client-rules.js';
 import { PROFILE_NAMES, secretMethodOf } from '../../clients/profiles.js';
 import type { ClientChanges, ClientDetails } from '../../clients/clients.service.js';
 import { fieldText, type Form } from '../requests/page-requests.js';
@@ -15,7 +15,7 @@ const eachOf = <Field extends string, Value>(fields: readonly Field[], value: (f
   Object.fromEntries(fields.map((field) => [field, value(field)])) as Record<Field, Value>;
 
 /** Gives the field values when an app is edited: also those that wait for an approval. */
-export function formOf({ pending_changes, ...live }: ClientDetails): ClientForm {
+export function fillForm({ pending_changes, ...live }: ClientDetails): ClientForm {
   const client = { ...live, ...pending_changes };
   const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] }, client.token_endpoint_auth_method);
   const isDefault = byDefault.join() === client.allowed_origins.join();
@@ -33,7 +33,7 @@ export function formOf({ pending_changes, ...live }: ClientDetails): ClientForm 
 }
 
 /** Gives the fields as sent, to show the form again. */
-export function clientFormOf(form: Form): ClientForm {
+export function readForm(form: Form): ClientForm {
   return {
     ...eachOf(['name', 'profile', 'secret_auth_method', 'jwks', ...LISTS, ...URLS], (field) =>
       fieldText(form[field]),
@@ -43,18 +43,18 @@ export function clientFormOf(form: Form): ClientForm {
   };
 }
 
-export const EMPTY_FORM: ClientForm = { ...clientFormOf({}), scopes: ALL_SCOPES, profile: 'oauth21' };
+export const EMPTY_FORM: ClientForm = { ...readForm({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
 /** @param profiles offered ones: with only one, the form has no such field @throws ClientFault if the keys are not JSON */
 /** Converts the form. @param profiles offered ones: with only one, the form has no such field @throws ClientFault if the keys are not JSON */
-export function wantedOf(values: ClientForm, profiles: readonly string[]) {
+export function parseForm(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));
   return {
     name: asShown(values.name),
-    ...eachOf(LISTS, (field) => linesOf(values[field])),
+    ...eachOf(LISTS, (field) => splitLines(values[field])),
     ...eachOf(URLS, (field) => values[field] || null),
     scopes: ALL_SCOPES.filter((scope) => values.scopes.includes(scope)),
-    jwks: values.jwks.trim() === '' ? null : keySetOf(values.jwks),
+    jwks: values.jwks.trim() === '' ? null : parseKeySet(values.jwks),
     ...(profiles.length > 1 && profile
       ? { profile, secret_auth_method: secretMethodOf(values.secret_auth_method) }
       : {}),
@@ -69,7 +69,7 @@ export function hasSecret({
 }
 
 /** Splits a text into lines, without blank or duplicate ones. */
-export function linesOf(text: string): string[] {
+export function splitLines(text: string): string[] {
   return [...new Set(text.split(/\r?\n/).flatMap((line) => line.trim() || []))];
 }
 

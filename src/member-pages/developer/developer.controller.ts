@@ -27,16 +27,16 @@ import {
   type Sender,
 } from '../account/account-pages.js';
 import type { AppWebhook, ClientForm, FlashMessage, PageOf } from '../rendering/page-contents.js';
-import { fill, languageOf, sentence, textsIn } from '../rendering/wording.js';
+import { fill, chooseLanguage, sentence, textsIn } from '../rendering/wording.js';
 import { fieldText, nothingHere, ServesPages, UploadBody } from '../requests/page-requests.js';
 import {
-  clientFormOf,
+  readForm,
   EMPTY_FORM,
-  formOf,
+  fillForm,
   hasSecret,
-  linesOf,
+  splitLines,
   shownClient,
-  wantedOf,
+  parseForm,
 } from './client-form.js';
 
 const KEY_DAYS: readonly number[] = [1, 7, 30, 90];
@@ -101,11 +101,11 @@ export class DeveloperController {
   @Post('clients')
   async register(@FormSender() developer: Sender): Promise<void> {
     const { owner, form } = developer;
-    const values = clientFormOf(form);
+    const values = readForm(form);
     await this.#orShowFault(developer, null, values, async () => {
       const { made } = await this.forms.once(developer, async (manager) => {
         const wanted = {
-          ...wantedOf(values, this.#profilesFor()),
+          ...parseForm(values, this.#profilesFor()),
           type: values.type,
           actor: 'user',
           owner,
@@ -119,9 +119,9 @@ export class DeveloperController {
   /** Checks redirect URIs while they are typed, for the form's script. */
   @Post('redirect-uris')
   checkRedirectUris(@FormSender() { form, response }: Sender): void {
-    const { faults } = textsIn(languageOf(undefined, response.req.headers)).developer;
-    const { type } = clientFormOf(form);
-    const found = linesOf(fieldText(form.redirect_uris)).flatMap((uri) => {
+    const { faults } = textsIn(chooseLanguage(undefined, response.req.headers)).developer;
+    const { type } = readForm(form);
+    const found = splitLines(fieldText(form.redirect_uris)).flatMap((uri) => {
       const fault = redirectUriFault(uri, type, this.config.production);
       return fault ? sentence(fill(faults[fault], { value: uri.slice(0, 200) })) : [];
     });
@@ -131,16 +131,16 @@ export class DeveloperController {
   @Get('clients/:client')
   async client(@Visitor('developer') developer: Member, @Param('client') id: string): Promise<void> {
     const client = await this.clients.find(id, developer.owner);
-    await this.#showClient(developer, client, formOf(client));
+    await this.#showClient(developer, client, fillForm(client));
   }
 
   @Post('clients/:client')
   async change(@FormSender() developer: Sender, @Param('client') id: string): Promise<void> {
     const { owner, form } = developer;
     const client = await this.clients.find(id, owner);
-    const values = { ...clientFormOf(form), type: client.type };
+    const values = { ...readForm(form), type: client.type };
     await this.#orShowFault(developer, client, values, async () => {
-      const { jwks, ...wanted } = wantedOf(values, this.#profilesFor(client));
+      const { jwks, ...wanted } = parseForm(values, this.#profilesFor(client));
       // Without keys in the form, it keeps its present ones, unless a secret replaces them.
       const keys = jwks || wanted.secret_auth_method ? { jwks } : {};
       await this.clients.update(id, () => ({ ...wanted, ...keys }), 'user', owner);
@@ -154,7 +154,7 @@ export class DeveloperController {
     const developer = await this.account.sender(response, typeof csrf === 'string' ? { csrf } : {});
     const client = await this.clients.find(id, developer.owner);
     const logo = file instanceof File ? Buffer.from(await file.arrayBuffer()) : Buffer.alloc(0);
-    await this.#orShowFault(developer, client, formOf(client), async () => {
+    await this.#orShowFault(developer, client, fillForm(client), async () => {
       await this.clients.update(id, () => ({ logo }), 'user', developer.owner);
       this.#clientChanged(developer, id, 'app-changed');
     });

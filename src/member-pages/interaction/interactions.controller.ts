@@ -18,7 +18,7 @@ import {
   preselectedFor,
   type Duration,
 } from '../../clients/access-durations.js';
-import { originOf } from '../../clients/client-rules.js';
+import { parseOrigin } from '../../clients/client-rules.js';
 import { Config } from '../../config/config.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
@@ -150,7 +150,7 @@ export class InteractionsController {
     const rejected = requested.filter((scope) => !granted.includes(scope));
     await this.documents.keep(client.clientId);
     const answer = { granted, rejected, seen_as, duration };
-    const redirect_origins = [originOf(interaction.params.redirect_uri as string)];
+    const redirect_origins = [parseOrigin(interaction.params.redirect_uri as string)];
     const event = { ...told, type: 'consent.granted', details: { granted, rejected, duration } } as const;
     const { clientId } = client;
     const decision = { event, consent: { clientId, ...answer, redirect_origins } };

@@ -20,7 +20,7 @@ import { addressOf } from '../../values/network.js';
 import { isStorable } from '../../values/string-rules.js';
 import type { PageOf } from '../rendering/page-contents.js';
 import { NEW_PASSWORD_PATH, Pages, redirect, RESET_PATH, SECURITY_PATH } from '../rendering/pages.js';
-import { fill, languageOf, textsIn } from '../rendering/wording.js';
+import { fill, chooseLanguage, textsIn } from '../rendering/wording.js';
 import { fieldText, OwnForm, passwordIn, ServesPages, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 
@@ -218,7 +218,7 @@ export class PasswordResetController {
   @Post('password-reset/send')
   send(@Res() response: Response, @OwnForm() form: Form): void {
     const request = response.req;
-    const language = languageOf(undefined, request.headers);
+    const language = chooseLanguage(undefined, request.headers);
     this.resets.begin(fieldText(form.username), language, addressOf(request));
     redirect(response, `${RESET_PATH}/sent`);
   }

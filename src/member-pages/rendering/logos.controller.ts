@@ -40,7 +40,7 @@ export class PlatformLogo {
     const { platformLogoUrl } = this.config;
     if (platformLogoUrl === undefined || this.image) return;
     try {
-      const bytes = await bytesOf(new URL(platformLogoUrl));
+      const bytes = await readBytes(new URL(platformLogoUrl));
       const type = imageType(bytes);
       if (type === undefined) throw new Error('it is no PNG, JPEG, WebP, GIF or SVG');
       this.image = { bytes, type };
@@ -51,7 +51,7 @@ export class PlatformLogo {
   }
 }
 
-async function bytesOf(url: URL): Promise<Buffer> {
+async function readBytes(url: URL): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of url.protocol === 'file:' ? createReadStream(url) : await fetched(url)) {
@@ -89,7 +89,7 @@ export class LogosController {
   ofPlatform(): UnchangingDocument {
     const { image } = this.platform;
     if (!image) throw new Problem('not_found');
-    return documentOf(image);
+    return makeDocument(image);
   }
 
   @Get('client')
@@ -100,12 +100,12 @@ export class LogosController {
     const [found] = await this.database.prepared<{ logo: Buffer }>(FIND_LOGO, [clientId]);
     const type = found && pixelImageType(found.logo);
     if (type === undefined) throw new Problem('not_found');
-    return documentOf({ bytes: found!.logo, type });
+    return makeDocument({ bytes: found!.logo, type });
   }
 }
 
 /** Serves an image; an SVG opened directly can run no script and load nothing. */
-export function documentOf({ bytes, type }: Image): UnchangingDocument {
+export function makeDocument({ bytes, type }: Image): UnchangingDocument {
   return new UnchangingDocument(bytes, {
     'Content-Type': type,
     'Content-Security-Policy':

@@ -40,7 +40,7 @@ const scriptIn = (file: string) =>
 @Injectable()
 export class Pages implements ShownPages {
   readonly languages = wording.LANGUAGES;
-  readonly languageOf = wording.languageOf;
+  readonly chooseLanguage = wording.chooseLanguage;
   readonly #scripts = {
     passkeys: scriptIn('sign-in/passkeys.js'),
     developer: scriptIn('developer/developer.js'),
@@ -64,7 +64,7 @@ export class Pages implements ShownPages {
   send(response: Response, status: number, page: Page, sending: Sending = {}): void {
     const request = response.req;
     const query = queryOf(request);
-    const language = this.languageOf(sending.uiLocales ?? query.get('ui_locales'), request.headers);
+    const language = this.chooseLanguage(sending.uiLocales ?? query.get('ui_locales'), request.headers);
     const address = page.name === 'onward' ? undefined : (sending.query ?? query);
     const { html, headers } = this.render(page, language, address);
     response

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ENGLISH, LANGUAGES, languageOf, textsIn } from './wording.js';
+import { ENGLISH, LANGUAGES, chooseLanguage, textsIn } from './wording.js';
 
 /** Every text by its path, such as `signIn.title`. */
 function flat(texts: object, path = ''): [string, string][] {
@@ -47,7 +47,7 @@ describe('the texts of members’ pages', () => {
     ['xx', 'de', 'de'],
     [['de'], 'en', 'en'],
   ])('follow the language of the app or the browser: %j, %j', (uiLocales, accept, language) => {
-    expect(languageOf(uiLocales, { 'accept-language': accept })).toBe(language);
+    expect(chooseLanguage(uiLocales, { 'accept-language': accept })).toBe(language);
   });
 
   it.each([
@@ -57,7 +57,7 @@ describe('the texts of members’ pages', () => {
     ['pua_language=', 'de'],
     ['not_pua_language=fr', 'de'],
   ])('prefer the language that the member chose: %s', (cookie, language) => {
-    expect(languageOf('de', { cookie, 'accept-language': 'en' })).toBe(language);
+    expect(chooseLanguage('de', { cookie, 'accept-language': 'en' })).toBe(language);
   });
 
   it('use French spaces and apostrophes in French', () => {

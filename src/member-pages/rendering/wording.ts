@@ -30,7 +30,7 @@ export const LANGUAGES: readonly string[] = [
     .map(({ name }) => name),
 ];
 
-const TEXTS = new Map(LANGUAGES.map((language) => [language, textsOf(language)]));
+const TEXTS = new Map(LANGUAGES.map((language) => [language, readTexts(language)]));
 
 /** Gives the texts of one of {@link LANGUAGES}. */
 export function textsIn(language: string): Texts {
@@ -46,7 +46,7 @@ const SCOPE_ORDER = ['openid', 'profile', ...Object.keys(SCOPES), 'offline_acces
 export const inOrder = (scopes: readonly string[]): readonly string[] =>
   scopes.toSorted((one, other) => SCOPE_ORDER.indexOf(one) - SCOPE_ORDER.indexOf(other));
 
-function textsOf(language: string): Texts {
+function readTexts(language: string): Texts {
   const read = <Content>(file: string) =>
     JSON.parse(readFileSync(new URL(`${language}/${file}.json`, FOLDER), 'utf8')) as Content;
   const { scopes, faults: ofPages, ...ofMembers } = read<typeof members>('members');
@@ -69,7 +69,7 @@ export const LANGUAGE_COOKIE = 'pua_language';
 const CHOSEN = new RegExp(`(?:^|; ?)(?:__Secure-)?${LANGUAGE_COOKIE}=([a-z]{2,3})(?:;|$)`);
 
 /** Chooses by the member's choice in this browser, the app (`ui_locales`, OpenID Connect Core §3.1.2.1), then the browser's languages. */
-export function languageOf(
+export function chooseLanguage(
   uiLocales: unknown,
   { cookie, 'accept-language': accept }: Pick<IncomingHttpHeaders, 'cookie' | 'accept-language'>,
 ): string {
@@ -204,7 +204,7 @@ export class DateTimes {
 }
 
 /** Gives `Once`, `30 days`, `Until I remove it`. */
-export function durationOf(duration: Duration, { durations }: Texts, moments: DateTimes): string {
+export function formatDuration(duration: Duration, { durations }: Texts, moments: DateTimes): string {
   return duration === 'once' || duration === 'unlimited'
     ? durations[duration]
     : moments.days(Number(duration));

@@ -18,7 +18,7 @@ import { Public } from '../../auth/auth.decorators.js';
 import { UnknownKey } from '../../auth/api-keys/api-keys.service.js';
 import { pageFaultOf, PageFault } from '../../authorization-server/failures/page-fault.js';
 import {
-  refusalOf,
+  classify,
   type RefusalReason,
   type RefusalWords,
 } from '../../authorization-server/reasons/refusal-reasons.js';
@@ -39,14 +39,14 @@ import { addressOf } from '../../values/network.js';
 import { trimmed } from '../../values/string-rules.js';
 import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages, redirect } from '../rendering/pages.js';
-import { ENGLISH, LANGUAGES, languageOf, textsIn } from '../rendering/wording.js';
+import { ENGLISH, LANGUAGES, chooseLanguage, textsIn } from '../rendering/wording.js';
 
 /** The form of a path parameter: anything else matches no page. */
 const PARAMETER = '[\\w-]{1,100}';
 
 @Injectable()
 export class PageRoutes {
-  #paths: ReturnType<typeof pathsOf> | undefined;
+  #paths: ReturnType<typeof collectPaths> | undefined;
 
   constructor(
     private readonly routeTable: RouteTable,
@@ -58,14 +58,14 @@ export class PageRoutes {
   handler(): RequestHandler {
     return (request, response, next) => {
       const { context, method } = request;
-      this.#paths ??= pathsOf(this.routeTable.routes);
+      this.#paths ??= collectPaths(this.routeTable.routes);
       const found = this.#paths.filter(({ any }) => any.test(context.path));
       const page = found.find(({ plain }) => plain.test(context.path));
       if (found.length === 0) next();
       else if (page === undefined) this.problems.answer(new Problem('not_found'), request, response);
       else if (page.methods.includes(method)) {
         context.route = page.route;
-        context.language = languageOf(undefined, request.headers);
+        context.language = chooseLanguage(undefined, request.headers);
         response.set(SECURITY_HEADERS);
         if (this.language.choose(request, response)) return;
         void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
@@ -91,7 +91,7 @@ export class PageRoutes {
 }
 
 /** Paths of all pages with their route for the log. `any` matches every path that Express would decode to the route. */
-function pathsOf(routes: readonly Route[]) {
+function collectPaths(routes: readonly Route[]) {
   const pages = routes.filter(({ controller }) => Reflect.hasMetadata(PAGE, controller));
   return [...Map.groupBy(pages, ({ path }) => path)].map(([route, ofPath]) => ({
     route,
@@ -215,7 +215,7 @@ class PageFilter implements ExceptionFilter {
     const error = isUnknown ? nothingHere() : thrown;
     const { id, route } = request.context;
     const fault = pageFaultOf(error);
-    const words = error instanceof PageFault ? wordsOf(error) : refusalOf(error as Error);
+    const words = error instanceof PageFault ? wordsOf(error) : classify(error as Error);
     const detail = error instanceof PageFault ? error.detail : undefined;
     const line = { request_id: id, route, ...words, ...(detail === undefined ? {} : { detail }) };
     if (fault.status === 500) this.logger.error({ ...line, err: error }, 'page failed');
@@ -282,7 +282,7 @@ export const rejectBusyOauth: RejectBusy = (request, response) => {
   if (isForPrograms(path) || accept?.includes('text/html') !== true)
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
   else {
-    const page = BUSY_PAGES.get(languageOf(undefined, request.headers))!;
+    const page = BUSY_PAGES.get(chooseLanguage(undefined, request.headers))!;
     sendBusy(request, response, `${page}${id}</p>`, BUSY_PAGE_HEADERS);
   }
 };

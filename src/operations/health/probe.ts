@@ -32,7 +32,9 @@ export async function probe(address: string): Promise<Probed> {
     const problem = isOurs
       ? `is not ready: ${detail ?? `it answered ${response.status}`}`
       : `answers ${response.status}, and is not this server`;
-    const version = isOurs ? await versionOf(await ask('/api/public/openapi.json')).catch(() => null) : null;
+    const version = isOurs
+      ? await readVersion(await ask('/api/public/openapi.json')).catch(() => null)
+      : null;
     return { ready, milliseconds, version, problem: ready ? null : problem };
   } catch (error) {
     const { name, cause } = error as Error & { cause?: { code?: string } };
@@ -42,7 +44,7 @@ export async function probe(address: string): Promise<Probed> {
   }
 }
 
-async function versionOf(response: Response): Promise<string | null> {
+async function readVersion(response: Response): Promise<string | null> {
   const { info } = (await response.json()) as { info?: { version?: string } };
   return info?.version ?? null;
 }

@@ -24,7 +24,7 @@ export function tellPrimary(registry: Registry): void {
     if (scrape !== undefined) void answer(scrape);
   });
   const answer = async (scrape: number) => {
-    const snapshot = await snapshotOf(registry);
+    const snapshot = await takeSnapshot(registry);
     if (process.connected) process.send?.({ scrape, snapshot } satisfies ScrapeMessage);
   };
 }
@@ -58,7 +58,7 @@ export class WorkersMetrics {
     const answered = await this.#ask(workers);
     const ended = this.#ended.length;
     if (ended > 1) {
-      const together = await snapshotOf(AggregatorRegistry.aggregate(this.#ended));
+      const together = await takeSnapshot(AggregatorRegistry.aggregate(this.#ended));
       this.#ended.splice(0, ended, together);
     }
     const silent = { labels: { state: 'silent' }, value: workers.length - answered.size };
@@ -106,7 +106,7 @@ function grows({ type }: Snapshot[number]): boolean {
   return ['counter', 'histogram', 'summary'].includes(type);
 }
 
-async function snapshotOf(registry: Registry): Promise<Snapshot> {
+async function takeSnapshot(registry: Registry): Promise<Snapshot> {
   // prom-client declares `type` as a number, but returns names.
   return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
 }

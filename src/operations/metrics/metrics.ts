@@ -159,7 +159,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
       else {
         const counter = new Counter(collected);
         // Present from the start: rate() would not see a new series' first count as an increase.
-        for (const combination of combinationsOf(labels)) counter.inc(combination, 0);
+        for (const combination of combine(labels)) counter.inc(combination, 0);
       }
     }
     meter.sink = {
@@ -182,7 +182,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
 }
 
 /** Every possible set of labels; none if a label's values are not listed. */
-function combinationsOf(labels: Readonly<Record<string, readonly string[] | string>>) {
+function combine(labels: Readonly<Record<string, readonly string[] | string>>) {
   let combinations: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {
     const listed = typeof values === 'string' ? [] : values;

@@ -4,7 +4,7 @@ import type { Principal } from '../../auth/principal.js';
 import { Parameters } from '../../http/input/query.js';
 import {
   ID,
-  pageOf,
+  describePage,
   PathParameter,
   RespondsWith,
   RespondsWithPage,
@@ -40,7 +40,7 @@ export class AchievementsController {
   @Get()
   @RespondsWith(
     'List achievements',
-    { anyOf: [pageOf(AchievementItem), AchievementStatistics, AchievementDetail].map(refTo) },
+    { anyOf: [describePage(AchievementItem), AchievementStatistics, AchievementDetail].map(refTo) },
     'The view that `action` selects, which has its own parameters, defaults and response, and refuses the parameters of the others. Each view also has a path of its own, which generated clients are easier to use with.',
   )
   @RespondsWithProblems('achievement_not_found')

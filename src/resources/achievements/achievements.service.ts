@@ -3,7 +3,7 @@ import { List, type Filter, type ListDeclaration, type SortOf } from '../../data
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, foldedText, totalOfMember } from '../../database/sql.js';
 import { UserAchievement } from './table.js';
-import { columnsOf, jsonOf, relation } from '../../model/response.js';
+import { writeColumns, writeJson, relation } from '../../model/response.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { accessTo, changedSince, committedSince } from '../resources.js';
@@ -39,7 +39,7 @@ const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN ${ACTIVE_USERS}`;
 const OF_MEMBER = accessTo('achievements');
 
-const ITEMS = { item: jsonOf(AchievementItem), id: 'a.id', few: true };
+const ITEMS = { item: writeJson(AchievementItem), id: 'a.id', few: true };
 
 const byRarity: SortOf<unknown> = { key: RARITY_PERCENTAGE, type: 'numeric', nullable: true };
 const inCategory: Filter<string[]> = (at) => `a.category = ANY (${at})`;
@@ -72,7 +72,7 @@ export const EARNED_LIST = new List(EARNED_DECLARATION);
 export const WHOLE_EARNED_LIST = new List({
   ...EARNED_DECLARATION,
   name: 'whole-earned-achievements',
-  item: jsonOf(AchievementDetail),
+  item: writeJson(AchievementDetail),
 });
 
 /** Every achievement that the member can see, with its earned status. */
@@ -117,7 +117,7 @@ export const PINNED_LIST = new List<PinnedQuery>({
 
 const READ_DETAIL = {
   name: 'read-achievement',
-  text: `SELECT ${jsonOf(AchievementDetail)} AS json FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
+  text: `SELECT ${writeJson(AchievementDetail)} AS json FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
 };
 
 /** $1: the member. One {@link StatisticsRow}, which reads the catalog once, by category and tier. Node sums it up. */
@@ -126,7 +126,7 @@ const READ_STATISTICS = {
   text: `SELECT COALESCE('[' || string_agg('[' || json_text(category) || ',"' || rarity || '",' || total || ',' || earned || ','
     || points_total || ',' || points_earned || ']', ',') || ']', '[]') AS groups,
   (SELECT to_json(r) FROM (
-    SELECT ${columnsOf(RarestEarned)} FROM achievements a CROSS JOIN ${ACTIVE_USERS} WHERE a.id = (min(rarest))[2]::bigint
+    SELECT ${writeColumns(RarestEarned)} FROM achievements a CROSS JOIN ${ACTIVE_USERS} WHERE a.id = (min(rarest))[2]::bigint
   ) r) AS rarest_earned,
   api_time(max(last_earned_at)) AS last_earned_at, api_time(${COMPUTED_AT}) AS rarity_computed_at
 FROM (

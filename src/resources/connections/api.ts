@@ -6,7 +6,7 @@ import { changedSince, EVENT_ACCESS, listOf } from '../resources.js';
 import { Connection } from './table.js';
 import { Event } from '../events/table.js';
 import { User } from '../profile/table.js';
-import { jsonOf, objectField, relation } from '../../model/response.js';
+import { writeJson, objectField, relation } from '../../model/response.js';
 import { PageQuery, Paging } from '../../http/paging.js';
 import { ListOf, DateTime, OneOf, Search, WholeNumber } from '../../http/input/parameters.js';
 import { CONNECTION_SOURCES, CONNECTION_STATUSES, MAX_ID, LENGTHS } from '../../values/vocabulary.js';
@@ -86,7 +86,7 @@ const nullable = ({ status }: ConnectionsQuery) => String(status) !== ACCEPTED;
 /** The people whom the member is connected with, without those who are disabled. */
 export const CONNECTIONS = new List<ConnectionsQuery>({
   ...listOf('connections'),
-  item: jsonOf(ConnectionItem),
+  item: writeJson(ConnectionItem),
   shown: 'JOIN users u ON u.id = c.peer_id',
   sorts: {
     connected_at: { key: c.connected_at.from, type: 'timestamptz', nullable },

@@ -3,7 +3,7 @@ import { List, type ListDeclaration } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, equals, totalOfMember } from '../../database/sql.js';
 import { Event, Participant } from './table.js';
-import { jsonOf, relation } from '../../model/response.js';
+import { writeJson, relation } from '../../model/response.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { Paging } from '../../http/paging.js';
@@ -30,8 +30,8 @@ type EventReads = ReturnType<typeof eventReads>;
 
 /** Makes the queries for events. @param localTime the SQL function for their local times */
 function eventReads(localTime: string) {
-  const json = (model: Parameters<typeof jsonOf>[0]) =>
-    jsonOf(model).replaceAll('local_time(', `${localTime}(`);
+  const json = (model: Parameters<typeof writeJson>[0]) =>
+    writeJson(model).replaceAll('local_time(', `${localTime}(`);
   const declaration: ListDeclaration<EventsQuery> = {
     ...listOf('events'),
     name: `events:${localTime}`,

@@ -2,19 +2,19 @@ import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../auth/principal.js';
 import { Database, type Reads } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
-import { etagWithState, JsonResponse, statesOf } from '../../http/output/responses.js';
-import { columnsOf, readerOf } from '../../model/response.js';
+import { etagWithState, JsonResponse, parseStates } from '../../http/output/responses.js';
+import { writeColumns, makeReader } from '../../model/response.js';
 import { Problem } from '../../http/output/problems.js';
 import { ChangedProfile, Me, Profile, type ProfileChanges, type ProfileUpdated } from './profile.dto.js';
 
-const READ_ME = { name: 'read-me', text: `SELECT ${columnsOf(Me)} FROM users u WHERE u.id = $1` };
+const READ_ME = { name: 'read-me', text: `SELECT ${writeColumns(Me)} FROM users u WHERE u.id = $1` };
 
 /** The state of a member `u` for If-Match: version and values, since values may return, and after a restore versions, too. No totals. */
 const STATE = `to_hex(hashtextextended(ROW(u.id, u.version, u.username, u.display_name, u.first_name, u.last_name, u.bio,
   u.profile_picture)::text, 0))`;
 
 /** The profile of a member `u`, with {@link COUNTED}. Plain columns: for one row, Node makes JSON faster than PostgreSQL. */
-const PROFILE = `${STATE} AS state, ${columnsOf(Profile)}`;
+const PROFILE = `${STATE} AS state, ${writeColumns(Profile)}`;
 
 /** Like `totalOfMember`, for two totals of the member $1 at once: one row. */
 const COUNTED = `(
@@ -54,8 +54,8 @@ SELECT * FROM changed`;
 type Row = Record<string, unknown>;
 type ProfileRow = Row & { readonly state: string };
 
-const profileOf = readerOf(Profile);
-const changedProfileOf = readerOf(ChangedProfile);
+const profileOf = makeReader(Profile);
+const changedProfileOf = makeReader(ChangedProfile);
 
 @Injectable()
 export class ProfileService {
@@ -85,7 +85,7 @@ export class ProfileService {
     ifMatch: string | undefined,
     confirm: () => Promise<void>,
   ): Promise<JsonResponse> {
-    const values = [userId, JSON.stringify(changes), statesOf(ifMatch) ?? null, clientId ?? keyId];
+    const values = [userId, JSON.stringify(changes), parseStates(ifMatch) ?? null, clientId ?? keyId];
     const [row] = await this.database.patient<ProfileRow>(UPDATE_PROFILE, values, confirm);
     // A client that was refused reads again, and must not get the old version from a replica.
     await this.reads.advance(userId);

@@ -19,7 +19,7 @@ interface Sent {
 }
 
 /** Writes a request in each language with its standard library. Without imports, because the page's script contains it. */
-export function snippetsOf(
+export function writeSnippets(
   { method, path, body, type = 'application/json', headers = {} }: SentRequest,
   publicUrl: string,
   withKey: boolean,
@@ -73,7 +73,7 @@ console.log(response.status, await response.json());`;
 }
 
 /** Writes a JSON text's value in Python. */
-function pythonOf(json: string): string {
+function writePython(json: string): string {
   const words: Record<string, string> = { true: 'True', false: 'False', null: 'None' };
   return json.replaceAll(/"(?:[^"\\]|\\.)*"|true|false|null/g, (token) => words[token] ?? token);
 }
@@ -87,7 +87,7 @@ function python({ method, url, body, headers, withKey }: Sent): string {
     `    ${double(url)},`,
     method !== 'GET' && `    method="${method}",`,
     pairs.length > 0 && `    headers={${pairs.join(', ')}},`,
-    body && `    data=json.dumps(${pythonOf(body)}).encode(),`,
+    body && `    data=json.dumps(${writePython(body)}).encode(),`,
   );
   return `import json${withKey ? ', os' : ''}, urllib.request
 

@@ -9,7 +9,7 @@ export interface Token {
 }
 
 /** Splits code into tokens without loss. Without imports, because the page's script contains it. */
-export function tokensOf(code: string): Token[] {
+export function tokenize(code: string): Token[] {
   const tokens: Token[] = [];
   let end = 0;
   for (const match of code.matchAll(TOKENS)) {
