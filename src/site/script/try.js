@@ -1,8 +1,8 @@
 // The reference: a sample follows the form beside it, which signs in, sends the call, and can be linked to with its values.
 import { SignIn } from '../../../clients/typescript/src/sign-in.js';
 import { all, copy, copyButton, make, one, say } from './page.js';
-import { snippetsOf } from './snippets.js';
-import { tokensOf } from './tokens.js';
+import { writeSnippets } from './snippets.js';
+import { tokenize } from './tokens.js';
 
 /** Storage key of the link that the reader left to sign in: of a section, or of a call with its values. */
 const PLACE = 'public-user-api:place';
@@ -38,7 +38,7 @@ function writeSample(form) {
   } catch {
     return;
   }
-  for (const { language, code } of snippetsOf(
+  for (const { language, code } of writeSnippets(
     { ...request, body: value },
     settings.issuer,
     !callOf(form).open,
@@ -47,7 +47,7 @@ function writeSample(form) {
 }
 
 const coloured = (code) =>
-  tokensOf(code).map(({ kind, text }) =>
+  tokenize(code).map(({ kind, text }) =>
     kind ? make('span', { className: kind, textContent: text }) : text,
   );
 
