@@ -65,8 +65,8 @@ function linkOf(mail: MailServer['received'][number] | undefined): string {
   return /http:\/\/localhost:\d+(\/account\/new-password\/[\w-]{43})\s/.exec(textOf(mail))![1]!;
 }
 
-async function set(path: string, password: string) {
-  const browser = oauth.browser();
+async function set(path: string, password: string, at = oauth) {
+  const browser = at.browser();
   const page = await browser.view(path);
   if (page.status !== 200) return page.status;
   const answer = await browser.post(page, `${path}/set`, { new_password: password });
@@ -266,14 +266,17 @@ describe('a password reset link', () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);
+    const databaseDeadlines = { ...oauth.api.config.databaseDeadlines, lock: 300 };
+    const impatient = await OauthTest.start({ mail: mails.mail, databaseDeadlines }, oauth);
     const runner = oauth.dataSource.createQueryRunner();
     await runner.startTransaction();
     await runner.query('LOCK TABLE passkeys IN ACCESS EXCLUSIVE MODE');
     try {
-      expect(await set(path, NEW)).toBe(503);
+      expect(await set(path, NEW, impatient)).toBe(503);
     } finally {
       await runner.rollbackTransaction();
       await runner.release();
+      await impatient.close();
     }
     expect(await set(path, NEW)).toBe(200);
   });
