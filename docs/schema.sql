@@ -351,8 +351,44 @@ BEGIN
     AND EXISTS (SELECT FROM users u WHERE u.id = g.user_id AND u.disabled_at IS NULL));
 END $function$;
 
--- function tell_of_ending_access(integer)
-CREATE OR REPLACE FUNCTION public.tell_of_ending_access(most integer)
+-- function tell_of_ending_access(integer,jsonb)
+CREATE OR REPLACE FUNCTION public.tell_of_ending_access(most integer, after jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  made integer;
+  last jsonb;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7862013048) THEN RETURN NULL; END IF;
+  WITH next AS MATERIALIZED (
+    SELECT g.id, g.user_id, g.client_id, g.access_ends_at FROM (
+      SELECT DISTINCT e.client_id, CASE e.client_id WHEN after->>'client' THEN after END AS after FROM webhook_endpoints e
+      WHERE e.client_id >= COALESCE(after->>'client', '') AND e.disabled_at IS NULL AND 'access.ending' = ANY (e.types)
+    ) c CROSS JOIN LATERAL (
+      SELECT * FROM oauth_grants g
+      WHERE g.client_id = c.client_id AND g.ending_told_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
+        AND (g.access_ends_at, g.id) > (COALESCE((c.after->>'ends_at')::timestamptz, '-infinity'), COALESCE(c.after->>'id', ''))
+      ORDER BY g.access_ends_at, g.id LIMIT most
+    ) g ORDER BY g.client_id, g.access_ends_at, g.id LIMIT most
+  ), ending AS (
+    SELECT g.id FROM oauth_grants g WHERE g.id = ANY (ARRAY(
+      SELECT n.id FROM next n WHERE NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = n.user_id AND o.client_id = n.client_id
+        AND o.ending_told_at > now() - interval '7 days') AND ends_in_use(n.id, now() - interval '30 days')))
+      AND g.ending_told_at IS NULL AND g.access_ends_at <= now() + interval '7 days'
+    FOR NO KEY UPDATE SKIP LOCKED
+  ), told AS (
+    UPDATE oauth_grants SET ending_told_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id
+  ) SELECT sum(tell_endpoints(client_id, NULL, user_id, 'access.ending', a.scopes, a.ends_at, NULL)),
+      (SELECT jsonb_build_object('client', client_id, 'id', id, 'ends_at', access_ends_at) FROM next
+        ORDER BY client_id, access_ends_at, id OFFSET most - 1)
+    INTO made, last FROM told CROSS JOIN LATERAL access_of(user_id, client_id, NULL) a WHERE a.is_live;
+  RETURN last;
+END $function$;
+
+-- function tell_of_ending_keys(integer)
+CREATE OR REPLACE FUNCTION public.tell_of_ending_keys(most integer)
  RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -361,21 +397,6 @@ DECLARE
   seen integer;
   made integer;
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(7862013048) THEN RETURN 0; END IF;
-  WITH ending AS (
-    SELECT g.id FROM oauth_grants g
-    WHERE g.client_id = ANY (ARRAY(SELECT e.client_id FROM webhook_endpoints e
-        WHERE e.client_id IS NOT NULL AND e.disabled_at IS NULL AND 'access.ending' = ANY (e.types)))
-      AND g.ending_told_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
-      AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
-        AND o.ending_told_at > now() - interval '7 days')
-      AND ends_in_use(g.id, now() - interval '30 days')
-    LIMIT most FOR NO KEY UPDATE SKIP LOCKED
-  ), told AS (
-    UPDATE oauth_grants SET ending_told_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id
-  ) SELECT count(*), sum(tell_endpoints(client_id, NULL, user_id, 'access.ending', a.scopes, a.ends_at, NULL)) INTO seen, made
-    FROM told CROSS JOIN LATERAL access_of(user_id, client_id, NULL) a WHERE a.is_live;
-
   WITH due AS (
     SELECT k.id, (LEAST(k.revoked_at, k.expires_at) <= now()) IS TRUE AS has_ended FROM api_keys k
     WHERE k.id = ANY (ARRAY(SELECT e.key_id FROM webhook_endpoints e
@@ -386,7 +407,7 @@ BEGIN
   ), told AS (
     UPDATE api_keys k SET ended_told_at = CASE WHEN d.has_ended THEN now() END, ending_told_at = COALESCE(ending_told_at, now())
     FROM due d WHERE k.id = d.id RETURNING k.*, d.has_ended
-  ) SELECT seen + count(*), sum(tell_endpoints(NULL, k.id, k.user_id, CASE WHEN has_ended THEN 'credential.ended' ELSE 'credential.ending' END,
+  ) SELECT count(*), sum(tell_endpoints(NULL, k.id, k.user_id, CASE WHEN has_ended THEN 'credential.ended' ELSE 'credential.ending' END,
       k.scopes, LEAST(k.revoked_at, k.expires_at), CASE
         WHEN NOT has_ended THEN NULL WHEN k.revoked_at IS NULL THEN 'expired'
         WHEN EXISTS (SELECT FROM auth_events a WHERE a.key_id = k.id AND a.type = 'key.revoked' AND a.actor = 'user') THEN 'member'
@@ -845,28 +866,33 @@ BEGIN
   RETURN reported;
 END $function$;
 
--- function report_ending_access(integer)
-CREATE OR REPLACE FUNCTION public.report_ending_access(most integer)
- RETURNS integer
+-- function report_ending_access(integer,jsonb)
+CREATE OR REPLACE FUNCTION public.report_ending_access(most integer, after jsonb)
+ RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 DECLARE
-  reported integer;
+  last jsonb;
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(7862013049) THEN RETURN 0; END IF;
-  WITH ending AS (
-    SELECT g.id FROM oauth_grants g
+  IF NOT pg_try_advisory_xact_lock(7862013049) THEN RETURN NULL; END IF;
+  WITH next AS MATERIALIZED (
+    SELECT g.id, g.user_id, g.client_id, g.access_ends_at FROM oauth_grants g
     WHERE g.ending_notified_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
-      AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
-        AND o.ending_notified_at > now() - interval '7 days')
-      AND ends_in_use(g.id, now() - interval '7 days')
-    LIMIT most FOR NO KEY UPDATE SKIP LOCKED
+      AND (g.access_ends_at, g.id) > (COALESCE((after->>'ends_at')::timestamptz, '-infinity'), COALESCE(after->>'id', ''))
+    ORDER BY g.access_ends_at, g.id LIMIT most
+  ), ending AS (
+    SELECT g.id FROM oauth_grants g WHERE g.id = ANY (ARRAY(
+      SELECT n.id FROM next n WHERE NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = n.user_id AND o.client_id = n.client_id
+        AND o.ending_notified_at > now() - interval '7 days') AND ends_in_use(n.id, now() - interval '7 days')))
+      AND g.ending_notified_at IS NULL AND g.access_ends_at <= now() + interval '7 days'
+    FOR NO KEY UPDATE SKIP LOCKED
   ), notified AS (
     UPDATE oauth_grants SET ending_notified_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id
-  ) INSERT INTO auth_events (type, actor, user_id, client_id) SELECT 'access.ending', 'system', user_id, client_id FROM notified;
-  GET DIAGNOSTICS reported = ROW_COUNT;
-  RETURN reported;
+  ), reported AS (
+    INSERT INTO auth_events (type, actor, user_id, client_id) SELECT 'access.ending', 'system', user_id, client_id FROM notified
+  ) SELECT jsonb_build_object('id', id, 'ends_at', access_ends_at) INTO last FROM next ORDER BY access_ends_at, id OFFSET most - 1;
+  RETURN last;
 END $function$;
 
 -- function participants_derive()

@@ -46,22 +46,29 @@ BEGIN
   RETURN reported;
 END $$;
 
--- Records that access of apps in use ends within 7 days, once for each grant.
-CREATE OR REPLACE FUNCTION report_ending_access(most integer) RETURNS integer LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+-- Records that access of apps in use ends within 7 days, once for each grant. Of a million grants that nobody uses, too, it looks at most at so
+-- many, after the last one of the call before. Returns the last one; null if there are no more, or another caller does it.
+CREATE OR REPLACE FUNCTION report_ending_access(most integer, after jsonb) RETURNS jsonb
+  LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
-  reported integer;
+  last jsonb;
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(7862013049) THEN RETURN 0; END IF;
-  WITH ending AS (
-    SELECT g.id FROM oauth_grants g
+  IF NOT pg_try_advisory_xact_lock(7862013049) THEN RETURN NULL; END IF;
+  WITH next AS MATERIALIZED (
+    SELECT g.id, g.user_id, g.client_id, g.access_ends_at FROM oauth_grants g
     WHERE g.ending_notified_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
-      AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
-        AND o.ending_notified_at > now() - interval '7 days')
-      AND ends_in_use(g.id, now() - interval '7 days')
-    LIMIT most FOR NO KEY UPDATE SKIP LOCKED
+      AND (g.access_ends_at, g.id) > (COALESCE((after->>'ends_at')::timestamptz, '-infinity'), COALESCE(after->>'id', ''))
+    ORDER BY g.access_ends_at, g.id LIMIT most
+  ), ending AS (
+    SELECT g.id FROM oauth_grants g WHERE g.id = ANY (ARRAY(
+      SELECT n.id FROM next n WHERE NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = n.user_id AND o.client_id = n.client_id
+        AND o.ending_notified_at > now() - interval '7 days') AND ends_in_use(n.id, now() - interval '7 days')))
+      AND g.ending_notified_at IS NULL AND g.access_ends_at <= now() + interval '7 days'
+    FOR NO KEY UPDATE SKIP LOCKED
   ), notified AS (
     UPDATE oauth_grants SET ending_notified_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id
-  ) INSERT INTO auth_events (type, actor, user_id, client_id) SELECT 'access.ending', 'system', user_id, client_id FROM notified;
-  GET DIAGNOSTICS reported = ROW_COUNT;
-  RETURN reported;
+  ), reported AS (
+    INSERT INTO auth_events (type, actor, user_id, client_id) SELECT 'access.ending', 'system', user_id, client_id FROM notified
+  ) SELECT jsonb_build_object('id', id, 'ends_at', access_ends_at) INTO last FROM next ORDER BY access_ends_at, id OFFSET most - 1;
+  RETURN last;
 END $$;

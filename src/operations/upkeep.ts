@@ -6,10 +6,17 @@ import { ARE_PENDING } from '../import/staging.js';
 
 const SECOND_MS = 1_000;
 const ENDING_KEYS_MS = 30_000;
+/** Statements of requests' connections have 600 ms; a grant or key takes up to a millisecond. */
+const AT_ONCE = 100;
+const MAX_LOOK_MS = 5_000;
 
 /** Periodic calls of database functions that complete a change a moment later, so that its caller need not wait. */
 @Injectable()
 export class Upkeep {
+  /** The grants at which the latest looks for access that ends have stopped. */
+  #reported: object | null = null;
+  #told: object | null = null;
+
   constructor(private readonly database: Database) {}
 
   /** Compacts counter deltas. Counters are right without it; it keeps reads short, and the rarities of achievements recent. */
@@ -51,7 +58,7 @@ export class Upkeep {
     failure: 'members could not be notified of keys that end',
   })
   reportEndingKeys(end: AbortSignal): Promise<void> {
-    return this.#untilDone('SELECT report_ending_keys($1) AS done', 1_000, 1_000, end);
+    return this.#untilDone('SELECT report_ending_keys($1) AS done', AT_ONCE, AT_ONCE, end);
   }
 
   /** Notifies members of apps in use whose access ends within 7 days. */
@@ -60,14 +67,15 @@ export class Upkeep {
     everyMs: ENDING_KEYS_MS,
     failure: 'members could not be notified of access that ends',
   })
-  reportEndingAccess(end: AbortSignal): Promise<void> {
-    return this.#untilDone('SELECT report_ending_access($1) AS done', 1_000, 1_000, end);
+  async reportEndingAccess(end: AbortSignal): Promise<void> {
+    const statement = 'SELECT report_ending_access($1, $2::jsonb) AS last';
+    this.#reported = await this.#lookAtGrants(statement, this.#reported, end);
   }
 
   /** Makes webhook messages for apps whose access changed or ended. */
   @Periodic({ work: 'access_changes', everyMs: SECOND_MS, failure: 'apps could not be told of their access' })
   tellAppsOfAccess(end: AbortSignal): Promise<void> {
-    return this.#untilDone('SELECT tell_apps_of_access($1) AS done', 1_000, 1, end);
+    return this.#untilDone('SELECT tell_apps_of_access($1) AS done', AT_ONCE, 1, end);
   }
 
   /** Makes webhook messages for apps and keys that end within 7 days, and for keys that have ended. */
@@ -76,8 +84,21 @@ export class Upkeep {
     everyMs: ENDING_KEYS_MS,
     failure: 'apps could not be told of access and keys that end',
   })
-  tellOfEndingAccess(end: AbortSignal): Promise<void> {
-    return this.#untilDone('SELECT tell_of_ending_access($1) AS done', 1_000, 1_000, end);
+  async tellOfEndingAccess(end: AbortSignal): Promise<void> {
+    await this.#untilDone('SELECT tell_of_ending_keys($1) AS done', AT_ONCE, AT_ONCE, end);
+    const statement = 'SELECT tell_of_ending_access($1, $2::jsonb) AS last';
+    this.#told = await this.#lookAtGrants(statement, this.#told, end);
+  }
+
+  /** Calls a database function until it has looked at all grants, or the time is over. @returns the last grant; null after all */
+  async #lookAtGrants(statement: string, last: object | null, end: AbortSignal): Promise<object | null> {
+    const latest = performance.now() + MAX_LOOK_MS;
+    do {
+      const values = [AT_ONCE, JSON.stringify(last)];
+      const [row] = await this.database.prepared<{ last: object | null }>(statement, values);
+      ({ last } = row!);
+    } while (last && !end.aborted && performance.now() < latest);
+    return last;
   }
 
   /** Repeats a database function. @param batch rows of each kind per statement @param enough minimum result for another call */

@@ -319,7 +319,7 @@ ON CONFLICT DO NOTHING`;
       oauth.dataSource.transaction(async (manager) => {
         await manager.query(end, [clientId]);
         await manager.query(use, [clientId]);
-        await manager.query('SELECT report_ending_access(1000)');
+        await manager.query('SELECT report_ending_access(1000, NULL)');
       });
   }),
   act('notice.chosen', 'muting a notice', async () => {

@@ -279,6 +279,29 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       ]);
     });
 
+    it('of access looks at no more grants at once than it is told, in the order of their ends', async () => {
+      const clientId = await oauth.client();
+      for (let i = 0; i < 3; i++) await oauth.tokens(clientId, (await oauth.member()).username);
+      const { dataSource } = oauth;
+      // Sooner than those of other tests. The server's own work finds that nobody uses them.
+      const end = `UPDATE oauth_grants SET access_ends_at = now() + interval '1 minute' WHERE client_id = $1`;
+      await dataSource.query(end, [clientId]);
+      const find = 'SELECT id FROM oauth_grants WHERE client_id = $1 ORDER BY id';
+      const [, second, third] = await dataSource.query<{ id: string }[]>(find, [clientId]);
+      const look = (most: number, after: object | null) =>
+        eventually(async () => {
+          const statement = 'SELECT report_ending_access($1, $2::jsonb) AS last';
+          const [row] = await dataSource.query<{ last: object | null }[]>(statement, [
+            most,
+            JSON.stringify(after),
+          ]);
+          return row!.last ?? undefined; // null while the server's own work looks
+        });
+      const last = await look(2, null);
+      expect(last).toMatchObject(second!);
+      expect(await look(1, last)).toMatchObject(third!);
+    });
+
     it('of a new app with access for once, and of each later access after it ended', async () => {
       const [clientId, { id, username }] = [await oauth.client({ name: 'Diary' }), await oauth.member()];
       const signIn = (duration: string) =>

@@ -194,6 +194,13 @@ describe('access.ended', () => {
 
   it('is delivered after all other messages about the member, and none follows', async () => {
     const { id, username } = await oauth.member();
+    const settled = () =>
+      eventually(async () => {
+        const pending = await query(`SELECT FROM webhook_deliveries WHERE status = 'pending'`);
+        return pending.length === 0 || undefined;
+      });
+    await settled(); // messages of other tests
+    receiver.received.length = 0;
     await endpointFor({ clientId }, ['profile.updated', 'access.ended']);
     await access(username, '30');
     const rename = (bio: string) => query('UPDATE users SET bio = $2 WHERE id = $1', [id, bio]);
@@ -212,10 +219,7 @@ describe('access.ended', () => {
       () => receiver.received.filter(({ message }) => message.type === 'access.ended').length === 2,
     );
     await oauth.api.platform.settleChanges();
-    await eventually(
-      async () =>
-        (await query(`SELECT FROM webhook_deliveries WHERE status = 'pending'`)).length === 0 || undefined,
-    );
+    await settled();
     const types = receiver.received.map(({ message }) => message.type);
     expect(types.lastIndexOf('profile.updated')).toBeLessThan(types.indexOf('access.ended'));
     const last = receiver.received.at(-1)!.message;
@@ -293,6 +297,35 @@ ON CONFLICT (grant_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
       [],
     ]);
     expect(daysTo(message!.access_ends_at!)).toBe(6);
+  });
+
+  it('is sent however many grants that nobody uses end before', async () => {
+    for (let i = 0; i < 3; i++) await access((await oauth.member()).username, '30');
+    const { id, username } = await oauth.member();
+    await access(username, '30');
+    await oauth.passTime(25 * DAY);
+    await use(31);
+    await query(
+      `UPDATE oauth_grant_usage SET last_used_at = now() WHERE grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)`,
+      [id],
+    );
+    const grants = await query<{ id: string }>(
+      'SELECT id FROM oauth_grants WHERE client_id = $1 ORDER BY access_ends_at',
+      [clientId],
+    );
+    const look = async (after: object) => {
+      const statement = 'SELECT tell_of_ending_access(2, $1::jsonb) AS last';
+      const [row] = await query<{ last: object | null }>(statement, [JSON.stringify(after)]);
+      return row!.last ?? undefined; // null while the server's own work looks
+    };
+    const last = await eventually(() => look({ client: clientId }));
+    expect(last).toMatchObject({ client: clientId, id: grants[1]!.id });
+    const messages = await eventually(async () => {
+      await look(last);
+      const found = await ofType('access.ending');
+      return found.length > 0 ? found : undefined;
+    });
+    expect(messages.map(({ member }) => member)).toEqual([id]);
   });
 
   it('is not sent while another sign-in lasts longer', async () => {
