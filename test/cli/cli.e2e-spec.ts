@@ -115,6 +115,13 @@ describe('pua', () => {
       ['one argument too many', 'keys show a b', /too many arguments/],
       ['a revocation without a reason', 'keys revoke a', /required option '--reason/],
       ['a period without unit', 'audit --since 24', /whole number followed by s, m, h or d/],
+      ['keys that end within no period', 'keys list --ending 30', /whole number followed by s, m, h or d/],
+      ['a rejection of an app without a reason', 'clients reject a', /required option '--reason/],
+      [
+        'a duration that no app can have',
+        'clients update a --longest-access 31',
+        /Allowed choices are once, 30, 180, unlimited/,
+      ],
       [
         'an unknown type of event',
         'audit --type key.made',

@@ -168,7 +168,9 @@ WHERE indexrelid = 'users_username_key'::regclass`,
   (SELECT json_agg(a ORDER BY id) FROM achievements a) AS achievements`);
       return row;
     };
-    it('keep every row, and can be undone to the schema of 1.1.0', async () => {
+    it('keep every row and the end of each grant, and can be undone to the schema of 1.1.0', async () => {
+      await dataSource.query(`INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ('web', 'Web', 'web', '{https://web.example/}', '{}');
+INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('web', 1, 'web', '{}', 'infinity')`);
       const [before, had] = [await rows(), await objectsOf(dataSource)];
       const { applied, pending } = await readSchema(dataSource);
       expect([applied, pending.length > 10]).toEqual([[BASELINE], true]);
@@ -179,8 +181,9 @@ WHERE indexrelid = 'users_username_key'::regclass`,
       expect(await findDrift(dataSource.manager)).toEqual([]);
       expect(await findStaleCopies(dataSource.manager)).toEqual([]);
       expect(
-        await dataSource.query(`SELECT payload -> 'resources' ->> 'https://api.example/' AS scopes FROM oauth_grants`),
-      ).toEqual([{ scopes: 'profile:read' }]); // as the consent says
+        await dataSource.query(`SELECT EXTRACT(day FROM access_ends_at - created_at)::int AS days,
+  payload -> 'resources' ->> 'https://api.example/' AS scopes FROM oauth_grants ORDER BY id`),
+      ).toEqual([{ days: 180, scopes: 'profile:read' }, { days: 14, scopes: null }]); // as the consent says
 
       for (const { name } of await lastMigrations(dataSource, BASELINE)) await rollback(dataSource, name);
       expect(await rows()).toEqual(before);

@@ -124,6 +124,14 @@ describe('pua for OAuth', () => {
     });
   });
 
+  it('sets the longest access of an app, and shows it', async () => {
+    const { client_id: id } = (await json(...CREATE, '--longest-access', '30')) as { client_id: string };
+    expect(await json('clients', 'show', id)).toMatchObject({ longest_access: '30' });
+    const longer = ['clients', 'update', id, '--longest-access', 'unlimited'];
+    expect(await json(...longer)).toMatchObject({ longest_access: 'unlimited' });
+    expect((await run('clients', 'show', id)).stdout).toMatch(/^longest_access +unlimited$/m);
+  });
+
   thorough.it('ends only the sign-ins of an app with a scope that is removed from it', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();

@@ -103,8 +103,21 @@ describe('settings', () => {
     ['PLATFORM_LOGO_URL', 'logo.png', /PLATFORM_LOGO_URL must be a URL/],
     ['PRIVACY_URL', 'javascript:alert(1)', /PRIVACY_URL must be a URL/],
     ['SIGN_UP_URL', 'mailto:join@platform.example', /SIGN_UP_URL must be a URL/],
-  ])('reject an unreadable color or an unusable link: %s=%s', (name, value, why) => {
+    ['ACCESS_LONGEST', '31', /ACCESS_LONGEST must be once, 30, 180 or unlimited/],
+    ['ACCESS_PRESELECTED', '30d', /ACCESS_PRESELECTED must be once, 30, 180 or unlimited/],
+    ['DEVELOPER_CONSOLE', 'on', /DEVELOPER_CONSOLE must be off, reviewed, open, true or false/],
+  ])('reject an unreadable color, an unusable link and an unknown choice: %s=%s', (name, value, why) => {
     expect(() => loadConfig({ DATA_DIR: folder, [name]: value })).toThrow(why);
+  });
+
+  it.each([
+    ['off', { developerConsole: false, reviewsApps: false }],
+    ['false', { developerConsole: false, reviewsApps: false }],
+    ['reviewed', { developerConsole: true, reviewsApps: true }],
+    ['open', { developerConsole: true, reviewsApps: false }],
+    ['true', { developerConsole: true, reviewsApps: false }],
+  ])('open the developer console as DEVELOPER_CONSOLE says: %s', (DEVELOPER_CONSOLE, expected) => {
+    expect(loadConfig({ DATA_DIR: folder, DEVELOPER_CONSOLE })).toMatchObject(expected);
   });
 
   it('are rejected all at once in production too', () => {
