@@ -16,7 +16,7 @@ const LISTS = {
  * @returns {Judgement[]}
  */
 export function judge(results) {
-  return [...kept(results), ...frontDoor(results), ...ofOneCall(results), ...atRest(results)];
+  return [...kept(results), ...entryPoint(results), ...ofOneCall(results), ...atRest(results)];
 }
 
 /** Speed beside the peers. */
@@ -56,7 +56,7 @@ function kept({ compared = {}, oauth = {} }) {
 }
 
 /** Above and below the peak (overload.mjs), for cheap requests and dear ones. */
-function frontDoor({ overload = {} }) {
+function entryPoint({ overload = {} }) {
   const judgements = [];
   for (const [question, rows] of Object.entries(overload[OURS] ?? {})) {
     for (const [load, { refused, failed }] of Object.entries(rows).filter(([, { isHonest }]) => isHonest))

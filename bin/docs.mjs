@@ -23,7 +23,7 @@ export async function pages() {
   const { exampleOf } = await import('../dist/src/cli/command.js');
   const { asTyped } = await import('../dist/src/cli/output.js');
   const { AUTH_EVENTS } = await import('../dist/src/audit/audit.js');
-  const { REFUSAL_REASONS } = await import('../dist/src/authorization-server/reasons/refusal-reasons.js');
+  const { REJECTION_REASONS } = await import('../dist/src/authorization-server/reasons/rejection-reasons.js');
   const { readObjects, textOf } = await import('../dist/src/operations/doctor/schema.js');
   const { MEMBER_TABLES, memberColumnsOf } = await import('../dist/src/database/schema/member-tables.js');
   const { RECORD_TYPES } = await import('../dist/src/import/record-types.js');
@@ -68,7 +68,7 @@ export async function pages() {
   const audit = [
     '# Audit events',
     'For operators and admins: the events in the audit log (table `auth_events`), and the reasons of rejections.',
-    '<!-- Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/reasons/refusal-reasons.ts`. -->',
+    '<!-- Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/reasons/rejection-reasons.ts`. -->',
     '',
     'Each event has a time, type, actor (`user`, `client`, `system`, or `admin`: the command line), member, app, key, address, error id, and at',
     'most 2,000 bytes of details, which are texts unless the table names another type. It contains no secret and no caller’s input.',
@@ -91,7 +91,7 @@ export async function pages() {
     '',
     '| Reason | Meaning |',
     '| --- | --- |',
-    ...Object.entries(REFUSAL_REASONS).map(([reason, meaning]) => `| \`${reason}\` | ${cell(meaning)} |`),
+    ...Object.entries(REJECTION_REASONS).map(([reason, meaning]) => `| \`${reason}\` | ${cell(meaning)} |`),
     '',
     '## Rejections without a member',
     '',

@@ -46,7 +46,7 @@ const AREAS = {
   changes: {
     source: 'src/{features/sync,platform}/*.ts',
     tests: [
-      'test/api/{changes,sync,sync.properties,who-is-told,openapi}.*',
+      'test/api/{changes,sync,sync.properties,notified-apps,openapi}.*',
       'test/platform/*',
       'test/database/replicas.*',
     ],
@@ -83,8 +83,8 @@ const AREAS = {
     ],
   },
   admission: {
-    source: 'src/http/{admission/*,pipeline/front-door}.ts',
-    tests: ['src/http/**', 'test/api/front-door.*'],
+    source: 'src/http/{admission/*,pipeline/entry-point}.ts',
+    tests: ['src/http/**', 'test/api/entry-point.*'],
   },
 };
 

@@ -15,7 +15,7 @@ import { apiHeaders, isUnderApi } from './http/pipeline/api-headers.js';
 import { ApiAdapter } from './http/pipeline/api.adapter.js';
 import { rejectBusy } from './http/pipeline/busy.js';
 import { compose } from './http/pipeline/compose.js';
-import { KINDS, type FrontDoor } from './http/pipeline/front-door.js';
+import { KINDS, type EntryPoint } from './http/pipeline/entry-point.js';
 import { requestLines, requestLog } from './http/pipeline/request-log.js';
 import { responseDeadline } from './http/pipeline/response-deadline.js';
 import { PageRoutes, rejectBusyOauth } from './member-pages/requests/page-requests.js';
@@ -34,7 +34,7 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
       abortOnError: false,
     },
   );
-  app.get(Readiness).watch((app.getHttpAdapter() as ApiAdapter).frontDoor);
+  app.get(Readiness).watch((app.getHttpAdapter() as ApiAdapter).entryPoint);
   configureApp(app);
   return app;
 }
@@ -44,7 +44,7 @@ export function configureApp(app: NestExpressApplication): void {
   const config = app.get(Config);
   const filter = app.get(ProblemFilter);
   const metrics = app.get(Metrics);
-  const { refusals, admissions } = (app.getHttpAdapter() as unknown as ApiAdapter).frontDoor;
+  const { refusals, admissions } = (app.getHttpAdapter() as unknown as ApiAdapter).entryPoint;
   refusals.api = refusals.platform = rejectBusy(config.publicUrl);
   refusals.oauth = refusals.pages = rejectBusyOauth;
   const meter = app.get(Meter);
@@ -103,17 +103,17 @@ const SILENT_MS = 1_000;
 /** Ends the application: serves for SHUTDOWN_DELAY without being ready, finishes requests, writes batches, and closes connections. */
 export async function closeApp(app: NestExpressApplication): Promise<void> {
   const database = app.get(Database);
-  const { frontDoor } = app.getHttpAdapter() as ApiAdapter;
+  const { entryPoint } = app.getHttpAdapter() as ApiAdapter;
   const server = app.getHttpServer();
   app.get(Readiness).end();
   await setTimeout(app.get(Config).shutdownDelaySeconds * 1000);
   await closeStandIn();
-  const resume = await quietMoment(server, frontDoor);
+  const resume = await quietMoment(server, entryPoint);
   const closed = listenersClosed(server);
   resume();
   const timers = [
     globalThis.setTimeout(() => server.closeIdleConnections(), IDLE_MS),
-    globalThis.setTimeout(() => frontDoor.connections.closeSilent(), SILENT_MS),
+    globalThis.setTimeout(() => entryPoint.connections.closeSilent(), SILENT_MS),
     globalThis.setTimeout(() => server.closeAllConnections(), DRAIN_MS),
   ];
   await closed;
@@ -146,8 +146,8 @@ const EMPTY_TURN_MS = 0.05;
  * Waits until no connection is about to be accepted, since closing a listener resets those. Holds responses back meanwhile, so that
  * waiting clients send nothing new. @returns starts the held responses; close the listener first, in the same event loop turn
  */
-async function quietMoment(server: Server, frontDoor: FrontDoor): Promise<() => void> {
-  const resume = frontDoor.pause();
+async function quietMoment(server: Server, entryPoint: EntryPoint): Promise<() => void> {
+  const resume = entryPoint.pause();
   const begun = performance.now();
   let acceptedAt = begun;
   server.on('connection', () => (acceptedAt = performance.now()));

@@ -11,7 +11,7 @@ import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './principal.js';
 import { isScope } from './scopes.js';
-import { refusal, SUPPORTED_DPOP_ALGORITHMS } from './www-authenticate.js';
+import { rejection, SUPPORTED_DPOP_ALGORITHMS } from './www-authenticate.js';
 
 /** Maximum distance of a DPoP proof's `iat` from now, in seconds. */
 const PROOF_SECONDS = 60;
@@ -74,7 +74,7 @@ export class AccessTokens {
 
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const { publicUrl } = this.config;
-    const refuse = (reason: string) => refusal(publicUrl, credential, request, reason);
+    const refuse = (reason: string) => rejection(publicUrl, credential, request, reason);
     if (!isOpaqueSecret(credential.secret)) throw refuse('not of the kind oauth_token');
     const keys = eitherOf(this.keys.keysOf('AccessToken', credential.secret));
     const [row] = await this.database.read<TokenRow>(FIND_TOKEN, [...keys, `${publicUrl}/api/public`]);
@@ -113,7 +113,8 @@ export class AccessTokens {
   /** Checks for an unused proof of the key that the token is bound to (RFC 9449 §7.1). @throws Problem invalid_credentials */
   async checkProof(credential: Credential, thumbprint: string, request: Request): Promise<void> {
     const { publicUrl } = this.config;
-    const refuse = (reason: string) => refusal(publicUrl, credential, request, reason, 'invalid_dpop_proof');
+    const refuse = (reason: string) =>
+      rejection(publicUrl, credential, request, reason, 'invalid_dpop_proof');
     const { path } = request.context;
     const urls = [publicUrl + path, ...(path === ASSISTANTS_PATH ? [`${publicUrl}${path}/`] : [])];
     const id = await idOfProof(request, urls, credential.secret, thumbprint);

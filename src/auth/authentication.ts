@@ -6,7 +6,7 @@ import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { AccessTokens } from './access-tokens.js';
 import { ApiKeyAuthenticator, isInside } from './api-keys/api-key-authenticator.js';
 import { CredentialCache, type KnownCredential } from './credential-cache.js';
-import { refusal } from './www-authenticate.js';
+import { rejection } from './www-authenticate.js';
 import type { Caller, Credential } from './principal.js';
 import { Config } from '../config/config.js';
 
@@ -82,6 +82,6 @@ export class Authentication {
   }
 
   #refuse(credential: Credential, request: Request, reason: string): Promise<never> {
-    return Promise.reject(refusal(this.config.publicUrl, credential, request, reason));
+    return Promise.reject(rejection(this.config.publicUrl, credential, request, reason));
   }
 }

@@ -38,7 +38,7 @@ export function missingCredentials(publicUrl: string, request: ToPath): Problem 
 }
 
 /** Makes the same 401 for any invalid credential; only the log has the reason. */
-export function refusal(
+export function rejection(
   publicUrl: string,
   { kind, scheme }: Credential,
   request: ToPath,

@@ -7,7 +7,7 @@ import { ClientDocuments } from './adapters/client-documents.js';
 import { ClientSecrets } from './adapters/client-secrets.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { BackChannelLogout } from './back-channel-logout.js';
-import { Refusals } from './failures/refusals.js';
+import { Rejections } from './failures/rejections.js';
 import { Middleware } from './middleware.js';
 import { OauthRoutes } from './oauth-routes.js';
 import { ProtectedResourceController } from './protected-resource.controller.js';
@@ -28,7 +28,7 @@ const SERVICES = [
   OauthDatabase,
   OauthRoutes,
   OneTimeStates,
-  Refusals,
+  Rejections,
   RefreshGracePeriod,
 ];
 

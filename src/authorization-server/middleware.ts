@@ -17,8 +17,8 @@ import {
   unregisteredOf,
 } from './failures/page-fault.js';
 import { explain } from './reasons/explanations.js';
-import { classify, type RefusalReason } from './reasons/refusal-reasons.js';
-import { Refusals } from './failures/refusals.js';
+import { classify, type RejectionReason } from './reasons/rejection-reasons.js';
+import { Rejections } from './failures/rejections.js';
 import { correctMetadata } from './metadata.js';
 import { recordDeveloperRequest } from './failures/developer-record.js';
 import {
@@ -38,7 +38,7 @@ import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { TokenExchange } from './requests/token-exchange.js';
 
 /** Rejections that the audit log keeps per app, once an hour: nobody sees the first one's error id, and the others may be attacks. */
-const RECORDED: readonly RefusalReason[] = [
+const RECORDED: readonly RejectionReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
   'client_secret_expired',
@@ -57,7 +57,7 @@ export class Middleware {
     private readonly config: Config,
     private readonly logger: Logger,
     private readonly database: OauthDatabase,
-    private readonly refusals: Refusals,
+    private readonly refusals: Rejections,
     private readonly consents: Consents,
     private readonly documents: ClientDocuments,
     private readonly pages: ShownPages,
@@ -139,7 +139,7 @@ export class Middleware {
 
   /**
    * Sets security headers; responds 503 after the deadline or without a database, regardless of the library's response; writes the reason
-   * of a rejection to the log and the audit log, or to {@link Refusals} if there is no member; and records requests of members' apps for
+   * of a rejection to the log and the audit log, or to {@link Rejections} if there is no member; and records requests of members' apps for
    * their developers.
    */
   async #answerFailures(ctx: KoaContextWithOIDC, next: Next): Promise<void> {

@@ -19,8 +19,8 @@ import { SECURITY_HEADERS } from '../layout/layout.js';
 import { addressOf } from '../values/network.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { PageFault } from './failures/page-fault.js';
-import type { RefusalWords } from './reasons/refusal-reasons.js';
-import { Refusals } from './failures/refusals.js';
+import type { RejectionWords } from './reasons/rejection-reasons.js';
+import { Rejections } from './failures/rejections.js';
 import { type ShownPage, ShownPages } from './ports.js';
 import { isForPrograms, methodsAt, REGISTRATION, routeOf, ROUTES, SIGN_OUT } from './provider/provider.js';
 import { type ExposedSecret, readParameters } from './request-parameters.js';
@@ -45,7 +45,7 @@ export class OauthRoutes {
     private readonly database: OauthDatabase,
     private readonly limits: RateLimits,
     private readonly pages: ShownPages,
-    private readonly refusals: Refusals,
+    private readonly refusals: Rejections,
     private readonly problems: ProblemFilter,
     private readonly csrf: Csrf,
   ) {}
@@ -197,7 +197,7 @@ export class OauthRoutes {
   async #refuse(
     request: Request,
     response: Response,
-    refusal: { status: number; words: RefusalWords; description: string; page: ShownPage },
+    refusal: { status: number; words: RejectionWords; description: string; page: ShownPage },
   ): Promise<void> {
     const { id, path, route } = request.context;
     const { status, words, description, page } = refusal;

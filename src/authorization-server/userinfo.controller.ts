@@ -2,7 +2,7 @@ import { All, Controller, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Authentication } from '../auth/authentication.js';
-import { missingCredentials, refusal } from '../auth/www-authenticate.js';
+import { missingCredentials, rejection } from '../auth/www-authenticate.js';
 import { credentialOf, type Credential, type Principal } from '../auth/principal.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Usage } from '../auth/usage/usage.js';
@@ -84,14 +84,14 @@ export class UserinfoController {
     const readsProfile = principal.scopes.includes('profile:read');
     if (readsProfile) request.scope = 'profile:read';
     const [found] = await this.database.read<Found>(FIND_CLAIMS, [principal.credentialId, readsProfile]);
-    if (!found) throw refusal(this.config.publicUrl, credential, request, 'the grant was revoked');
+    if (!found) throw rejection(this.config.publicUrl, credential, request, 'the grant was revoked');
     const { with_profile, ...claims } = found;
     response.json(with_profile ? presentClaims(claims) : { sub: claims.sub });
   }
 
   async #authenticate(credential: Credential, request: Request): Promise<Principal> {
     if (credential.kind === 'api_key')
-      throw refusal(this.config.publicUrl, credential, request, 'not a token');
+      throw rejection(this.config.publicUrl, credential, request, 'not a token');
     return (await this.authentication.authenticate(credential, request)) as Principal; // platform keys are API keys
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { audited, eventValues, recordEvent, recordEventIf, type NewAuthEvent } from '../audit/audit.js';
-import { takePlace } from '../auth/owner.js';
+import { takeSlot } from '../auth/owner.js';
 import { USED, type UsageTally } from '../auth/usage/usage-tally.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Config } from '../config/config.js';
@@ -75,7 +75,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
     manager: EntityManager = this.database.dataSource.manager,
   ): Promise<string> {
     return audited(manager, async (transaction) => {
-      await takePlace(
+      await takeSlot(
         transaction,
         { userId, ip: actor.ip ?? null },
         `SELECT count(*) >= ${MAX_LINKS} AS is_full FROM calendar_links WHERE user_id = $1`,

@@ -5,7 +5,7 @@ import { isPublicJwk } from '../crypto/signing-keys.js';
 import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 import { pixelImageType } from '../values/images.js';
 import { OperatorError } from '../values/operator-error.js';
-import { receiverFault } from '../values/receivers.js';
+import { findEndpointFault } from '../values/endpoint-urls.js';
 import { isHttpUrl, isName, isStorable } from '../values/string-rules.js';
 import { authMethodOf, rulesOf, secretMethodOf, type AuthMethod } from './profiles.js';
 
@@ -140,7 +140,7 @@ export function checkClient(
     if (typeof uri === 'string' && !isPageUrl(uri)) throw new ClientFault('page', field, uri);
   }
   const { backchannel_logout_uri: logoutUri, logo } = client;
-  if (typeof logoutUri === 'string' && receiverFault(logoutUri, production) !== undefined)
+  if (typeof logoutUri === 'string' && findEndpointFault(logoutUri, production) !== undefined)
     throw new ClientFault('logoutUri', 'backchannel_logout_uri', logoutUri);
   if (logo && (logo.length > MAX_LOGO_BYTES || pixelImageType(logo) === undefined))
     throw new ClientFault('logo', 'logo');

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
-import { boundChanges, by, takePlace, type Owner } from '../auth/owner.js';
+import { boundChanges, by, takeSlot, type Owner } from '../auth/owner.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { Config } from '../config/config.js';
 import { BASE62, randomText, randomUUID } from '../crypto/random.js';
@@ -97,7 +97,7 @@ export class ClientsService {
     await this.#provideKeys(columns.id_token_signed_response_alg);
     await audited(within, async (manager) => {
       if (owner)
-        await takePlace(
+        await takeSlot(
           manager,
           owner,
           `SELECT count(*) >= ${MAX_OWN_CLIENTS} AS is_full FROM oauth_clients WHERE owner_id = $1`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Encryption, openWith, sealFor } from './encryption.js';
+import { Encryption, openWith, encryptFor } from './encryption.js';
 import { Secrets } from './secrets.js';
 
 const OLD = Buffer.alloc(32, 'a');
@@ -58,7 +58,7 @@ describe('encrypted text', () => {
 
 describe('text encrypted with a secret', () => {
   it('decrypts only with that secret and purpose', () => {
-    const sealed = sealFor('secret', { a: 1 }, 'refresh');
+    const sealed = encryptFor('secret', { a: 1 }, 'refresh');
     expect(openWith('secret', sealed, 'refresh')).toEqual({ a: 1 });
     expect(openWith('secret ', sealed, 'refresh')).toBeUndefined();
     expect(openWith('secret', sealed, 'other')).toBeUndefined();

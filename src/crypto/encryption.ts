@@ -13,7 +13,7 @@ export interface Moved {
 }
 
 /** Values by SECRET_KEY: `current`, `previous`; `next`: moved by an instance that has the next one; `unknown`: none of these. */
-export type SealCounts = Readonly<Record<'current' | 'previous' | 'next' | 'unknown', number>>;
+export type EncryptionCounts = Readonly<Record<'current' | 'previous' | 'next' | 'unknown', number>>;
 
 type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]];
 
@@ -65,7 +65,7 @@ export class Encryption {
   }
 
   /** Counts values by key, with the time of the last move. */
-  stateOf(values: readonly SealedValue[]): { counts: SealCounts; movedAt: Date | undefined } {
+  stateOf(values: readonly SealedValue[]): { counts: EncryptionCounts; movedAt: Date | undefined } {
     const counts = { current: 0, previous: 0, next: 0, unknown: 0 };
     let movedAt: Date | undefined;
     for (const [sealed, kind, ...rowKeys] of values) {
@@ -90,11 +90,11 @@ function contextOf(kind: string, rowKeys: readonly Buffer[]): string {
 }
 
 /** Encrypts under a key derived from `secret` (HKDF-SHA-256). */
-export function sealFor(secret: string, value: unknown, context: string): Buffer {
+export function encryptFor(secret: string, value: unknown, context: string): Buffer {
   return seal(keyFor(secret, context), value, context);
 }
 
-/** Decrypts a value of {@link sealFor}. @returns undefined if the secret or the context differs */
+/** Decrypts a value of {@link encryptFor}. @returns undefined if the secret or the context differs */
 export function openWith<T>(secret: string, sealed: Buffer, context: string): T | undefined {
   return open<T>(keyFor(secret, context), sealed, context);
 }

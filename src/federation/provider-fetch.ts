@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises';
 import { buffer } from 'node:stream/consumers';
 import type { CustomFetchOptions } from 'openid-client';
-import { send, shared, type LookUp } from '../runtime/outgoing.js';
+import { send, shared, type Lookup } from '../runtime/outgoing.js';
 
 export type ProviderFetch = (url: string, options: RequestInit | CustomFetchOptions) => Promise<Response>;
 
 /** A `fetch` without redirects. Looks up one name at a time, since the system's lookup blocks one of libuv's four threads. */
-export function providerFetch(lookUp: LookUp = (name) => lookup(name, { all: true })): ProviderFetch {
+export function providerFetch(lookUp: Lookup = (name) => lookup(name, { all: true })): ProviderFetch {
   let last: Promise<unknown> = Promise.resolve();
   const lookUpInTurn = shared((name) => {
     const found = last.then(() => lookUp(name));

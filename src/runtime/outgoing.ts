@@ -10,11 +10,11 @@ import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { USER_AGENT } from '../config/version.js';
 
-export type LookUp = (name: string) => Promise<readonly LookupAddress[]>;
+export type Lookup = (name: string) => Promise<readonly LookupAddress[]>;
 
 /** Makes a lookup that is shared by concurrent callers for the same name. */
-export function shared(lookUp: LookUp): LookUp {
-  const lookingUp = new Map<string, ReturnType<LookUp>>();
+export function shared(lookUp: Lookup): Lookup {
+  const lookingUp = new Map<string, ReturnType<Lookup>>();
   return (name) => {
     const found = lookingUp.get(name) ?? lookUp(name).finally(() => lookingUp.delete(name));
     lookingUp.set(name, found);
@@ -25,7 +25,7 @@ export function shared(lookUp: LookUp): LookUp {
 /** Sends a request without following redirects. @returns the request, and the response without its body @throws Error without a response */
 export function send(
   url: URL,
-  lookUp: LookUp,
+  lookUp: Lookup,
   { headers, ...options }: RequestOptions & { readonly headers: Readonly<Record<string, string>> },
   body?: string | Buffer,
 ): Promise<{ asked: ClientRequest; response: IncomingMessage }> {

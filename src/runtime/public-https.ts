@@ -3,7 +3,7 @@ import { CANCELLED, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
-import { send, shared, type LookUp } from './outgoing.js';
+import { send, shared, type Lookup } from './outgoing.js';
 
 /** For a name's addresses. */
 const MAX_LOOK_UP_MS = 2_000;
@@ -62,7 +62,7 @@ export class PublicHttps {
   /** Decides which addresses may be connected to. */
   isAllowed: (address: string) => boolean = isPublicAddress;
   /** Shared by concurrent connections to the same name. */
-  lookUp: LookUp = resolveAddresses;
+  lookUp: Lookup = resolveAddresses;
   readonly #lookUp = shared((name) => this.lookUp(name));
 
   /** Reads a document. @param url https @throws Error if it cannot be read */
@@ -110,7 +110,7 @@ export class PublicHttps {
     const host = url.hostname.replace(/^\[|\]$/g, '');
     if (!isSecure && !(loopback && url.protocol === 'http:')) throw new Error(NOT_PUBLIC);
     if (isIP(host) !== 0) requireAllowed([host]); // it is not looked up
-    const lookUp: LookUp = async (name) => {
+    const lookUp: Lookup = async (name) => {
       const found = await this.#lookUp(name);
       requireAllowed(found.map(({ address }) => address));
       return found;

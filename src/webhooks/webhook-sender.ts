@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Config } from '../config/config.js';
-import { Encryption, type Moved, type SealCounts } from '../crypto/encryption.js';
+import { Encryption, type Moved, type EncryptionCounts } from '../crypto/encryption.js';
 import { signWebhook } from '../crypto/webhook-signatures.js';
 import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entities/changes/webhook.entity.js';
 import { attempt, type Attempt } from '../runtime/outbox.js';
@@ -69,7 +69,7 @@ export class WebhookSecrets {
   }
 
   /** Counts secrets of active endpoints by the SECRET_KEY that encrypts them. */
-  async sealState(dataSource: DataSource): Promise<SealCounts> {
+  async sealState(dataSource: DataSource): Promise<EncryptionCounts> {
     const all = await sealedSecrets(dataSource);
     return this.#encryption.stateOf(
       all.map(({ id, column, sealed }) => [sealed, COLUMNS[column], Buffer.from(id)] as const),

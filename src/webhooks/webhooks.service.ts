@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
-import { by, boundChanges, takePlace, type Owner } from '../auth/owner.js';
+import { by, boundChanges, takeSlot, type Owner } from '../auth/owner.js';
 import { Config } from '../config/config.js';
 import { BASE62, randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
@@ -9,7 +9,7 @@ import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entiti
 import { LEASE_SECONDS, type Attempt } from '../runtime/outbox.js';
 import { CHANGE_KINDS, readScope, RESOURCES } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
-import { receiverFault } from '../values/receivers.js';
+import { findEndpointFault } from '../values/endpoint-urls.js';
 import { BEGIN_HERE, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
 import { TEST_TYPE, WebhookSecrets, type WebhookSender, type Message } from './webhook-sender.js';
 
@@ -150,7 +150,7 @@ export class WebhooksService {
     { url, types, clientId = null, keyId = null, actor, owner }: NewWebhook,
     within: DataSource | EntityManager = this.dataSource,
   ): Promise<{ id: string; secret: string }> {
-    const fault = receiverFault(url, this.config.production);
+    const fault = findEndpointFault(url, this.config.production);
     if (fault !== undefined) throw new OperatorError(fault);
     const { client, key } = CREDENTIAL_TYPES;
     const allowed = [...WEBHOOK_TYPES, ...(clientId !== null ? client : keyId !== null ? key : [])];
@@ -163,7 +163,7 @@ export class WebhooksService {
     const secret = makeWebhookSecret();
     await audited(within, async (manager) => {
       if (owner)
-        await takePlace(manager, owner, IS_FULL, `${MAX_OWN_WEBHOOKS} webhooks for it`, clientId, keyId);
+        await takeSlot(manager, owner, IS_FULL, `${MAX_OWN_WEBHOOKS} webhooks for it`, clientId, keyId);
       if (clientId !== null || keyId !== null) await checkScopes(manager, types, clientId, keyId);
       // Nobody advances the position without endpoints.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);

@@ -112,7 +112,7 @@ describe('the API, for a key revoked during its request,', () => {
   };
   /** Sends a request, revokes its key when the server waits for the second half of its body, and then sends that. */
   const revokedBeforeBodyEnds = async (method: string, path: string, key: string, body: string) => {
-    const { connections } = (oauth.api.app.getHttpAdapter() as ApiAdapter).frontDoor;
+    const { connections } = (oauth.api.app.getHttpAdapter() as ApiAdapter).entryPoint;
     const type = path === FEED ? 'application/x-ndjson' : 'application/json';
     const headers = { ...asKey(key), 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) };
     const answered = Promise.withResolvers<number>();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Database } from '../../src/database/database.js';
-import { mendCopiesAndTotals } from '../../src/operations/doctor/totals.js';
+import { repairCopiesAndTotals } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
 import { asSuperuser, postgres } from '../support/database.js';
 import { CALLS } from '../support/member-calls.js';
@@ -78,7 +78,7 @@ postgres.describe('query plans over 200,000 members', () => {
     await asSuperuser(api, async (superuser) => {
       for (const table of LOADED) await superuser.query(`ALTER TABLE ${table} ENABLE TRIGGER ALL`);
     });
-    await mendCopiesAndTotals(api.dataSource);
+    await repairCopiesAndTotals(api.dataSource);
     await api.platform.fold();
     await api.dataSource.query(`
       INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at)

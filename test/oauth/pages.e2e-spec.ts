@@ -23,7 +23,7 @@ import {
   shiftOf,
   unseenOf,
   VIEWS,
-} from '../support/looking-over.js';
+} from '../support/page-checks.js';
 import { AUTOMATIC, HOSTILE, SAMPLES } from '../support/page-samples.js';
 import { pathPattern } from '../../src/http/route-table.js';
 import { QUESTIONS } from '../../src/member-pages/rendering/questions.js';

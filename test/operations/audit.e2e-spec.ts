@@ -10,7 +10,7 @@ import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { Database } from '../../src/database/database.js';
 import { Meter } from '../../src/runtime/meter.js';
-import { placeOf, Refusals, maskedInput } from '../../src/authorization-server/failures/refusals.js';
+import { placeOf, Rejections, maskedInput } from '../../src/authorization-server/failures/rejections.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { onPostgres, postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
@@ -191,7 +191,7 @@ describe('rejections without a member', () => {
     );
   thorough.it('are kept in a ring of 10,000 rows: a new one replaces the oldest', async () => {
     const keep = (i: number) =>
-      oauth.api.app.get(Refusals).keep({
+      oauth.api.app.get(Rejections).keep({
         errorId: `ring-${i}`,
         route: '/oauth/authorize',
         error: 'invalid_client',

@@ -414,7 +414,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
   });
 
   describe('with wait', () => {
-    const admission = () => (oauth.api.app.getHttpAdapter() as ApiAdapter).frontDoor.admissions.platform;
+    const admission = () => (oauth.api.app.getHttpAdapter() as ApiAdapter).entryPoint.admissions.platform;
     const waiting = (app = oauth.api.app) =>
       eventually(() => app.get(PlatformChangesService).waiting > 0 || undefined);
 

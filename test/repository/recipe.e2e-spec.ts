@@ -27,7 +27,7 @@ const FILES = Array.from(
 
 /** Tests that follow from what the project declares; `npm test` in a copy of this tree would run all others again. */
 const CONCERNED = [
-  'test/api/(assistants|badges|changes|credentials|errors|front-door|openapi|sync|usage)\\.',
+  'test/api/(assistants|badges|changes|credentials|errors|entry-point|openapi|sync|usage)\\.',
   'test/repository/(code|config|dependencies|docs|docs.commands|long-texts)\\.spec',
   'test/site/(front|reference|samples|snippets)\\.',
   'test/oauth/(assistants|consents|metadata|developer)\\.',

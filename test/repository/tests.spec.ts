@@ -50,7 +50,7 @@ describe('the tests', () => {
       /\b(performance\.now|process\.(hrtime|cpuUsage|threadCpuUsage))\(|\bDate\.now\(\) - \w*([bB]eg[au]n|[sS]tart|[bB]efore|[sS]ince)/;
     expect(holding(measuring).toSorted()).toEqual([
       'src/http/admission/connections.spec.ts', // least time
-      'test/api/front-door.e2e-spec.ts', // how often something may happen in the time that has elapsed
+      'test/api/entry-point.e2e-spec.ts', // how often something may happen in the time that has elapsed
       'test/api/profile.e2e-spec.ts', // sets the clock
       'test/oauth/sign-in.e2e-spec.ts', // least times, and one ratio, tried again
       'test/operations/shutdown.e2e-spec.ts', // least time

@@ -16,7 +16,7 @@ import {
   shiftOf,
   unseenOf,
   VIEWS,
-} from '../support/looking-over.js';
+} from '../support/page-checks.js';
 import { OauthTest } from '../support/oauth.js';
 
 const KB = 1024;

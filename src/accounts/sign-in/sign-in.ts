@@ -44,7 +44,7 @@ export interface SignInFault {
 const BUSY_SECONDS = 2;
 
 /** Recorded in the audit log only. */
-export type RefusalCause =
+export type RejectionCause =
   | 'no_password'
   | 'disabled'
   | 'wrong_password'
@@ -111,7 +111,7 @@ export class SignIn implements OnApplicationShutdown {
           ]
         : [{ kind: 'device', of: device }];
     // Only for existing names: anybody can try any number of others.
-    const refusal = (cause: RefusalCause) =>
+    const refusal = (cause: RejectionCause) =>
       account.id === null ? undefined : signInEvent('password', account.id, sent, cause);
     try {
       const place = await this.throttle.take(subjects, deadline);
@@ -199,7 +199,7 @@ export function signInEvent(
   method: 'password' | 'passkey' | 'upstream',
   userId: number,
   { ip, browser, system, language }: SignInOrigin,
-  cause?: RefusalCause,
+  cause?: RejectionCause,
 ): LoneEvent {
   return {
     type: cause ? 'sign_in.refused' : 'sign_in.succeeded',

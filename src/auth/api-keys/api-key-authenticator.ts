@@ -6,7 +6,7 @@ import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../runtime/logger.js';
 import type { KnownCredential } from '../credential-cache.js';
-import { refusal } from '../www-authenticate.js';
+import { rejection } from '../www-authenticate.js';
 import type { Caller, Credential } from '../principal.js';
 import type { PlatformScope, Scope } from '../scopes.js';
 import { SecretHashes } from '../../crypto/secret-hashes.js';
@@ -61,7 +61,7 @@ export class ApiKeyAuthenticator {
   }
 
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
-    const refuse = (reason: string) => refusal(this.config.publicUrl, credential, request, reason);
+    const refuse = (reason: string) => rejection(this.config.publicUrl, credential, request, reason);
     const { secret } = credential;
     const parsed = parseKey(secret);
     if (!parsed) throw refuse('not of the kind api_key');

@@ -4,7 +4,7 @@ import { Config } from '../../config/config.js';
 import { ApiKey } from '../../database/schema/entities/credentials/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { audited, recordEvent, type NewAuthEvent } from '../../audit/audit.js';
-import { by, takePlace, type Owner } from '../owner.js';
+import { by, takeSlot, type Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
 import { SecretHashes } from '../../crypto/secret-hashes.js';
 import { makeKey, type KeyEnvironment } from './api-key-format.js';
@@ -225,7 +225,7 @@ RETURNING user_id`,
   }
 
   #takePlace(manager: EntityManager, owner: Owner, most: number): Promise<void> {
-    return takePlace(
+    return takeSlot(
       manager,
       owner,
       `SELECT count(*) >= ${most} AS is_full FROM api_keys k WHERE k.user_id = $1 AND k.self_issued AND ${ACCEPTED}`,

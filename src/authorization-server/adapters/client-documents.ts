@@ -12,7 +12,7 @@ import { profileOfDocument } from '../../clients/profiles.js';
 import { OauthDatabase, OauthRequest } from '../requests/oauth-database.js';
 import { NOT_PUBLIC, PublicHttps } from '../../runtime/public-https.js';
 import { networkOf } from '../../values/network.js';
-import { maskedInput, MinuteBudgets } from '../failures/refusals.js';
+import { maskedInput, MinuteBudgets } from '../failures/rejections.js';
 
 export interface ClientSecret {
   readonly id: number;

@@ -8,8 +8,8 @@ import { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../runtime/logger.js';
 import { networkOf } from '../../values/network.js';
-import { because } from '../reasons/refusal-reasons.js';
-import { MinuteBudgets } from '../failures/refusals.js';
+import { because } from '../reasons/rejection-reasons.js';
+import { MinuteBudgets } from '../failures/rejections.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
 import type { ClientSecret } from './client-documents.js';
 

@@ -8,7 +8,7 @@ import { USE_ONCE } from '../../auth/access-tokens.js';
 import { eitherOf } from '../../crypto/hmac.js';
 import { keyed, unexpired } from '../../database/sql.js';
 import { stepGone } from '../provider/library.js';
-import { because } from '../reasons/refusal-reasons.js';
+import { because } from '../reasons/rejection-reasons.js';
 import {
   MEMBER,
   rejectOrphans,

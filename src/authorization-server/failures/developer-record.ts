@@ -1,10 +1,14 @@
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { DeveloperRequests } from '../../auth/usage/developer-requests.js';
-import { MISSING_PARAMETER, type RefusalReason, type RefusalWords } from '../reasons/refusal-reasons.js';
-import { maskedInput, placeOf, UUID } from './refusals.js';
+import {
+  MISSING_PARAMETER,
+  type RejectionReason,
+  type RejectionWords,
+} from '../reasons/rejection-reasons.js';
+import { maskedInput, placeOf, UUID } from './rejections.js';
 
 /** The parameter of a reason; `SHOWN` also shows its value to the developer. */
-const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
+const CONCERNED: { readonly [Reason in RejectionReason]?: string } = {
   unknown_client: 'client_id',
   unregistered_redirect_uri: 'redirect_uri',
   unregistered_post_logout_redirect_uri: 'post_logout_redirect_uri',
@@ -38,7 +42,7 @@ const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
           .slice(0, 200),
 };
 
-interface RefusedRequest extends RefusalWords {
+interface RefusedRequest extends RejectionWords {
   readonly errorId: string;
   readonly failure: Error;
 }

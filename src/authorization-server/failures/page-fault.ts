@@ -1,7 +1,7 @@
 import { errors, type Client } from 'oidc-provider';
 import { TooManyChanges } from '../../auth/owner.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
-import { classify, type RefusalReason } from '../reasons/refusal-reasons.js';
+import { classify, type RejectionReason } from '../reasons/rejection-reasons.js';
 
 /** Why a page cannot be shown; title and message are in the page texts. */
 export type FaultName =
@@ -57,7 +57,7 @@ export class PageFault extends Error {
     readonly code?: string,
     readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
     /** For the log and the list of rejections, unless the status is enough. */
-    readonly reason?: RefusalReason,
+    readonly reason?: RejectionReason,
     /** For the log; contains nothing from the caller. */
     readonly detail?: string,
   ) {
@@ -99,7 +99,7 @@ export function pageFaultOf(error: unknown, signingOut = false): PageFault {
 
 /** Parameters that must be registered, with their client metadata. */
 const UNREGISTERED: {
-  readonly [Reason in RefusalReason]?: [string, ('redirectUris' | 'postLogoutRedirectUris')?];
+  readonly [Reason in RejectionReason]?: [string, ('redirectUris' | 'postLogoutRedirectUris')?];
 } = {
   unknown_client: ['client_id'],
   unregistered_redirect_uri: ['redirect_uri', 'redirectUris'],

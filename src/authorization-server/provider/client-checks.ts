@@ -1,7 +1,7 @@
 import type { JWTHeaderParameters, JWTPayload } from 'jose';
 import { errors, type Client, type KoaContextWithOIDC } from 'oidc-provider';
 import { rulesOf } from '../../clients/profiles.js';
-import { because } from '../reasons/refusal-reasons.js';
+import { because } from '../reasons/rejection-reasons.js';
 import { LIFETIMES } from '../lifetimes.js';
 
 /** Maximum advance of a client's clock in seconds, for `nbf`; {@link LATEST_IAT} limits `iat`. */

@@ -1,12 +1,12 @@
 import type { errors, KoaContextWithOIDC } from 'oidc-provider';
 import { accessClientOf, idleSeconds } from '../../clients/access-durations.js';
 import type { EndedRefreshToken } from '../../database/schema/entities/credentials/oauth.entity.js';
-import type { RefusalReason, RefusalWords } from './refusal-reasons.js';
+import type { RejectionReason, RejectionWords } from './rejection-reasons.js';
 
 const USED = 'the refresh token was used before: sign the member in again';
 /** The same for unknown tokens and those of other clients, so that clients learn nothing about either. */
 const ENDED = 'the refresh token has ended, or is not one of this client: sign the member in again';
-const OF_REFRESH_TOKENS: { readonly [Reason in RefusalReason]?: string } = {
+const OF_REFRESH_TOKENS: { readonly [Reason in RejectionReason]?: string } = {
   refresh_token_used: USED,
   token_used_meanwhile: USED,
   refresh_token_not_found: ENDED,
@@ -36,7 +36,7 @@ function explainEnd(ctx: KoaContextWithOIDC, { ended_at, reason }: EndedAccess):
 /** Explains a client's error by its profile, its document, or the missing grant; the library only says "invalid". */
 export function explain(
   ctx: KoaContextWithOIDC,
-  { error, reason }: RefusalWords,
+  { error, reason }: RejectionWords,
   failure: Error,
   documentFault: string | undefined,
   ended: EndedAccess | undefined,

@@ -91,7 +91,7 @@ export class Consents {
     const consent = await this.find(Number(account.accountId), client);
     const allowed = allowedScopes(client);
     const asked = [...oidc.requestParamScopes].filter((scope) => allowed.includes(scope));
-    if (!consent || consent.has_ended || asksForRefusedAlone(consent, asked)) return undefined;
+    if (!consent || consent.has_ended || asksForRejectedOnly(consent, asked)) return undefined;
     const { redirect_origins: origins } = consent;
     if (origins && !origins.includes(parseOrigin(oidc.params!.redirect_uri as string))) return undefined;
     const granted = asked.filter((scope) => consent.granted.includes(scope));
@@ -111,7 +111,7 @@ export const seenAs = (client: Client): string | null => (client.seen_as as stri
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);
 
 /** Tells whether all requested API scopes were refused: then members are asked again, or the client could never get them. */
-export function asksForRefusedAlone({ rejected }: Consent, asked: readonly string[]): boolean {
+export function asksForRejectedOnly({ rejected }: Consent, asked: readonly string[]): boolean {
   const [, api] = split(asked);
   return api.length > 0 && api.every((scope) => rejected.includes(scope));
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import { openWith, sealFor } from '../../crypto/encryption.js';
+import { openWith, encryptFor } from '../../crypto/encryption.js';
 import { Database } from '../../database/database.js';
 import { Periodic } from '../../runtime/periodic-work.js';
 
@@ -21,10 +21,10 @@ interface Repeatable {
 }
 
 /** Encrypts a refresh response with a key derived from the refresh token. @returns null for any other grant type */
-export async function sealResponse(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
+export async function encryptResponse(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
   const { grant_type: grantType, refresh_token: token } = ctx.oidc.params!;
   if (grantType !== 'refresh_token') return null;
-  return sealFor(token as string, { parameters: await readParameters(ctx), body: ctx.body }, 'successor');
+  return encryptFor(token as string, { parameters: await readParameters(ctx), body: ctx.body }, 'successor');
 }
 
 /** Decrypts a kept response. @returns its body with its times counted down; undefined if the parameters differ */

@@ -13,7 +13,7 @@ import { isUnavailable, Unavailable } from '../../database/postgres/unavailable.
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { leaveSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
-import { because } from '../reasons/refusal-reasons.js';
+import { because } from '../reasons/rejection-reasons.js';
 import type { Duration } from '../../clients/access-durations.js';
 
 /** A browser session's origin at the external identity provider, as base64url HMACs, to find it when that one ends. */

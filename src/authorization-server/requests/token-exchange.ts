@@ -4,8 +4,8 @@ import { accessClientOf, idleSeconds } from '../../clients/access-durations.js';
 import { SqlParameters } from '../../database/sql-parameters.js';
 import { LIFETIMES } from '../lifetimes.js';
 import type { EndedAccess } from '../reasons/explanations.js';
-import { because } from '../reasons/refusal-reasons.js';
-import { openResponse, sealResponse, type KeptResponse } from './kept-response.js';
+import { because } from '../reasons/rejection-reasons.js';
+import { openResponse, encryptResponse, type KeptResponse } from './kept-response.js';
 import type { NewToken, OauthDatabase } from './oauth-database.js';
 import { endGrant, findToken, payloadOf, type StoredToken } from './stored-token.js';
 
@@ -79,7 +79,7 @@ export class TokenExchange {
     const { token, staysValid } = progress;
     if (token.kept) return this.#repeat(token.kept);
     this.#tellEnd(token);
-    const response = staysValid ? null : await sealResponse(this.ctx);
+    const response = staysValid ? null : await encryptResponse(this.ctx);
     const event = this.database.eventValues(buildEvent(this.ctx));
     const { text, values } = storing(progress, response, idleOf(this.ctx), event);
     if ((await this.database.rows(text, values)).length === 1) return;

@@ -3,12 +3,12 @@ import { ExpressAdapter } from '@nestjs/platform-express/adapters/express-adapte
 import express, { type Request, type Response } from 'express';
 import { computeEtag, JsonResponse, noneMatch, UnchangingDocument } from '../output/responses.js';
 import type { Config } from '../../config/config.js';
-import { FrontDoor } from './front-door.js';
+import { EntryPoint } from './entry-point.js';
 import { makeMessageClasses } from './messages.js';
 
 /** Express with exact paths, and one way to send a successful response: JSON bytes with a strong ETag, or 304. */
 export class ApiAdapter extends ExpressAdapter {
-  frontDoor: FrontDoor;
+  entryPoint: EntryPoint;
 
   constructor(private readonly config: Config) {
     const app = express();
@@ -31,10 +31,10 @@ export class ApiAdapter extends ExpressAdapter {
       requestTimeout: requestDeadlines.whole,
       keepAliveTimeout: 65_000,
       highWaterMark: 65_536, // Node 20 would stop in the middle of the longest form, before it has arrived
-      requireHostHeader: false, // the front door requires it: Node would answer all such requests of a connection in one turn
+      requireHostHeader: false, // the entry point requires it: Node would answer all such requests of a connection in one turn
     });
     server.maxRequestsPerSocket = 100_000;
-    this.frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, this.config);
+    this.entryPoint = new EntryPoint(server, this.getInstance() as RequestListener, this.config);
     this.httpServer = server;
   }
 

@@ -1,4 +1,4 @@
-import type { RejectBusy } from './front-door.js';
+import type { RejectBusy } from './entry-point.js';
 import { API_PREFIX, SHARED_HEADERS } from './api-headers.js';
 import { PROBLEMS } from '../output/problems.js';
 
@@ -12,7 +12,7 @@ const HEADERS = Object.entries({
   'Content-Type': 'application/problem+json; charset=utf-8',
 }).flat();
 
-/** Sends the problem `temporarily_unavailable` from prepared parts: see {@link FrontDoor}. */
+/** Sends the problem `temporarily_unavailable` from prepared parts: see {@link EntryPoint}. */
 export function rejectBusy(publicUrl: string): RejectBusy {
   const { code, status, title, meaning } = PROBLEMS.get('temporarily_unavailable')!;
   const type = `${publicUrl}${API_PREFIX}/problems/${code}`;

@@ -7,7 +7,7 @@ import { pathOf, UpstreamSignIns, type SignInPage } from '../../federation/upstr
 import { queryOf } from '../../http/input/query.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
-import { BrowserSessions, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
+import { BrowserSessions, SignInForms, type SignInRejection } from '../sign-in/sign-in-steps.js';
 import { AccountPages, Visitor, type Member } from './account-pages.js';
 
 /** Makes the controller for signing in on such a page itself: by password, passkey, or the external identity provider. */
@@ -58,7 +58,7 @@ export function signInController(page: SignInPage): Type {
       await this.#finish(response, await this.forms.withPasskey(response, form, path, 'account'));
     }
 
-    async #finish(response: Response, result: SignedIn | SignInRefusal): Promise<void> {
+    async #finish(response: Response, result: SignedIn | SignInRejection): Promise<void> {
       if ('fault' in result) {
         this.account.showSignIn(page, response, result);
         return;

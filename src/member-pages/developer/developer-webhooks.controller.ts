@@ -4,7 +4,7 @@ import { LimitReached } from '../../auth/owner.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { Config } from '../../config/config.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { receiverFault } from '../../values/receivers.js';
+import { findEndpointFault } from '../../values/endpoint-urls.js';
 import { MAX_OWN_WEBHOOKS, typesFor, WebhooksService } from '../../webhooks/webhooks.service.js';
 import { FormSender, SentForms, Visitor, type Member, type Sender } from '../account/account-pages.js';
 import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
@@ -49,7 +49,7 @@ export class DeveloperWebhooksController {
     const url = fieldText(developer.form.url).trim();
     const types = typesOf(app).filter((type) => [developer.form.types ?? []].flat().includes(type));
     const values = { url: url.slice(0, 2_000), types };
-    const isReachable = receiverFault(url, this.config.production) === undefined;
+    const isReachable = findEndpointFault(url, this.config.production) === undefined;
     if (!isReachable || types.length === 0)
       return this.#show(developer, app, { values, fault: isReachable ? 'types' : 'url' }, 400);
     const wanted = { url, types, ...app.credential, actor: 'user', owner: developer.owner } as const;

@@ -7,10 +7,10 @@ import { ClientDocuments } from '../../authorization-server/adapters/client-docu
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { type PageClient, pageClientOf } from '../../authorization-server/ports.js';
-import { because } from '../../authorization-server/reasons/refusal-reasons.js';
+import { because } from '../../authorization-server/reasons/rejection-reasons.js';
 import { allowedScopes, OPENID_SCOPES } from '../../authorization-server/client-scopes.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/sign-in-policy.js';
-import { asksForRefusedAlone, Consents, seenAs } from '../../authorization-server/requests/consents.js';
+import { asksForRejectedOnly, Consents, seenAs } from '../../authorization-server/requests/consents.js';
 import {
   accessClientOf,
   choicesFor,
@@ -26,7 +26,12 @@ import type { PageUser } from '../rendering/page-contents.js';
 import { Pages, redirect, type Sending } from '../rendering/pages.js';
 import { inOrder } from '../rendering/wording.js';
 import { FormBody, requireOwnForm, ServesPages, type Form } from '../requests/page-requests.js';
-import { BrowserSessions, requestAgain, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
+import {
+  BrowserSessions,
+  requestAgain,
+  SignInForms,
+  type SignInRejection,
+} from '../sign-in/sign-in-steps.js';
 
 /** Sign-in and consent, between an authorization request and its response, below `/interaction/:uid`. */
 @Controller('interaction/:uid')
@@ -63,7 +68,7 @@ export class InteractionsController {
     );
   }
 
-  #showSignIn(response: Response, step: Step, refusal: Partial<SignInRefusal> = {}): void {
+  #showSignIn(response: Response, step: Step, refusal: Partial<SignInRejection> = {}): void {
     const hint = step.interaction.params.login_hint;
     const typed = typeof hint === 'string' ? { username: hint.slice(0, 100) } : {};
     const passkeys = wantsPasskey(step.interaction) ? 'only' : 'too';
@@ -76,7 +81,7 @@ export class InteractionsController {
     if (await this.consents.isClosedTo(user.id, client)) return this.#showNotApproved(response, step, user);
     const before = await this.consents.find(user.id, client);
     const requested = requestedScopes(interaction, client);
-    const refused = before && !asksForRefusedAlone(before, requested) ? before.rejected : [];
+    const refused = before && !asksForRejectedOnly(before, requested) ? before.rejected : [];
     const page = {
       name: 'consent',
       ...shown,
@@ -122,7 +127,7 @@ export class InteractionsController {
     await this.#finishSignIn(response, step, result);
   }
 
-  async #finishSignIn(response: Response, step: Step, result: SignedIn | SignInRefusal): Promise<void> {
+  async #finishSignIn(response: Response, step: Step, result: SignedIn | SignInRejection): Promise<void> {
     if ('fault' in result) this.#showSignIn(response, step, result);
     else await this.sessions.finishSignIn(response, step.interaction, result);
   }

@@ -4,7 +4,7 @@ import { SCOPES } from '../../auth/scopes.js';
 import type { Duration } from '../../clients/access-durations.js';
 import { CLIENT_FAULTS } from '../../clients/client-rules.js';
 import type { FaultName } from '../../authorization-server/failures/page-fault.js';
-import { REFUSAL_REASONS } from '../../authorization-server/reasons/refusal-reasons.js';
+import { REJECTION_REASONS } from '../../authorization-server/reasons/rejection-reasons.js';
 import type developers from './texts/en/developers.json';
 import type members from './texts/en/members.json';
 import { asShown, escapeHtml } from '../../values/string-rules.js';
@@ -59,7 +59,7 @@ function readTexts(language: string): Texts {
     developer: {
       ...ofDevelopers,
       faults: { ...CLIENT_FAULTS, ...faults },
-      reasons: { ...REFUSAL_REASONS, ...reasons },
+      reasons: { ...REJECTION_REASONS, ...reasons },
     },
   };
 }

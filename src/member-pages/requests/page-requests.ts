@@ -19,10 +19,10 @@ import { UnknownKey } from '../../auth/api-keys/api-keys.service.js';
 import { pageFaultOf, PageFault } from '../../authorization-server/failures/page-fault.js';
 import {
   classify,
-  type RefusalReason,
-  type RefusalWords,
-} from '../../authorization-server/reasons/refusal-reasons.js';
-import { Refusals } from '../../authorization-server/failures/refusals.js';
+  type RejectionReason,
+  type RejectionWords,
+} from '../../authorization-server/reasons/rejection-reasons.js';
+import { Rejections } from '../../authorization-server/failures/rejections.js';
 import { isForPrograms } from '../../authorization-server/provider/provider.js';
 import { OauthDatabase, OauthRequest } from '../../authorization-server/requests/oauth-database.js';
 import { UnknownClient } from '../../clients/registrations.js';
@@ -30,7 +30,7 @@ import { Logger } from '../../runtime/logger.js';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { Problem } from '../../http/output/problems.js';
 import { RETRY_AFTER_SECONDS, sendBusy } from '../../http/pipeline/busy.js';
-import type { RejectBusy } from '../../http/pipeline/front-door.js';
+import type { RejectBusy } from '../../http/pipeline/entry-point.js';
 import { LimitsByAddress, OutsideApi } from '../../http/pipeline/outside-api.js';
 import { receiving, requestOf, responseOf } from '../../http/pipeline/request-context.js';
 import { pathPattern, RouteTable, type Route } from '../../http/route-table.js';
@@ -190,7 +190,7 @@ export class AnsweredOtherwise extends Error {}
 @Injectable()
 class PageFilter implements ExceptionFilter {
   constructor(
-    private readonly refusals: Refusals,
+    private readonly refusals: Rejections,
     private readonly pages: Pages,
     private readonly problems: ProblemFilter,
     private readonly logger: Logger,
@@ -232,8 +232,8 @@ export function nothingHere(): PageFault {
   return new PageFault(404, 'nothingHere');
 }
 
-function wordsOf({ status, code, reason }: PageFault): RefusalWords {
-  const reasons: Record<number, RefusalReason> = {
+function wordsOf({ status, code, reason }: PageFault): RejectionWords {
+  const reasons: Record<number, RejectionReason> = {
     401: 'sign_in_expired',
     403: 'foreign_form',
     429: 'too_many_requests',

@@ -8,7 +8,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { Csrf } from '../../accounts/browser-cookies.js';
 import { signInOriginOf, type SignInOrigin } from '../../accounts/sign-in/sign-in-origin.js';
-import { signInEvent, type RefusalCause, type SignedIn } from '../../accounts/sign-in/sign-in.js';
+import { signInEvent, type RejectionCause, type SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { passkeyDomain, SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
 import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
 import { Config } from '../../config/config.js';
@@ -167,7 +167,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  async #refuse({ user_id }: StoredPasskey, cause: RefusalCause, from: SignInOrigin): Promise<void> {
+  async #refuse({ user_id }: StoredPasskey, cause: RejectionCause, from: SignInOrigin): Promise<void> {
     const event = signInEvent('passkey', user_id, from, cause);
     await recordAlone((text, values) => this.database.prepared(text, values), event);
   }

@@ -33,7 +33,7 @@ type Labels = LabelsOf<'sign_ins_total'>;
 /** Status of the page by fault. */
 export const SIGN_IN_STATUSES = { invalid: 401, unproven: 401, throttled: 429, busy: 503 } as const;
 
-export interface SignInRefusal {
+export interface SignInRejection {
   readonly fault: SignInFault;
   readonly username?: string;
 }
@@ -70,7 +70,7 @@ export class SignInForms {
   }
 
   /** @param way the form's page @returns the member, whose browser is remembered; otherwise how to show the page again */
-  withPassword(response: Response, form: Form, way: Labels['way']): Promise<SignedIn | SignInRefusal> {
+  withPassword(response: Response, form: Form, way: Labels['way']): Promise<SignedIn | SignInRejection> {
     const username = fieldText(form.username);
     return this.#counted(response, { way, method: 'password' }, async () => {
       const result = await this.check(response.req, username, passwordIn(form.password));
@@ -95,7 +95,7 @@ export class SignInForms {
     form: Form,
     page: string,
     way: Labels['way'],
-  ): Promise<SignedIn | SignInRefusal> {
+  ): Promise<SignedIn | SignInRejection> {
     const request = response.req;
     this.ceremonies.requireOffered();
     const deadline = performance.now() + this.config.signInPatience;
@@ -118,8 +118,8 @@ export class SignInForms {
   async #counted(
     response: Response,
     labels: Pick<Labels, 'way' | 'method'>,
-    attempt: () => Promise<SignedIn | SignInRefusal>,
-  ): Promise<SignedIn | SignInRefusal> {
+    attempt: () => Promise<SignedIn | SignInRejection>,
+  ): Promise<SignedIn | SignInRejection> {
     const count = (result: Labels['result']) => this.meter.count('sign_ins_total', { ...labels, result });
     const result = await attempt().catch((error: unknown) => {
       count('failed');

@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { exposedDevelopment, type Config } from '../../config/config.js';
-import type { SealCounts } from '../../crypto/encryption.js';
+import type { EncryptionCounts } from '../../crypto/encryption.js';
 import { mismatchOf, readSchema, summarizeNames, type Schema } from '../../database/schema/schema.js';
 import { allOf, fail, ok, warn, warnIf, type Check } from './check.js';
 import {
@@ -9,12 +9,12 @@ import {
   checkSequences,
   checkTimeZones,
   checkWebhooks,
-  mendErasures,
-  mendSequences,
+  repairErasures,
+  repairSequences,
 } from './rows.js';
 import { findDamage, findMissingPrivileges, MISSING } from './schema.js';
-import { checkKeys, checkSeals, checkSignIns, type SealState } from './secrets.js';
-import { checkTotals, mendCopiesAndTotals } from './totals.js';
+import { checkKeys, checkEncryption, checkSignIns, type EncryptionState } from './secrets.js';
+import { checkTotals, repairCopiesAndTotals } from './totals.js';
 
 /** Reports a check that could not be run. */
 export function failed(name: string, error: Error): Check {
@@ -63,8 +63,8 @@ export interface Examination {
 }
 
 interface Seals {
-  readonly sealState: () => Promise<SealState>;
-  readonly webhookSeals: () => Promise<SealCounts>;
+  readonly sealState: () => Promise<EncryptionState>;
+  readonly webhookSeals: () => Promise<EncryptionCounts>;
 }
 
 /** `isWhole`: whether all checks were run. */
@@ -83,9 +83,9 @@ export async function checkDatabase(
   if (!basis.isWhole) return basis;
   const mended = mend
     ? Object.entries({
-        ...(await mendSequences(dataSource.manager)),
-        ...(await mendErasures(dataSource)),
-        ...(await mendCopiesAndTotals(dataSource)),
+        ...(await repairSequences(dataSource.manager)),
+        ...(await repairErasures(dataSource)),
+        ...(await repairCopiesAndTotals(dataSource)),
       }).map(([name, rows]) => ok(`mended ${name}`, `${rows} rows were corrected`))
     : [];
   const data = quick
@@ -101,9 +101,9 @@ export async function checkDatabase(
       ]);
   const state = await sealState();
   const secrets = [
-    checkSeals('signing keys', state, 'no server starts'),
+    checkEncryption('signing keys', state, 'no server starts'),
     ...(quick ? [] : await checkSignIns(dataSource, config, state)),
-    checkSeals('webhook secrets', await webhookSeals(), 'nothing is sent to their receivers'),
+    checkEncryption('webhook secrets', await webhookSeals(), 'nothing is sent to their receivers'),
   ];
   return { isWhole: true, checks: [...basis.checks, ...mended, ...secrets, ...data] };
 }

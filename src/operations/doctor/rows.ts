@@ -46,7 +46,7 @@ export async function checkSequences(manager: EntityManager): Promise<readonly C
 }
 
 /** Moves sequences to their table's highest id, if possible. @returns 1 for each sequence moved */
-export async function mendSequences(manager: EntityManager): Promise<Record<string, number>> {
+export async function repairSequences(manager: EntityManager): Promise<Record<string, number>> {
   const mended: Record<string, number> = {};
   for (const table of NUMBERED) {
     // In the same statement, since other sessions may draw numbers meanwhile.
@@ -152,7 +152,7 @@ export async function checkErasures(manager: EntityManager): Promise<readonly Ch
 }
 
 /** Erases remaining rows of erased members. @returns row counts by table, without zeros */
-export async function mendErasures(dataSource: DataSource): Promise<Record<string, number>> {
+export async function repairErasures(dataSource: DataSource): Promise<Record<string, number>> {
   return dataSource.transaction(async (manager) => {
     if ((await findLeftovers(manager)).length === 0) return {};
     const erased = await manager.query<{ id: number }[]>(ERASED);

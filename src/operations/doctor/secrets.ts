@@ -1,11 +1,11 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
-import type { SealCounts } from '../../crypto/encryption.js';
+import type { EncryptionCounts } from '../../crypto/encryption.js';
 import { pepperIdsOf } from '../../crypto/secret-hashes.js';
 import { fail, ok, warn, warnIf, type Check } from './check.js';
 
 /** Published signing keys by the SECRET_KEY that encrypts them. */
-export interface SealState extends SealCounts {
+export interface EncryptionState extends EncryptionCounts {
   readonly movedAt: Date | undefined;
 }
 
@@ -66,7 +66,7 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
 export async function checkSignIns(
   dataSource: DataSource,
   config: Config,
-  { movedAt }: SealState,
+  { movedAt }: EncryptionState,
 ): Promise<Check[]> {
   if (!config.secrets.hasPrevious || !movedAt) return [];
   const [older] = await dataSource.query<{ tokens: number; sessions: number; until: string | null }[]>(
@@ -92,9 +92,9 @@ SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token
 }
 
 /** Checks that encrypted values can be decrypted. @param consequence if some cannot */
-export function checkSeals(
+export function checkEncryption(
   name: string,
-  { current, previous, next, unknown }: SealCounts,
+  { current, previous, next, unknown }: EncryptionCounts,
   consequence: string,
 ): Check {
   const all = current + previous + next + unknown;

@@ -187,7 +187,7 @@ const BATCH = 10_000;
 const ATTEMPTS = 5;
 
 /** Repairs denormalized columns and counters in batches, without blocking writers. @returns corrected rows by name, without zeros */
-export async function mendCopiesAndTotals(dataSource: DataSource): Promise<Record<string, number>> {
+export async function repairCopiesAndTotals(dataSource: DataSource): Promise<Record<string, number>> {
   const lock = dataSource.createQueryRunner();
   try {
     await lock.query('SELECT pg_advisory_lock($1)', [ADVISORY_LOCKS.mend]);

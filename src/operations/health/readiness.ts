@@ -1,18 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import type { FrontDoor } from '../../http/pipeline/front-door.js';
+import type { EntryPoint } from '../../http/pipeline/entry-point.js';
 
 /** Readiness. During shutdown `/readyz` fails, and responses have `Connection: close` (RFC 9112 §9.6), so that no request is lost. */
 @Injectable()
 export class Readiness {
   ending = false;
-  #frontDoor: FrontDoor | undefined;
+  #entryPoint: EntryPoint | undefined;
 
-  watch(frontDoor: FrontDoor): void {
-    this.#frontDoor = frontDoor;
+  watch(entryPoint: EntryPoint): void {
+    this.#entryPoint = entryPoint;
   }
 
   end(): void {
     this.ending = true;
-    this.#frontDoor?.end();
+    this.#entryPoint?.end();
   }
 }

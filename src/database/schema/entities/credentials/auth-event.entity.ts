@@ -97,7 +97,7 @@ export class DeveloperRequestCount extends row({
 /** A refusal that concerns no member, by its error id. Anyone can cause any number, so a new one replaces the oldest. */
 @Entity('oauth_refusals')
 @Expires({ at: 'occurred_at', kept: '30 days' })
-export class OauthRefusal extends row({
+export class OauthRejection extends row({
   place: smallint.primary.sqlDefault("nextval('oauth_refusals_place')"),
   occurred_at: timestamptz.sqlDefault('now()'),
   error_id: anyText,

@@ -1,7 +1,7 @@
 import { errors } from 'oidc-provider';
 
 /** Reasons of rejections: word → meaning. The library's messages contain the caller's input, so logs get only these words. */
-export const REFUSAL_REASONS = {
+export const REJECTION_REASONS = {
   unknown_client: 'There is no such client, or it is disabled',
   unregistered_redirect_uri: 'The redirect URI is not registered for the client',
   unregistered_post_logout_redirect_uri: 'The post-logout redirect URI is not registered for the client',
@@ -46,10 +46,10 @@ export const REFUSAL_REASONS = {
   other: 'None of these',
 } as const;
 
-export type RefusalReason = keyof typeof REFUSAL_REASONS;
+export type RejectionReason = keyof typeof REJECTION_REASONS;
 
 /** The reasons of error codes, unless the error's text has another one. */
-const REASON_OF_CODE: ReadonlyMap<string, RefusalReason> = new Map(
+const REASON_OF_CODE: ReadonlyMap<string, RejectionReason> = new Map(
   Object.entries({
     invalid_redirect_uri: 'unregistered_redirect_uri',
     invalid_dpop_proof: 'bad_dpop_proof',
@@ -74,7 +74,7 @@ const REASON_OF_CODE: ReadonlyMap<string, RefusalReason> = new Map(
     invalid_grant: 'malformed_request',
     invalid_token: 'malformed_request',
     server_error: 'server_error',
-  } as const satisfies Readonly<Record<string, RefusalReason>>),
+  } as const satisfies Readonly<Record<string, RejectionReason>>),
 );
 
 /** Codes of OAuth and OpenID specifications, as labels of a metric. */
@@ -85,10 +85,10 @@ export const KNOWN_ERRORS: ReadonlySet<string> = new Set([
   'unauthorized_client',
 ]);
 
-export interface RefusalWords {
+export interface RejectionWords {
   /** The `error` code of the response (RFC 6749 and its successors). */
   readonly error: string;
-  readonly reason: RefusalReason;
+  readonly reason: RejectionReason;
 }
 
 /** Whole texts of the library: a test finds each in its source. */
@@ -129,7 +129,7 @@ export const WHOLE_TEXTS = {
   'invalid client_assertion format': 'bad_client_authentication',
   'client_assertion_type must be provided': 'bad_client_authentication',
   'requested response_mode is not allowed for this client or request': 'unsupported',
-} as const satisfies Readonly<Record<string, RefusalReason>>;
+} as const satisfies Readonly<Record<string, RejectionReason>>;
 
 /** Texts that the library composes: a test provokes each. */
 export const COMPOSED_TEXTS = {
@@ -142,30 +142,30 @@ export const COMPOSED_TEXTS = {
   'code_challenge contains invalid characters': 'no_pkce',
   'client_assertion_type must have value urn:ietf:params:oauth:client-assertion-type:jwt-bearer':
     'bad_client_authentication',
-} as const satisfies Readonly<Record<string, RefusalReason>>;
+} as const satisfies Readonly<Record<string, RejectionReason>>;
 
 /** The library's texts about parameters. */
 export const MISSING_PARAMETER = /^missing required parameters? '([a-z_]{1,40})'/;
-const PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
+const PATTERNS: readonly (readonly [RegExp, RejectionReason])[] = [
   [MISSING_PARAMETER, 'missing_parameter'],
   [/^('[a-z_]+'(, | and |, and )?)+ parameters? must not be provided twice$/, 'repeated_parameter'],
   [/^origin [^]* not allowed for client: /, 'origin_not_allowed'],
 ];
 
-const OF_TEXTS: ReadonlyMap<string, RefusalReason> = new Map(
+const OF_TEXTS: ReadonlyMap<string, RejectionReason> = new Map(
   Object.entries({ ...WHOLE_TEXTS, ...COMPOSED_TEXTS }),
 );
 
-const GIVEN = new WeakMap<Error, RefusalReason>();
+const GIVEN = new WeakMap<Error, RejectionReason>();
 
 /** Gives our own error its reason, unless its code is enough. */
-export function because<Thrown extends Error>(reason: RefusalReason, error: Thrown): Thrown {
+export function because<Thrown extends Error>(reason: RejectionReason, error: Thrown): Thrown {
   GIVEN.set(error, reason);
   return error;
 }
 
 /** Finds the words for counting and recording an error. @param error from the library or a page */
-export function classify(error: Error): RefusalWords {
+export function classify(error: Error): RejectionWords {
   const {
     error: code,
     error_detail: detail,

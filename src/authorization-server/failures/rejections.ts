@@ -6,7 +6,7 @@ import { Meter } from '../../runtime/meter.js';
 import { networkOf } from '../../values/network.js';
 import { looksSecret } from '../../values/secret-forms.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
-import { KNOWN_ERRORS, type RefusalWords } from '../reasons/refusal-reasons.js';
+import { KNOWN_ERRORS, type RejectionWords } from '../reasons/rejection-reasons.js';
 
 const MAX_PER_MINUTE = 100;
 /** Per address, so that developers find theirs during a flood. */
@@ -19,7 +19,7 @@ ON CONFLICT (place) DO UPDATE SET occurred_at = EXCLUDED.occurred_at, error_id =
   ip = EXCLUDED.ip`;
 
 /** A rejection without a member. The caller's values may be anything. */
-export interface Refused extends RefusalWords {
+export interface Rejected extends RejectionWords {
   readonly errorId: string;
   readonly route: string;
   readonly clientId?: unknown;
@@ -35,7 +35,7 @@ const RECORD_ONCE = `WITH first AS (
 
 /** Keeps rejections without a member for admins. Anybody can cause them: few a minute, in a ring of 10,000, without possible secrets. */
 @Injectable()
-export class Refusals {
+export class Rejections {
   readonly #kept = new MinuteBudgets();
   /** Prevents concurrent statements, which would not see each other's event. */
   readonly #recording = new Set<string>();
@@ -51,7 +51,7 @@ export class Refusals {
   }
 
   /** Failing to keep a rejection never fails or delays its response. */
-  async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Refused): Promise<void> {
+  async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Rejected): Promise<void> {
     const budgets = { all: MAX_PER_MINUTE, [networkOf(ip ?? '')]: MAX_PER_MINUTE_AND_ADDRESS };
     if (!this.#kept.spend(budgets)) return;
     const sent = [maskedInput(clientId, 100), placeOf(redirectUri)];

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
-import { MAX_CONCURRENT, type FrontDoor, type Kind } from '../../src/http/pipeline/front-door.js';
+import { MAX_CONCURRENT, type EntryPoint, type Kind } from '../../src/http/pipeline/entry-point.js';
 import { Database } from '../../src/database/database.js';
 import { OpenApiDocument } from '../../src/openapi/openapi-document.js';
 import { RouteTable } from '../../src/http/route-table.js';
@@ -45,8 +45,8 @@ class Client {
   }
 }
 
-const frontDoorOf = (api: TestApi): FrontDoor =>
-  (api.app.getHttpAdapter() as unknown as ApiAdapter).frontDoor;
+const entryPointOf = (api: TestApi): EntryPoint =>
+  (api.app.getHttpAdapter() as unknown as ApiAdapter).entryPoint;
 const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
 const headersOf = (answer: string): Record<string, string> =>
   Object.fromEntries(
@@ -261,7 +261,7 @@ thorough.describe('a slow request body', () => {
   ] as [Kind, string, () => string][])(
     'takes no slot from complete requests (%s, %s)',
     async (kind, line, headers) => {
-      const { connections, admissions } = frontDoorOf(api);
+      const { connections, admissions } = entryPointOf(api);
       const clients = await Promise.all(Array.from({ length: 300 }, () => Client.open(api.url)));
       // A few at a time: of more callers than are served at once, a slow machine refuses some before it waits for their bodies.
       for (const [index, { socket }] of clients.entries()) {
@@ -381,7 +381,7 @@ describe('a client that pipelines requests', () => {
       await wait(20);
       client.socket.resetAndDestroy();
     }
-    const { connections, admissions } = frontDoorOf(api);
+    const { connections, admissions } = entryPointOf(api);
     await until(() => connections.state().open === 0);
     expect(connections.state()).toEqual({ open: 0, idle: 0, unfinished: 0, ahead: 0, unread: 0 });
     for (const [kind, admission] of Object.entries(admissions))
@@ -391,11 +391,11 @@ describe('a client that pipelines requests', () => {
 
 describe('an overloaded process', () => {
   let api: TestApi;
-  let frontDoor: FrontDoor;
+  let entryPoint: EntryPoint;
   const filled: Kind[] = [];
   beforeAll(async () => {
     api = await TestApi.start({ publicUrl: 'https://api.example' });
-    frontDoor = frontDoorOf(api);
+    entryPoint = entryPointOf(api);
     await api.send('GET', '/livez'); // makes the client that compares answers with the OpenAPI document
   });
   afterEach(async () => {
@@ -407,18 +407,18 @@ describe('an overloaded process', () => {
   /** As many requests of the kind as are worked on at once, none of which ends. */
   const fill = (kind: Kind) => {
     for (let i = 0; i < MAX_CONCURRENT; i++)
-      frontDoor.admissions[kind].enter(
+      entryPoint.admissions[kind].enter(
         { address: `10.0.${i}.1`, credential: '' },
         () => filled.push(kind),
         () => undefined,
       );
   };
   const empty = () => {
-    for (const kind of filled.splice(0)) frontDoor.admissions[kind].leave();
+    for (const kind of filled.splice(0)) entryPoint.admissions[kind].leave();
   };
 
   it('takes turns by credential, key or token', async () => {
-    const enter = jest.spyOn(frontDoor.admissions.api, 'enter');
+    const enter = jest.spyOn(entryPoint.admissions.api, 'enter');
     const headers: Record<string, string>[] = [{ 'X-API-Key': 'one' }, { Authorization: 'Bearer two' }, {}];
     for (const sent of headers) await api.send('GET', '/api/public/me', sent);
     const callers = enter.mock.calls.map(([{ credential }]) => credential);
@@ -445,7 +445,7 @@ describe('an overloaded process', () => {
       code: 'temporarily_unavailable',
       request_id: 'mine',
     });
-    expect(frontDoor.admissions.api.refused).toBeGreaterThan(0);
+    expect(entryPoint.admissions.api.refused).toBeGreaterThan(0);
     const head = await api.send('HEAD', '/api/public/me', { 'X-API-Key': key });
     expect([head.status, head.text ?? '']).toEqual([503, '']);
   });
@@ -500,7 +500,7 @@ describe('an overloaded process', () => {
     fill('api');
     expect((await api.send('GET', '/api/public/problems')).status).toBe(503);
     const waits = api.send('GET', '/api/public/problems');
-    await eventually(() => frontDoor.admissions.api.state().waiting > 0 || undefined);
+    await eventually(() => entryPoint.admissions.api.state().waiting > 0 || undefined);
     empty();
     expect((await waits).status).toBe(200);
   });

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import {
   COMPOSED_TEXTS,
-  type RefusalReason,
-} from '../../src/authorization-server/reasons/refusal-reasons.js';
+  type RejectionReason,
+} from '../../src/authorization-server/reasons/rejection-reasons.js';
 import { Logger } from '../../src/runtime/logger.js';
 import { basic, clientWithKey, clientWithSecret } from '../support/client-kinds.js';
 import { OauthTest, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
@@ -105,7 +105,7 @@ const OF_UPSTREAM: readonly string[] = [
   'too_many_requests',
 ];
 
-const OF_REASONS: Readonly<Record<RefusalReason, Provocation>> = {
+const OF_REASONS: Readonly<Record<RejectionReason, Provocation>> = {
   unknown_client: (caller) => caller.authorize({ client_id: 'nobody' }),
   unregistered_redirect_uri: (caller) => caller.authorize({ redirect_uri: 'https://evil.example/' }),
   unregistered_post_logout_redirect_uri: (caller) =>

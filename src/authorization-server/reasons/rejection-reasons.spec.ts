@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { globSync, readFileSync } from 'node:fs';
-import { WHOLE_TEXTS } from './refusal-reasons.js';
+import { WHOLE_TEXTS } from './rejection-reasons.js';
 
 const SOURCE = globSync('node_modules/oidc-provider/lib/**/*.js')
   .map((path) => readFileSync(path, 'utf8'))

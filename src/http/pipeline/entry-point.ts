@@ -25,7 +25,7 @@ export type RejectBusy = (request: IncomingMessage, response: ServerResponse) =>
 const HSTS = 'max-age=31536000';
 
 /** Everything that happens to a request before the application sees it. */
-export class FrontDoor {
+export class EntryPoint {
   readonly connections: Connections;
   readonly admissions = Object.fromEntries(
     KINDS.map((kind) => [kind, new Admission(MAX_CONCURRENT)]),
