@@ -89,9 +89,7 @@ export async function pages() {
     '',
     '`reason` in `authorization.refused`, in `token.refused`, and in the log lines of rejected requests:',
     '',
-    '| Reason | Meaning |',
-    '| --- | --- |',
-    ...Object.entries(REJECTION_REASONS).map(([reason, meaning]) => `| \`${reason}\` | ${cell(meaning)} |`),
+    ...Object.entries(REJECTION_REASONS).map(([reason, meaning]) => `- \`${reason}\`: ${meaning}`),
     '',
     '## Rejections without a member',
     '',
@@ -225,14 +223,13 @@ function commandLine(program, exampleOf) {
   return [
     '# Command line',
     'For operators and admins: every command of `npx pua …` (`pua` after `npm link`, and in the image). Commands read the server’s settings, and work',
-    'with or without a running server, also on the embedded database. <!-- Made by `npm run docs` from `src/cli/`. -->',
+    'with or without a running server. <!-- Made by `npm run docs` from `src/cli/`. -->',
     '',
     '- **Output.** Results go to stdout, everything else to stderr. `--json`, which every command accepts, prints one JSON document with times in',
     '  UTC. Tables are complete in a pipe; a terminal shows them shortened, with whole ids and types. NO_COLOR is respected.',
     '- **Exit codes.** 0: success, also without changes; 1: failure; 2: wrong use. With `--json`, a failure is one line on stderr,',
     '  `{"error": {"code": …, "message": …}}`, with the code `wrong_use`, `failed`, `unavailable` (the database) or `fault` (a bug).',
     '- **Confirmation.** On a terminal, a command that cannot be undone asks; elsewhere it requires `--yes`.',
-    '- **Audit.** The audit log records changes with the actor `admin`.',
     '- **Durations** are a number with s, m, h or d. `pua --version` prints the version.',
     '',
     program.commands
@@ -274,17 +271,8 @@ const ASSISTANTS = {
   'assistants/rust': ['Rust', 'rust', 'assistants/rust/Cargo.toml'],
 };
 
-/** One library per language, with discovery and ID tokens. The page shows its program; frameworks are in confidential-clients.md. */
-const SHOWN = [
-  'oidc-client-ts',
-  'openid-client',
-  '@auth/core',
-  'Authlib',
-  'github.com/coreos/go-oidc',
-  'com.nimbusds:oauth2-oidc-sdk',
-  'openidconnect',
-  'ruby-openid-connect',
-];
+/** The libraries whose programs the page shows; frameworks are in confidential-clients.md. */
+const SHOWN = ['oidc-client-ts', 'openid-client', '@auth/core', 'Authlib'];
 
 /** A table of the libraries that compat runs, and the relevant part of the shown programs. */
 function libraries() {
@@ -331,15 +319,20 @@ function programsOf(languages) {
   );
 }
 
-function tableOf(programs, isOfClientsWithSecrets = false) {
-  const authOf = (auth) => (isOfClientsWithSecrets ? [auth] : []);
+function tableOf(programs, isOfLibraries = false) {
+  const ofLibraries = (...cells) => (isOfLibraries ? cells : []);
   const row = (cells) => `| ${cells.join(' | ')} |`;
-  const head = ['Language', 'Package', 'Version', ...authOf('Authenticates by'), 'Does', 'Leaves to you'];
+  const head = ['Language', 'Package, version', ...ofLibraries('Authenticates by', 'Does'), 'Leaves to you'];
   return [
     row(head),
     row(head.map(() => '---')),
     ...programs.map(({ language, name, version, auth, does, lacks }) =>
-      row([language, `\`${name}\``, version, ...authOf(auth.replaceAll(' ', ', ')), cell(does), cell(lacks)]),
+      row([
+        language,
+        `\`${name}\` ${version}`,
+        ...ofLibraries(auth.replaceAll(' ', ', '), cell(does)),
+        cell(lacks),
+      ]),
     ),
   ].join('\n');
 }
@@ -404,9 +397,9 @@ const SHARED_RULES = [
 ];
 
 function recordTable({ name, fields }) {
-  const rows = (fields, path) =>
+  const cells = (fields, path) =>
     Object.entries(fields).flatMap(([field, { rule, required, fallback, absent: words, fields: inner }]) => {
-      if (inner) return rows(inner, `${path}${field}.`);
+      if (inner) return cells(inner, `${path}${field}.`);
       const absent = required
         ? 'required'
         : words
@@ -415,11 +408,12 @@ function recordTable({ name, fields }) {
             ? 'null'
             : JSON.stringify(fallback);
       const [, shared = rule] = SHARED_RULES.find(([words]) => words.test(rule)) ?? [];
-      return `| \`${path}${field}\` | ${absent} | ${cell(shared)} |`;
+      return [[`\`${path}${field}\``, `${absent} | ${cell(shared)}`]];
     });
-  return [`### ${name}`, '', '| Field | Absent | Must be |', '| --- | --- | --- |', ...rows(fields, '')].join(
-    '\n',
+  const rows = [...Map.groupBy(cells(fields, ''), ([, rest]) => rest)].map(
+    ([rest, alike]) => `| ${alike.map(([names]) => names).join(', ')} | ${rest} |`,
   );
+  return [`### ${name}`, '', '| Field | Absent | Must be |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
 if (import.meta.main) {

@@ -17,21 +17,21 @@ const event = <const Details extends Readonly<Record<string, readonly [keyof Det
 ) => ({ meaning, details });
 
 const DEVICE = {
-  browser: ['text', 'a known one, such as Firefox'],
-  system: ['text', 'a known one, such as Linux'],
+  browser: ['text', 'such as Firefox'],
+  system: ['text', 'such as Linux'],
 } as const;
-const GRANT = { grant: ['text', 'id of the grant'] } as const;
+const GRANT = { grant: ['text', 'its id'] } as const;
 const WEBHOOK = { webhook: ['text', 'its id'] } as const;
-const TOKEN = { ...GRANT, scope: ['text', 'scope of the access token'] } as const;
+const TOKEN = { ...GRANT, scope: ['text', 'of the access token'] } as const;
 
 /** The only list of audit events, also for docs/operators/audit.md. Details never hold a caller's input. */
 export const AUTH_EVENTS = {
   'user.created': event('A member was created'),
   'user.updated': event('An admin changed a member’s account', {
-    changed: ['texts', 'the changed columns of `users`'],
+    changed: ['texts', 'columns of `users`'],
   }),
   'user.password_set': event('A member or an admin set a new password', {
-    sessions_kept: ['boolean', 'whether existing sessions and access were kept'],
+    sessions_kept: ['boolean', 'whether sessions and access stayed'],
   }),
   'user.password_reset_sent': event('The server emailed a password reset link'),
   'user.password_switched': event('A member disabled or enabled the password', {
@@ -40,131 +40,122 @@ export const AUTH_EVENTS = {
   'user.disabled': event('A member was disabled; all access to their data ended'),
   'user.enabled': event('A member was enabled again'),
   'user.exported': event('A member downloaded their data export'),
-  'user.erased': event(
-    'All data of a member except the id was erased, including addresses and details of their audit events',
-  ),
+  'user.erased': event('All data of a member except the id was erased, also in audit events'),
   'sign_in.succeeded': event('A member signed in', {
     method: ['text', 'password, passkey, or upstream (external identity provider)'],
     ...DEVICE,
-    language: ['text', 'language of the page; the server emails the member in the latest one'],
+    language: ['text', 'of the page'],
   }),
   'sign_in.refused': event(
     'A sign-in with a member’s username was rejected; unknown usernames are not recorded',
     {
-      method: ['text', 'password, passkey or upstream'],
+      method: ['text', 'as above'],
       ...DEVICE,
       reason: [
         'text',
-        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; for passkeys wrong_proof or counter_went_back (possibly cloned)',
+        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; for passkeys wrong_proof or counter_went_back (copied)',
       ],
     },
   ),
   'passkey.added': event('A member added a passkey', {
-    passkey: ['number', 'id of the passkey'],
-    synced: ['boolean', 'whether it is synced to other devices'],
+    passkey: ['number', 'its id'],
+    synced: ['boolean', 'whether it is synced'],
   }),
-  'passkey.removed': event('A member’s passkey was removed', { passkey: ['number', 'id of the passkey'] }),
+  'passkey.removed': event('A member’s passkey was removed', { passkey: ['number', 'its id'] }),
   'notice.undelivered': event('A notice to a member could not be emailed for three days', {
-    notice: ['text', 'type of the event that it reports'],
-    attempts: ['number', 'how often the server tried'],
+    notice: ['text', 'event that it reports'],
+    attempts: ['number', 'how many'],
   }),
   'notice.chosen': event('A member chose which notices the server emails', {
-    muted: ['texts', 'types of the events without emails'],
+    muted: ['texts', 'events without emails'],
   }),
   'session.ended': event('One or all of a member’s browser sessions were ended', {
     session: ['text', 'start of the session’s name, if one ended'],
     sessions: ['number', 'how many, if all ended'],
   }),
   'session.signed_out': event('A member signed out on the account pages'),
-  'consent.granted': event('A member granted an app all or some requested scopes', {
-    granted: ['texts', 'granted scopes'],
-    rejected: ['texts', 'scopes that the member declined'],
-    duration: ['text', 'chosen by the member: `once`, `30`, `180` (days) or `unlimited`'],
+  'consent.granted': event('A member granted an app access', {
+    granted: ['texts', 'scopes'],
+    rejected: ['texts', 'scopes'],
+    duration: ['text', '`once`, `30`, `180` (days) or `unlimited`'],
   }),
   'consent.denied': event('A member denied an app access', { scopes: ['texts', 'requested scopes'] }),
   'access.changed': event('A member changed how long an app has access', {
-    grants: ['number', 'how many grants got the new end'],
+    grants: ['number', 'how many'],
     duration: ['text', '`30`, `180` (days from then) or `unlimited`'],
   }),
   'access.revoked': event('The access of one or all apps to a member’s data was revoked', {
-    grants: ['number', 'how many grants ended'],
-    sessions: ['number', 'how many browser sessions ended, if all access was revoked'],
+    grants: ['number', 'how many ended'],
+    sessions: ['number', 'how many ended, if all access was revoked'],
   }),
   'authorization.refused': event(
-    'An endpoint except the token endpoint rejected an app’s request about a member; once an hour per app also wrong origins and wrong or exposed secrets',
+    'An endpoint rejected an app’s request about a member; once an hour per app also wrong origins and wrong or exposed secrets',
     {
-      error: ['text', 'error code of the response (RFC 6749 §4.1.2.1)'],
+      error: ['text', 'of the response (RFC 6749)'],
       reason: ['text', 'see below'],
     },
   ),
   'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
   'token.refreshed': event('A refresh token was used', TOKEN),
-  'token.refused': event(
-    'The token endpoint rejected a request about a member; once an hour per app also wrong origins and wrong or exposed secrets',
-    { error: ['text', 'error code of the response (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
-  ),
-  'token.reused': event(
-    'A code or refresh token was used twice and may be stolen; its grant’s tokens were revoked',
-    GRANT,
-  ),
+  'token.refused': event('The token endpoint rejected such a request', {
+    error: ['text', 'of the response (RFC 6749)'],
+    reason: ['text', 'see below'],
+  }),
+  'token.reused': event('A code or refresh token was used twice; its grant’s tokens were revoked', GRANT),
   'grant.revoked': event('An app revoked a token, which ended its grant', GRANT),
   'key.created': event('An API key was issued', {
-    name: ['text', 'name of the key'],
-    scopes: ['texts', 'scopes of the key'],
+    name: ['text', 'of the key'],
+    scopes: ['texts', 'of the key'],
   }),
   'key.rotated': event('An API key was replaced', {
     replaced_by: ['text', 'id of the new key'],
     overlap_seconds: ['number', 'how long both keys are accepted'],
   }),
   'key.revoked': event('An API key was revoked', { reason: ['text', 'given by the admin'] }),
-  'key.ending': event(
-    'An API key used in the last 7 days ends within the next 7 and has no successor; recorded once per key',
-  ),
-  'access.ending': event(
-    'An app’s access used in the last 7 days ends within the next 7; recorded once per grant',
-  ),
+  'key.ending': event('An API key used in the last 7 days ends within 7 and has no successor; once per key'),
+  'access.ending': event('An app’s access used in the last 7 days ends within 7; once per grant'),
   'key.exposed': event(
     'An API key was sent by a browser for the first time; `pua keys show` has the origin of the page',
   ),
   'calendar_link.created': event('A member created a calendar link', {
-    link: ['number', 'id of the link'],
+    link: ['number', 'its id'],
   }),
   'calendar_link.revoked': event('A member revoked one or all of their calendar links', {
-    link: ['number', 'id of the link, if one was revoked'],
+    link: ['number', 'its id, if one was revoked'],
     links: ['number', 'how many, if all were'],
   }),
   'client.created': event('An app was registered', {
-    name: ['text', 'name of the app'],
-    scopes: ['texts', 'scopes that the app may request'],
-    redirect_uris: ['texts', 'redirect URIs of the app'],
+    name: ['text', 'of the app'],
+    scopes: ['texts', 'of the app'],
+    redirect_uris: ['texts', 'of the app'],
   }),
   'client.updated': event('The registration of an app was changed', {
-    changed: ['texts', 'the changed columns of `oauth_clients`'],
-    redirect_uris: ['texts', 'new redirect URIs, if changed'],
-    scopes: ['texts', 'new scopes, if changed'],
-    grants: ['number', 'how many grants ended because they included removed scopes'],
-    reason: ['text', 'gone, if the server removed the back-channel logout URI because it responded with 410'],
+    changed: ['texts', 'columns of `oauth_clients`'],
+    redirect_uris: ['texts', 'if changed'],
+    scopes: ['texts', 'if changed'],
+    grants: ['number', 'how many ended'],
+    reason: ['text', 'gone (logout URL: 410)'],
   }),
-  'client.secret_rotated': event('An app got a new secret; the old one stays valid for a while', {
+  'client.secret_rotated': event('An app got a new secret', {
     overlap_seconds: ['number', 'how long both secrets are accepted'],
   }),
   'client.disabled': event('An app was disabled'),
   'client.enabled': event('An app was enabled again'),
-  'client.deleted': event('An app was deleted; all its grants ended', {
-    name: ['text', 'name of the app'],
-    grants: ['number', 'how many grants ended'],
+  'client.deleted': event('An app and its grants were deleted', {
+    name: ['text', 'of the app'],
+    grants: ['number', 'how many ended'],
   }),
   'client.applied': event('A developer applied for a review of their app', {
-    scopes: ['texts', 'scopes with reasons'],
+    scopes: ['texts', 'requested'],
   }),
   'client.reviewed': event('An admin approved or rejected the application of a member’s app', {
     result: ['text', '`approved` or `rejected`'],
-    name: ['text', 'approved name'],
-    scopes: ['texts', 'approved scopes'],
-    redirect_uris: ['texts', 'approved redirect URIs'],
-    reason: ['text', 'of a rejection, given by the admin'],
+    name: ['text', 'approved'],
+    scopes: ['texts', 'approved'],
+    redirect_uris: ['texts', 'approved'],
+    reason: ['text', 'of a rejection'],
   }),
-  'tester.invited': event('A developer invited somebody to test their app before its approval'),
+  'tester.invited': event('A developer invited a tester to their app'),
   'tester.accepted': event('A member accepted an invitation to test an app'),
   'tester.left': event('A member declined such an invitation, or stopped testing the app'),
   'tester.removed': event('A developer removed a tester of their app'),
@@ -173,11 +164,11 @@ export const AUTH_EVENTS = {
   }),
   'webhook.created': event('A webhook endpoint was registered', {
     ...WEBHOOK,
-    types: ['texts', 'message types that it receives'],
+    types: ['texts', 'of messages'],
   }),
   'webhook.rotated': event('A webhook endpoint got a new secret', {
     ...WEBHOOK,
-    overlap_seconds: ['number', 'how long messages are signed with both secrets'],
+    overlap_seconds: ['number', 'how long both secrets sign'],
   }),
   'webhook.tested': event('A developer sent a test message to a webhook endpoint of their app', WEBHOOK),
   'webhook.redelivered': event('Delivered or dead messages are sent to a webhook endpoint again', {
@@ -186,14 +177,11 @@ export const AUTH_EVENTS = {
   }),
   'webhook.disabled': event('A webhook endpoint was disabled', {
     ...WEBHOOK,
-    reason: [
-      'text',
-      'admin (an admin or its developer disabled it), failing (it accepted nothing for five days) or gone (it responded with 410)',
-    ],
+    reason: ['text', 'admin (or its developer), failing (for five days) or gone (responded with 410)'],
   }),
   'webhook.deleted': event('A developer deleted a webhook endpoint of their app, with its messages', WEBHOOK),
   'platform.imported': event('An import changed data; each batch is recorded', {
-    users: ['counts', 'records of that file, by outcome'],
+    users: ['counts', 'records by outcome'],
     events: ['counts', 'likewise'],
     participants: ['counts', 'likewise'],
     connections: ['counts', 'likewise'],

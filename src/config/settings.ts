@@ -141,7 +141,7 @@ export const SETTINGS = {
   }),
   CHANGES_RETENTION: setting(is.duration('1d', '3650d'), '30d', {
     meaning:
-      'how long to keep the record of changes for sync and the platform: a number with s, m, h or d, at least 1d; 0: forever. Later readers start again',
+      'how long to keep changes for sync and the platform: a number with s, m, h or d, at least 1d; 0: forever',
     set: 'lower if the table `changes` is too large; higher if apps stay away longer',
   }),
   ASSISTANTS: optional(is.flag, {
@@ -207,13 +207,13 @@ export const SETTINGS = {
   }),
   DEVELOPER_CONSOLE: setting(is.console, 'off', {
     meaning:
-      'let members register apps and create API keys at `/developer`, which otherwise does not exist ([admin.md](admin.md#let-members-register-apps)). `reviewed`: an app works only for its owner and invited testers until you approve it; `open` (or `true`): for everybody',
+      'whether members can [register apps](admin.md#let-members-register-apps) and create keys at `/developer`; `reviewed`: others can use an app after you approve it; `open` (or `true`): at once',
     set: 'if members may build on the API without asking an admin',
   }),
   ACCESS_LONGEST: optional(is.oneOf('once', '30', '180', 'unlimited'), {
     otherwise: '180 for public apps in a browser, unlimited for others',
     meaning:
-      'longest access that members can give an app, in days; apps that members registered get 180 at most until you approve them, and `pua clients update --longest-access` sets it for one app',
+      'longest access that members can give an app, in days; unapproved apps of members get at most 180; `pua clients update --longest-access` sets one app’s',
     set: 'to limit all apps',
   }),
   ACCESS_PRESELECTED: optional(is.oneOf('once', '30', '180', 'unlimited'), {
@@ -241,7 +241,7 @@ export const SETTINGS = {
   }),
   PLATFORM_LOGO_URL: optional(is.url('https:', 'http:', 'file:', 'data:'), {
     meaning:
-      'URL (https, file or data) of the platform’s logo: PNG, JPEG, WebP, GIF or SVG, at most 256 KB. The server reads it at startup and serves it',
+      'URL (https, file or data) of the platform’s logo: PNG, JPEG, WebP, GIF or SVG, at most 256 KB; read at startup',
     set: 'if members know the platform by its logo',
   }),
   PLATFORM_COLOR: optional(is.color, {

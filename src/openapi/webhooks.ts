@@ -34,7 +34,7 @@ const message = (
   },
 });
 
-/** The messages to webhook endpoints of apps and keys (docs/api-contract.md, §14). */
+/** The messages to webhook endpoints of apps and keys (docs/developers/webhooks.md). */
 export const WEBHOOKS = {
   change: message(
     'onChange',

@@ -55,10 +55,10 @@ export function nameFrom(text: string, longest = 100): string {
 }
 
 /** Rule of {@link isName}, after "must". */
-export const NAME_RULE = 'have no control or invisible characters, and no superfluous spaces';
+export const NAME_RULE = 'have no control or invisible characters or extra spaces';
 
 /** Rule of {@link isUsername} besides its length, after "must". */
-export const USERNAME_RULE = `${NAME_RULE}, be in the Unicode form NFKC, and be neither digits only nor erased-<digits>`;
+export const USERNAME_RULE = `${NAME_RULE}, be NFKC, and not be digits or erased-<digits>`;
 
 /** Commands read digits as an id, and erased members are named `erased-<id>`. */
 const RESERVED = /^(erased-)?\d+$/i;

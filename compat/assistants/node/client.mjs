@@ -1,5 +1,5 @@
 import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
-// docs: @modelcontextprotocol/client · 2026-07-28 with `versionNegotiation` · the check of `state`
+// docs: @modelcontextprotocol/client · The client of TypeScript SDK 2 · the check of `state`; `versionNegotiation` for 2026-07-28
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
 const kept = {}; // for each issuer; the tokens where nobody else can read them

@@ -5,7 +5,7 @@ import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs
 
 /** Runs its command line: where it says that the member signs in, they do. @returns what it printed */
 async function inspect(...method) {
-  // docs: @modelcontextprotocol/inspector · Its command line, with its own callback; 2026-07-28 with `--protocol-era auto` · a terminal, or `MCP_AUTO_OPEN_ENABLED=true`; without a keychain, tokens are in a file
+  // docs: @modelcontextprotocol/inspector · Its command line · a terminal, or `MCP_AUTO_OPEN_ENABLED=true`; `--protocol-era auto` for 2026-07-28
   const inspector = 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js';
   const options = {
     transport: 'http',

@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
 
 const { hostname, port, pathname } = new URL(REDIRECT_URI);
-// docs: mcp-remote · For assistants that only start programs: opens the browser, with its own callback · nothing; tokens are in files
+// docs: mcp-remote · Connects assistants that only start programs · nothing
 const args = [
   'node_modules/mcp-remote/dist/proxy.js',
   ADDRESS,

@@ -1,5 +1,5 @@
 import { ADDRESS, CLIENT, done, REDIRECT_URI, SCOPE, signIn, WEEK } from './harness.mjs';
-// docs: @modelcontextprotocol/sdk · Version 1, revisions up to 2025-11-25 · the check of `state`
+// docs: @modelcontextprotocol/sdk · Revisions up to 2025-11-25 · the check of `state`
 const { SDK = '@modelcontextprotocol/sdk' } = process.env;
 const { UnauthorizedError } = await import(`${SDK}/client/auth.js`);
 const { Client } = await import(`${SDK}/client/index.js`);

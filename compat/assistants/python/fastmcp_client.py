@@ -3,7 +3,7 @@ from urllib.parse import urlsplit
 
 from harness import ADDRESS, CLIENT, REDIRECT_URI, WEEK, done
 
-# docs: fastmcp · Opens the browser, with its own callback · nothing; without `token_storage` it asks again at each start
+# docs: fastmcp · Opens the browser · setting `token_storage`
 from fastmcp import Client
 from fastmcp.client.auth import OAuth
 

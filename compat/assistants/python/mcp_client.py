@@ -3,7 +3,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from harness import ADDRESS, CLIENT, REDIRECT_URI, WEEK, done, sign_in
 
-# docs: mcp · 2026-07-28; checks `state` · storing tokens
+# docs: mcp · Checks `state` · storing tokens
 import httpx2
 from mcp import Client
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider

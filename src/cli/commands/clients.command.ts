@@ -312,7 +312,7 @@ export function clientsCommands(group: Command): void {
     'pua clients delete old-app --yes',
     'any version',
   )
-    .option('--yes', 'skip the confirmation; this cannot be undone')
+    .option('--yes', 'skip the confirmation')
     .runs(async ({ get, print, confirm }, id) => {
       const clients = get(ClientsService);
       const { name, live_grants_count } = await clients.find(id);

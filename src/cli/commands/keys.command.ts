@@ -146,7 +146,7 @@ export function keysCommands(group: Command): void {
   )
     .argument('<id>', 'id of the key, or the whole key', parseKeyId)
     .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textArgument([1, 500]))
-    .option('--yes', 'skip the confirmation of a terminal; this cannot be undone')
+    .option('--yes', 'skip the confirmation')
     .runs(async ({ get, print, confirm }, id, { reason }) => {
       await confirm(`The key ${id} would be revoked at once and permanently.`, 'go on');
       const keys = get(ApiKeysService);

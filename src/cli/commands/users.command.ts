@@ -153,7 +153,7 @@ export function usersCommands(group: Command): void {
 
   ofMember('erase', 'Erase all of a member’s data except the id, permanently', 'pua users erase ada --yes')
     .alias('delete')
-    .option('--yes', 'skip the confirmation; this cannot be undone')
+    .option('--yes', 'skip the confirmation')
     .runs(async ({ get, dataSource, print, confirm }, who) => {
       const user = await get(UsersService).find(who);
       await confirm(

@@ -134,7 +134,7 @@ export function webhooksCommands(group: Command): void {
     'Disable a webhook endpoint permanently. If it is already disabled, nothing changes',
     'pua webhooks disable wh_4fGh7Kq2LmPz9xQa',
   )
-    .option('--yes', 'skip the confirmation of a terminal; this cannot be undone')
+    .option('--yes', 'skip the confirmation')
     .runs(async ({ get, print, confirm }, id) => {
       await confirm(`The receiver ${id} would be disabled permanently.`, 'go on');
       const changed = await get(WebhooksService).disable(id, 'admin');

@@ -10,7 +10,7 @@ const table = {
   ],
   invalid_parameter: [
     400,
-    'A parameter has a value that is not allowed, is out of range, or is repeated although it is not a list.',
+    'A parameter’s value is not allowed or out of range, or a parameter that is not a list is repeated.',
     'Read `errors`: each entry names the parameter and, if there is a fixed set, the allowed values.',
   ],
   unknown_parameter: [
@@ -25,8 +25,8 @@ const table = {
   ],
   invalid_cursor: [
     400,
-    'The cursor was altered, belongs to another user, path, sort or filter, or was signed with a key that is no longer in use.',
-    'Start again without a cursor, and keep sort and filters the same while you follow next_cursor.',
+    'The cursor was altered, belongs to another user, path, sort or filter, or its key is no longer in use.',
+    'Start again without a cursor, and keep sort and filters the same.',
   ],
   ambiguous_credentials: [
     400,
@@ -45,13 +45,13 @@ const table = {
   ],
   insufficient_scope: [
     403,
-    'The credential is valid, but was not granted the scope that this endpoint requires.',
+    'The credential lacks the scope that this endpoint requires.',
     'Request `required_scope` when you sign the member in, or ask an admin for a key with that scope.',
   ],
   wrong_credential_kind: [
     403,
     'Platform keys cannot read members’ data, and members’ credentials cannot use the platform’s endpoints.',
-    'Use a member’s access token or key under `/api/public`, and a key created by `pua keys create --platform` under `/api/platform`.',
+    'Use a member’s credential under `/api/public`, and a platform key under `/api/platform`.',
     'Wrong kind of credential',
   ],
   api_key_in_browser: [
@@ -62,8 +62,8 @@ const table = {
   ],
   origin_not_allowed: [
     403,
-    'A page sent the access token to the assistants’ endpoint, but its origin is not registered for the app.',
-    'Register the page’s origin for the app, or call from a server or a native app, which send no Origin.',
+    'The app has not registered the origin of the page that called the assistants’ endpoint.',
+    'Register the page’s origin for the app, or call from a server or a native app.',
     'Origin not allowed',
   ],
   ip_not_allowed: [
@@ -90,18 +90,18 @@ const table = {
   ],
   not_acceptable: [
     406,
-    'The Accept header excludes application/json, the only media type available.',
+    'The Accept header excludes application/json.',
     'Send Accept: application/json, or no Accept header.',
   ],
   idempotency_conflict: [
     409,
     'The Idempotency-Key was used for another body within the last 24 hours.',
-    'Use a new key for a new body, and the same key only for the same body.',
+    'Use a new key for each new body.',
     'Idempotency key in use',
   ],
   cursor_expired: [
     410,
-    'The changes since this cursor are no longer kept, or the database was restored or replaced in the meantime.',
+    'The changes since this cursor are no longer kept, or the database was restored or replaced.',
     'Get a new cursor, read everything again, then continue from that cursor.',
   ],
   precondition_failed: [
@@ -111,23 +111,23 @@ const table = {
   ],
   payload_too_large: [
     413,
-    'The request body is larger than the endpoint accepts: 16384 bytes; for a feed, 8 MB or 5,000 lines.',
+    'The body exceeds 16,384 bytes; for a feed, 8 MB or 5,000 lines.',
     'Send only the fields that change; split a feed into parts.',
   ],
   unsupported_media_type: [
     415,
-    'The request body does not have the media type that the endpoint accepts: application/json; for a feed, application/x-ndjson.',
+    'The endpoint does not accept the media type of the body.',
     'Send Content-Type: application/json; for a feed, application/x-ndjson.',
   ],
   validation_failed: [
     422,
-    'The body is readable, but some of its fields or lines are invalid; nothing was saved.',
-    'Read `errors`: it lists every invalid field, or line of a feed, with its own code.',
+    'Some fields or lines of the body are invalid; nothing was saved.',
+    'Read `errors`: it lists every invalid field or line.',
   ],
   rate_limited: [
     429,
     'The limit of this user and credential, or of failed authentication from this address, is used up.',
-    'Wait for the number of seconds in `retry_after`, then try again.',
+    'Wait for `retry_after` seconds, then try again.',
     'Too many requests',
   ],
   internal_error: [500, 'Internal server error.', 'Retry once. If it fails again, report the `request_id`.'],

@@ -6,7 +6,7 @@ import (
 
 	"example.com/assistants/harness"
 
-	// docs: github.com/mark3labs/mcp-go · Metadata, tokens and renewal · the first challenge’s scopes; PKCE and `state` by its helpers
+	// docs: github.com/mark3labs/mcp-go · Tokens and renewal · scopes; PKCE and `state` by its helpers
 	"context"
 
 	"github.com/mark3labs/mcp-go/client"

@@ -5,7 +5,7 @@ import (
 
 	"example.com/assistants/harness"
 
-	// docs: github.com/modelcontextprotocol/go-sdk · 2026-07-28; checks `state` · storing tokens
+	// docs: github.com/modelcontextprotocol/go-sdk · Checks `state` · storing tokens
 	"context"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"

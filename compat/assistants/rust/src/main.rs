@@ -2,7 +2,7 @@ use std::io::{stdin, BufRead};
 
 use serde_json::json;
 
-// docs: rmcp · Checks `state`; asks for the metadata before its first message · `new_allowing_private_addresses` for a server on your own host
+// docs: rmcp · Checks `state` · `new_allowing_private_addresses` for your own host
 use rmcp::{
     ServiceExt,
     model::CallToolRequestParams,
