@@ -1354,7 +1354,8 @@ CREATE TABLE change_marks (
 CREATE TABLE change_places (
   name text NOT NULL,
   changed_in bigint DEFAULT 0 NOT NULL,
-  sequence bigint DEFAULT 0 NOT NULL
+  sequence bigint DEFAULT 0 NOT NULL,
+  unfinished jsonb
 );
 
 -- table changes

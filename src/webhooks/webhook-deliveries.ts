@@ -11,17 +11,16 @@ import { TEST_TYPE, type Message } from './webhook-sender.js';
 /** An endpoint is disabled after failing for so long. */
 const MAX_DAYS_FAILING = 5;
 
-/** Changes per transaction and number of statements. An event can have a million participants: timeouts lead to smaller pieces. */
-const BATCHES = [
-  { changes: 200, parts: 1 },
-  { changes: 20, parts: 1 },
-  { changes: 1, parts: 1 },
-  { changes: 1, parts: 16 },
-  { changes: 1, parts: 256 },
+/** Changes and members per transaction. An event can have a million participants: timeouts lead to smaller slices. */
+const SLICES = [
+  { changes: 200, members: 2_000 },
+  { changes: 20, members: 200 },
+  { changes: 1, members: 20 },
+  { changes: 1, members: 1 },
 ];
 /** The database canceled a late statement (PostgreSQL, appendix A). */
 const STATEMENT_TIMEOUT = '57014';
-/** After this many batches in time, tries the next bigger size again. */
+/** After this many slices in time, tries the next bigger size again. */
 const ENOUGH_IN_TIME = 20;
 /** A platform endpoint, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
@@ -49,7 +48,7 @@ const IS_DUE = `d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= no
 /** Whether there is work: every instance reads it several times a second. */
 export const LOOK = `SELECT
   EXISTS (SELECT FROM webhook_endpoints WHERE disabled_at IS NULL) AND EXISTS (SELECT FROM change_places p
-    WHERE p.name = 'told' AND (p.changed_in > ${AHEAD} OR EXISTS (SELECT FROM changes c
+    WHERE p.name = 'told' AND (p.unfinished IS NOT NULL OR p.changed_in > ${AHEAD} OR EXISTS (SELECT FROM changes c
       WHERE (c.changed_in, c.sequence) > (p.changed_in, p.sequence) AND c.changed_in < ${HORIZON}))) AS behind,
   EXISTS (SELECT FROM endpoints_due()) AS due`;
 
@@ -58,21 +57,44 @@ const LOCK_PLACE = `SELECT changed_in, sequence, changed_in > ${AHEAD} AS ahead 
 WHERE name = 'told' FOR NO KEY UPDATE SKIP LOCKED`;
 
 /** The position after all changes that are readable now. */
-export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, sequence = 0 WHERE name = 'told'`;
+export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, sequence = 0, unfinished = NULL
+WHERE name = 'told'`;
 
 /**
- * Creates messages for at most $3 changes after the position ($1, $2), one per item, endpoint and member, and advances the position. Each
- * part covers a fraction of the members ($4); the last one advances the position.
+ * Creates messages for at most $4 members, one per item, endpoint and member, and advances the position ($1, $2). Reads at most $3 changes:
+ * the unfinished ones and the next ones, alternately. A member gets all messages of these changes at once, therefore in order, and `after`
+ * and `ahead` of an unfinished change say who already got them.
  */
-const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
-  SELECT changed_in, sequence, user_id, resource, id, kind, changed_at FROM changes
-  WHERE (changed_in, sequence) > ($1::bigint, $2::bigint) AND changed_in < ${HORIZON} ORDER BY changed_in, sequence LIMIT $3
-), changed AS MATERIALIZED (
-  SELECT DISTINCT ON (user_id, resource, id) * FROM (${concernedBy('batch')}) s
-  ${parts > 1 ? `WHERE user_id % ${parts} = $4` : ''}
-  ORDER BY user_id, resource, id, changed_in DESC, sequence DESC
+const FAN_OUT = `WITH unfinished AS MATERIALIZED (
+  SELECT c.*, u.after, u.ahead FROM change_places p
+  CROSS JOIN jsonb_to_recordset(p.unfinished) u (changed_in bigint, sequence bigint, after bigint, ahead bigint[])
+  JOIN changes c ON c.changed_in = u.changed_in AND c.sequence = u.sequence WHERE p.name = 'told'
+), next AS MATERIALIZED (
+  SELECT * FROM changes WHERE (changed_in, sequence) > ($1::bigint, $2::bigint) AND changed_in < ${HORIZON}
+  ORDER BY changed_in, sequence LIMIT GREATEST(0, $3::bigint - (SELECT count(*) FROM unfinished))
+), batch AS MATERIALIZED (
+  SELECT * FROM unfinished UNION ALL SELECT *, 0, '{}' FROM next
+), found AS MATERIALIZED (
+  SELECT b.sequence, c.user_id, row_number() OVER (PARTITION BY b.sequence ORDER BY c.user_id) AS turn
+  FROM batch b CROSS JOIN LATERAL (
+    SELECT s.user_id FROM (${concernedBy('(SELECT b.*)')}) s WHERE s.user_id > b.after AND s.user_id <> ALL (b.ahead)
+    ORDER BY s.user_id LIMIT $4::integer + 1
+  ) c
 ), members AS MATERIALIZED (
-  SELECT DISTINCT user_id FROM changed
+  SELECT user_id FROM found GROUP BY user_id ORDER BY min(turn), user_id LIMIT $4::integer
+), remaining AS MATERIALIZED (
+  SELECT f.sequence, count(*) > $4::integer AS has_more,
+    COALESCE(min(f.user_id) FILTER (WHERE m.user_id IS NULL) - 1, max(f.user_id)) AS after
+  FROM found f LEFT JOIN members m ON m.user_id = f.user_id
+  GROUP BY f.sequence HAVING count(*) > $4::integer OR bool_or(m.user_id IS NULL)
+), concerned AS MATERIALIZED (
+  SELECT c.* FROM (
+    SELECT f.sequence, f.user_id FROM found f JOIN members m ON m.user_id = f.user_id
+    UNION SELECT r.sequence, m.user_id FROM remaining r CROSS JOIN members m WHERE r.has_more
+  ) pair JOIN batch b ON b.sequence = pair.sequence AND pair.user_id > b.after AND pair.user_id <> ALL (b.ahead)
+  CROSS JOIN LATERAL (SELECT * FROM (${concernedBy('(SELECT b.*)')}) s WHERE s.user_id = pair.user_id) c
+), changed AS MATERIALIZED (
+  SELECT DISTINCT ON (user_id, resource, id) * FROM concerned ORDER BY user_id, resource, id, changed_in DESC, sequence DESC
 ), subscribers AS MATERIALIZED (
   SELECT DISTINCT w.endpoint_id, w.user_id, scope FROM (${subscribersOf('members')}) w CROSS JOIN unnest(w.scopes) scope
 ), messages AS (
@@ -82,18 +104,25 @@ const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
   UNION ALL
   -- The platform is notified of the item itself, not of each member who sees it.
   SELECT e.id, COALESCE(b.user_id, 0), b.resource || '.' || b.kind, b.id, b.changed_at, b.changed_in, b.sequence
-  FROM batch b JOIN webhook_endpoints e ON ${OF_PLATFORM} WHERE b.resource <> 'people' AND $4::integer = 0
+  FROM next b JOIN webhook_endpoints e ON ${OF_PLATFORM} WHERE b.resource <> 'people'
 ), made AS (
   INSERT INTO webhook_deliveries (endpoint_id, user_id, type, thing_id, changed_at)
   SELECT m.endpoint_id, m.user_id, m.type, m.id, m.changed_at FROM messages m
   JOIN webhook_endpoints e ON e.id = m.endpoint_id AND e.disabled_at IS NULL AND m.type = ANY (e.types)
   ORDER BY m.changed_in, m.sequence, m.endpoint_id, m.user_id, m.type, m.id RETURNING 1
 ), last AS (
-  SELECT changed_in, sequence FROM batch ORDER BY changed_in DESC, sequence DESC LIMIT 1
+  SELECT changed_in, sequence FROM next UNION ALL SELECT $1, $2 ORDER BY changed_in DESC, sequence DESC LIMIT 1
+), left_over AS (
+  SELECT jsonb_agg(jsonb_build_object('changed_in', b.changed_in, 'sequence', b.sequence, 'after', r.after, 'ahead', ARRAY(
+    SELECT unnest(b.ahead) UNION SELECT c.user_id FROM concerned c WHERE c.sequence = b.sequence AND c.user_id > r.after
+  ))) AS unfinished
+  FROM remaining r JOIN batch b ON b.sequence = r.sequence
 ), moved AS (
-  UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence FROM last WHERE p.name = 'told' AND $4 = ${parts - 1}
+  UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence, unfinished = left_over.unfinished
+  FROM last, left_over WHERE p.name = 'told'
 )
-SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer FROM made) AS made`;
+SELECT (SELECT count(*)::integer FROM made) AS made,
+  (SELECT count(*) FROM next) = $3 OR (SELECT unfinished IS NOT NULL FROM left_over) AS behind`;
 
 const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.details,
   d.attempts, d.leased_until::text AS lease, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
@@ -191,7 +220,7 @@ interface Claimed extends Message {
 
 /** Messages to endpoints: created from changes, claimed for sending, and finished. */
 export class WebhookDeliveries {
-  /** Index into {@link BATCHES}, and number of successive batches in time. */
+  /** Index into {@link SLICES}, and number of successive slices in time. */
   #size = 0;
   #inTime = 0;
   /** The last member served of each endpoint. */
@@ -199,53 +228,46 @@ export class WebhookDeliveries {
 
   readonly #taken: TakenMessages;
 
-  constructor(readonly dataSource: DataSource) {
+  constructor(
+    readonly dataSource: DataSource,
+    private readonly slices = SLICES,
+  ) {
     this.#taken = new TakenMessages(dataSource);
   }
 
-  /** Creates each message once, in commit order. @param more asks whether to continue @returns number; 0 if another instance does it */
-  async fanOut(more: () => boolean): Promise<number> {
-    let made = 0;
-    for (let behind = true; behind && more();) {
-      const batch = BATCHES[this.#size]!;
-      try {
-        const told = await this.#tell(batch);
-        made += told.made;
-        behind = told.seen === batch.changes;
-      } catch (error) {
-        if ((error as { code?: unknown }).code !== STATEMENT_TIMEOUT || this.#size === BATCHES.length - 1)
-          throw error;
-        this.#size++;
-        this.#inTime = 0;
-        continue;
-      }
-      if (this.#size > 0 && ++this.#inTime === ENOUGH_IN_TIME) {
-        this.#size--;
-        this.#inTime = 0;
-      }
+  /**
+   * Creates the next messages, each once, a member's in commit order. @returns number, and whether others are left; none if another
+   * instance does it
+   */
+  async fanOut(): Promise<{ made: number; behind: boolean }> {
+    let told;
+    try {
+      told = await this.#tell(this.slices[this.#size]!);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== STATEMENT_TIMEOUT || this.#size === this.slices.length - 1)
+        throw error;
+      this.#size++;
+      this.#inTime = 0;
+      return { made: 0, behind: true };
     }
-    return made;
+    if (this.#size > 0 && ++this.#inTime === ENOUGH_IN_TIME) {
+      this.#size--;
+      this.#inTime = 0;
+    }
+    return told;
   }
 
-  #tell({ changes, parts }: (typeof BATCHES)[number]): Promise<{ seen: number; made: number }> {
-    // All parts see the same changes.
-    const isolation = parts > 1 ? 'REPEATABLE READ' : 'READ COMMITTED';
-    return this.dataSource.transaction(isolation, async (manager) => {
-      const told = { seen: 0, made: 0 };
+  #tell({ changes, members }: (typeof SLICES)[number]): Promise<{ made: number; behind: boolean }> {
+    return this.dataSource.transaction(async (manager) => {
       const [place] =
         await manager.query<{ changed_in: number; sequence: number; ahead: boolean }[]>(LOCK_PLACE);
-      if (!place) return told;
-      if (place.ahead) {
-        await manager.query(BEGIN_HERE);
-        return told;
+      if (place && !place.ahead) {
+        const values = [place.changed_in, place.sequence, changes, members];
+        const [told] = await manager.query<{ made: number; behind: boolean }[]>(FAN_OUT, values);
+        return told!;
       }
-      for (let part = 0; part < parts; part++) {
-        const values = [place.changed_in, place.sequence, changes, part];
-        const [row] = await manager.query<{ seen: number; made: number }[]>(fanOutSql(parts), values);
-        told.seen = row!.seen;
-        told.made += row!.made;
-      }
-      return told;
+      if (place) await manager.query(BEGIN_HERE);
+      return { made: 0, behind: false };
     });
   }
 

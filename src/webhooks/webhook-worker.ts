@@ -56,8 +56,18 @@ export class WebhookWorker implements OnApplicationShutdown {
       await this.secrets.moveToCurrentSecret(this.database.dataSource);
     this.#moved = true;
     const [found] = await this.database.prepared<{ behind: boolean; due: boolean }>(LOOK, []);
-    const made = found!.behind ? await (await this.#deliveries()).fanOut(() => !end.aborted) : 0;
-    if (found!.due || made > 0) await this.#outbox.claim(end);
+    let { behind, due } = found!;
+    do {
+      if (behind) {
+        const { made, ...told } = await (await this.#deliveries()).fanOut();
+        due ||= made > 0;
+        behind = told.behind;
+      }
+      const claiming = due ? this.#outbox.claim(end) : undefined;
+      // The next slice need not wait for it; a failure returns at the last one.
+      if (behind) claiming?.catch(() => undefined);
+      else await claiming;
+    } while (behind && !end.aborted);
   }
 
   async #claim(most: number) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
@@ -6,6 +6,7 @@ import type { Attempt } from '../../src/runtime/outbox.js';
 import type { Message } from '../../src/webhooks/webhook-sender.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { createTestDatabase, hold, postgres, testConfig, type TestDatabase } from '../support/database.js';
+import { Platform } from '../support/platform.js';
 
 const TAKEN: Attempt = { taken: true, status: 204, error: null, seconds: 0.1, gone: false, retryAfter: 0 };
 const FAILED: Attempt = { ...TAKEN, taken: false, status: 500 };
@@ -150,5 +151,91 @@ ORDER BY i`,
     );
     expect(commits).toBe(3); // of the first; of the two that came meanwhile; and of the locked one
     await ended(id);
+  });
+});
+
+describe('created webhook messages', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let platform: Platform;
+  let endpointId: string;
+  /** Members who granted an app access, and an event of the first five. */
+  let members: number[];
+  let event: number;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    const config = testConfig(database.environment);
+    dataSource = await createDataSource(config, 'telling').initialize();
+    platform = new Platform(dataSource);
+    event = await platform.event();
+    members = [];
+    for (let n = 0; n < 6; n++) members.push(await platform.user());
+    for (const member of members.slice(0, 5)) await platform.participant(event, member);
+    await dataSource.query(
+      `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ('app', 'App', 'web', '{https://app.example/}', '{profile:read,events:read}')`,
+    );
+    await dataSource.query(
+      `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+SELECT id, id, 'app', '{"resources":{"x":"profile:read events:read"}}', now() + interval '1 day' FROM unnest($1::bigint[]) id`,
+      [members],
+    );
+    await dataSource.query(
+      `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + interval '1 day' FROM unnest($1::bigint[]) id`,
+      [members],
+    );
+    ({ id: endpointId } = await new WebhooksService(dataSource, config).create({
+      url: 'https://app.example/hooks',
+      types: ['profile.updated', 'events.updated'],
+      clientId: 'app',
+      actor: 'admin',
+    }));
+  });
+  afterEach(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  const renameEvent = (title: string) =>
+    dataSource.query('UPDATE events SET title = $2 WHERE id = $1', [event, title]);
+  const rename = (member: number, bio: string) =>
+    dataSource.query('UPDATE users SET bio = $2 WHERE id = $1', [members[member], bio]);
+  /** One slice, by an instance that knows of none before. */
+  const slice = () => new WebhookDeliveries(dataSource, [{ changes: 200, members: 2 }]).fanOut();
+  /** By member (from 0), in order. */
+  const created = async () =>
+    (
+      await dataSource.query<{ user_id: number; type: string }[]>(
+        'SELECT user_id, type FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY sequence',
+        [endpointId],
+      )
+    ).map(({ user_id: id, type }) => `${members.indexOf(id)} ${type.split('.')[0]}`);
+
+  it('of somebody else exist while those of a crowd’s event are unfinished', async () => {
+    await renameEvent('one');
+    expect(await slice()).toEqual({ made: 2, behind: true });
+    await rename(5, 'x');
+    expect(await slice()).toEqual({ made: 2, behind: true });
+    expect(await created()).toEqual(['0 events', '1 events', '2 events', '5 profile']);
+    expect(await slice()).toEqual({ made: 2, behind: false });
+    expect(await slice()).toEqual({ made: 0, behind: false });
+    expect((await created()).slice(4)).toEqual(['3 events', '4 events']);
+  });
+
+  it('of a member are in order, and each exists once, also across slices', async () => {
+    await renameEvent('one');
+    await slice();
+    await rename(4, 'x');
+    await slice();
+    expect((await created()).slice(2)).toEqual(['2 events', '4 events', '4 profile']);
+    await renameEvent('two');
+    while ((await slice()).behind);
+    const all = await created();
+    const of = (member: number) =>
+      all.filter((text) => text.startsWith(String(member))).map((text) => text.slice(2));
+    expect(of(4)).toEqual(['events', 'profile', 'events']);
+    for (const member of [0, 1, 2]) expect(of(member)).toEqual(['events', 'events']);
+    expect(of(3)).toEqual(['events']); // of both changes
   });
 });

@@ -34,6 +34,9 @@ export class ChangePlace extends row({
   name: anyText.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
   changed_in: bigint.default(0),
   sequence: bigint.default(0),
+  /** Of `told`: earlier changes of which some members have no messages yet, and the members that have them. */
+  unfinished:
+    jsonb.as<{ changed_in: number; sequence: number; after: number; ahead: readonly number[] }[]>().nullable,
 }) {}
 
 /** An action of a member, for the platform's backend to fetch. */
