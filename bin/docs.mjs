@@ -190,7 +190,7 @@ const memberTableRow = (memberColumnsOf) => (table) => {
   ];
   const erased =
     erase === 'delete'
-      ? 'rows are deleted'
+      ? 'deleted'
       : erase.keep
         ? `kept: ${erase.keep}`
         : `emptied: ${names(erase.clear)}${name === 'users' ? '; the username becomes `erased-<id>`' : ''}`;

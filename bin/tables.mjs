@@ -35,7 +35,7 @@ export function drawTables(objects) {
   }
   const boxes = [...tables].map(([table, columns]) => {
     const lines = [...columns]
-      .filter(([, { keys }]) => keys.size > 0)
+      .filter(([, { keys }]) => keys.has('PK'))
       .map(
         ([column, { type, keys }]) =>
           `    ${type} ${column} ${['PK', 'FK'].filter((key) => keys.has(key)).join(', ')}`,

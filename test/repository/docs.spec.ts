@@ -43,6 +43,17 @@ describe('the documents', () => {
     expect(broken.map(([link]) => link)).toEqual([]);
   });
 
+  it.each(PAGES.filter((page) => !/README|decisions/.test(page)))('%s names its reader first', (page) => {
+    expect(readFileSync(page, 'utf8')).toMatch(/^# .+\n\n(?:Reference f|F)or /);
+  });
+
+  it.each(PAGES)('%s has at most 25 words and 3 links in a table cell', (page) => {
+    const tables = readFileSync(page, 'utf8').replaceAll(/^ *```[^]*?^ *```/gm, '');
+    const cells = [...tables.matchAll(/^ *\| (.+) \|$/gm)].flatMap(([, row]) => row!.split(/(?<!\\)\|/));
+    const isLong = (cell: string) => cell.trim().split(/\s+/).length > 25 || cell.split('](').length > 4;
+    expect(cells.filter(isLong)).toEqual([]);
+  });
+
   it('contain one GOPROXY for the Go client', () => {
     const found = spawnSync(
       'git',

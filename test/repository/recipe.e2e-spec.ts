@@ -17,7 +17,9 @@ import { Receiver } from '../support/receiver.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually, until } from '../support/timing.js';
 
-const RECIPE = readFileSync('CONTRIBUTING.md', 'utf8');
+const RECIPE = ['docs/contributors/add-a-resource.md', 'CONTRIBUTING.md']
+  .map((page) => readFileSync(page, 'utf8'))
+  .join('\n');
 
 /** The files that the recipe shows, by path. */
 const FILES = Array.from(
@@ -75,13 +77,13 @@ interface Page {
   pagination: { total: number; next_cursor: string | null };
 }
 
-it.each(LINES)('CONTRIBUTING.md adds below a line that exists: $path, $anchor', ({ path, anchor }) => {
+it.each(LINES)('the recipes add below a line that exists: $path, $anchor', ({ path, anchor }) => {
   if (FILES.some((file) => file.path === path)) return;
   expect(readFileSync(path, 'utf8').split('\n').map(withoutPadding)).toContain(anchor);
 });
 
 // Two processes and a build: with the tests on PostgreSQL, which .ci/run runs too.
-postgres.describe('a list and a field added by the steps of CONTRIBUTING.md', () => {
+postgres.describe('a list and a field added by the recipes', () => {
   let root: string;
   let database: TestDatabase;
   let dataSource: DataSource;

@@ -299,7 +299,7 @@ ON CONFLICT (grant_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
     expect(daysTo(message!.access_ends_at!)).toBe(6);
   });
 
-  it('is sent however many grants that nobody uses end before', async () => {
+  it('is sent regardless of how many unused grants end before', async () => {
     for (let i = 0; i < 3; i++) await access((await oauth.member()).username, '30');
     const { id, username } = await oauth.member();
     await access(username, '30');
