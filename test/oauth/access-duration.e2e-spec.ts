@@ -203,9 +203,12 @@ describe('one-time access', () => {
 });
 
 describe('access without an end', () => {
-  it('states none in any response, and lasts while it is used', async () => {
+  it('states none but that without use, and lasts while it is used', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     let body = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
+    const form = { client_id: clientId, token: body.refresh_token };
+    const { body: introspected } = await oauth.post('/oauth/introspect', form);
+    expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(180, 2); // without use
     for (let halfYear = 0; halfYear < 4; halfYear++) {
       expect(body).not.toHaveProperty('refresh_token_expires_in');
       expect((await credential(body.access_token)).access_ends_at).toBeNull();

@@ -30,7 +30,7 @@ async function fileOf(userId: number) {
 }
 
 describe('the data export', () => {
-  it('contains the requests and webhook endpoints of the member’s own apps and keys, and their consents, and no other’s', async () => {
+  it('contains the requests and webhook endpoints of the member’s own apps and keys, and their consents and notices, and no other’s', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const clients = new ClientsService(oauth.dataSource, oauth.api.config);
     const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
@@ -96,7 +96,12 @@ describe('the data export', () => {
       types: ['events.updated'],
     });
     expect(data.webhooks).toEqual([receiver, receiver]);
-    expect(data.consents).toMatchObject([{ client_id: allowed, rejected: [] }]);
+    const chosen = { duration: '30', access_ends_at: expect.any(String) };
+    expect(data.consents).toMatchObject([{ client_id: allowed, rejected: [], ...chosen }]);
+    expect(data.platform_news!.flatMap(({ notice }) => notice ?? []).toSorted()).toEqual([
+      'consent.granted',
+      'key.created',
+    ]);
     expect(data.platform_news!.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['member.signed_in', 'consent.granted']),
     );

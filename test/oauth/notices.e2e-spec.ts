@@ -5,11 +5,13 @@ import { closeApp, createApp } from '../../src/app.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { NoticeChoices } from '../../src/member-pages/notices/notice-choices.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import { freePort, type OauthTest } from '../support/oauth.js';
 import { Platform } from '../support/platform.js';
 import { ServerProcess } from '../support/server.js';
 import { addPasskey, atSecurity, Authenticator, startWithPasskeys } from '../support/passkeys.js';
+import { Receiver } from '../support/receiver.js';
 import { MailServer, textOf } from '../support/smtp.js';
 import { eventually } from '../support/timing.js';
 
@@ -331,5 +333,33 @@ describe('the member chooses emails', () => {
     ])
       for (const method of ['GET', 'POST']) expect((await fetch(changed, { method })).status).toBe(404);
     expect([await chosenBy(one.id), await chosenBy(other.id)]).toEqual([[], []]);
+  });
+});
+
+describe('a mail server that never responds', () => {
+  it('delays neither the notice’s record, nor a request, nor a webhook', async () => {
+    const receiver = await Receiver.start();
+    try {
+      const one = await member();
+      await new WebhooksService(oauth.dataSource, oauth.api.config).create({
+        url: receiver.url,
+        types: ['profile.updated'],
+        actor: 'admin',
+      });
+      await new Promise<void>((resolve, reject) => {
+        mails.hold = { at: 'recipient', held: resolve };
+        createKey(one.id).catch(reject);
+      });
+      const key = await oauth.api.key(one.id, ['profile:read', 'profile:write']);
+      expect((await oauth.api.put('/profile', key, { bio: 'new' })).status).toBe(200);
+      await receiver.untilReceived(1);
+      expect(receiver.received[0]!.message).toMatchObject({ data: { member_id: one.id } });
+      const waiting = 'SELECT FROM notice_emails WHERE user_id = $1';
+      const given = `SELECT FROM platform_changes WHERE user_id = $1 AND notice = 'key.created'`;
+      for (const rows of [waiting, given]) expect(await oauth.query(rows, [one.id])).toHaveLength(1);
+    } finally {
+      mails.hold = undefined;
+      await receiver.close();
+    }
   });
 });
