@@ -356,6 +356,7 @@ CREATE OR REPLACE FUNCTION public.tell_of_ending_access(most integer, after json
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
+ SET enable_sort TO 'off'
 AS $function$
 DECLARE
   made integer;
@@ -871,6 +872,7 @@ CREATE OR REPLACE FUNCTION public.report_ending_access(most integer, after jsonb
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
+ SET enable_sort TO 'off'
 AS $function$
 DECLARE
   last jsonb;

@@ -134,7 +134,7 @@ END $$;
 
 -- Tells apps of access in use that ends within 7 days, once for each grant. Looks at the next grants, as report_ending_access does.
 CREATE OR REPLACE FUNCTION tell_of_ending_access(most integer, after jsonb) RETURNS jsonb
-  LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+  LANGUAGE plpgsql SET search_path = public, pg_temp SET enable_sort = off AS $$
 DECLARE
   made integer;
   last jsonb;
