@@ -7,7 +7,7 @@ import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, createWriteStream, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,6 +15,7 @@ import pg from 'pg';
 import { build } from '../bin/build.mjs';
 import { freePort } from '../bin/postgres.mjs';
 import { Load } from './failover-load.mjs';
+import { Instance } from './instances.mjs';
 import { prepareMembers } from './oauth.mjs';
 import { PatroniCluster } from './patroni-cluster.mjs';
 
@@ -23,7 +24,6 @@ const ETCD_FROZEN_MS = 12_000;
 const WRITERS = 3;
 const SIGNING_IN = 2;
 const REFRESHING = 3;
-const PATIENCE_MS = 120_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const root = join(import.meta.dirname, '..');
@@ -95,9 +95,6 @@ const folder = mkdtempSync(join(tmpdir(), 'pua-failover-'));
 chmodSync(folder, 0o755); // PostgreSQL runs as another user
 const cluster = new PatroniCluster(folder);
 process.on('SIGTERM', () => process.exit(1)); // from a time limit: child processes end with this one
-process.on('exit', () => {
-  for (const { child } of servers) child.kill('SIGKILL');
-});
 const began = performance.now();
 try {
   await cluster.start();
@@ -108,7 +105,7 @@ try {
   for (const name of readdirSync(folder).filter((each) => each.endsWith('.log')))
     console.error(`\n== ${name}\n${readFileSync(join(folder, name), 'utf8').slice(-2_000)}`);
 } finally {
-  for (const { child } of servers) child.kill('SIGKILL');
+  await Promise.all(servers.map((server) => server.kill()));
   await cluster.stop();
   rmSync(folder, { recursive: true, force: true });
 }
@@ -135,7 +132,12 @@ async function drill() {
   };
   await pua(settings, 'db', 'migrate');
   const callers = await makeCallers(settings);
-  for (let i = 0; i < 2; i++) servers.push(await startServer(settings, await freePort()));
+  const first = String(await freePort());
+  for (const port of [first, String(await freePort())]) {
+    const environment = { ...settings, PORT: port, PUBLIC_URL: `http://127.0.0.1:${first}` };
+    const log = createWriteStream(join(folder, `server-${port}.log`));
+    servers.push(await new Instance('a server', environment, log).start());
+  }
   say('two servers answer');
 
   const rows = [];
@@ -234,19 +236,4 @@ async function pua(settings, ...parameters) {
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`pua ${parameters[0]} ${parameters[1]}: ${stdout}${stderr}`);
   return stdout.trim();
-}
-
-async function startServer(settings, port) {
-  const publicUrl = `http://127.0.0.1:${servers[0]?.port ?? port}`;
-  const child = spawn(process.execPath, [join(root, 'bin/server.mjs')], {
-    env: { ...settings, PORT: String(port), PUBLIC_URL: publicUrl },
-    cwd: folder,
-    stdio: ['ignore', openSync(join(folder, `server-${port}.log`), 'a'), 'inherit'],
-  });
-  const server = { url: `http://127.0.0.1:${port}`, port, child };
-  for (const latest = performance.now() + PATIENCE_MS; ; await pause(50)) {
-    if (child.exitCode !== null || performance.now() > latest) throw new Error('a server did not start');
-    const answers = await fetch(`${server.url}/readyz`).catch(() => undefined);
-    if (answers?.status === 200) return server;
-  }
 }

@@ -390,54 +390,20 @@ post_logout_redirect_uri prompt redirect_uri refresh_token registration request 
 state token token_type_hint ui_locales user_code device_code subject_token xsrf logout csrf`.split(/\s+/);
 const authorizeForm = () =>
   [...new URLSearchParams(AUTHORIZE.split('?')[1])].concat(chance(0.5) ? [['state', text()]] : []);
+// prettier-ignore
 const OAUTH = [
   () => ['GET', '/oauth/authorize', authorizeForm()],
   () => ['POST', '/oauth/authorize', authorizeForm()],
   () => ['POST', '/oauth/par', authorizeForm()],
   () => ['POST', '/oauth/token', Object.entries(exchangeForm(chance(0.5) ? live.code : 'x'.repeat(43)))],
   () => ['POST', '/oauth/token', Object.entries(refreshForm(chance(0.5) ? live.refresh : 'x'.repeat(43)))],
-  () => [
-    'POST',
-    '/oauth/token',
-    [
-      ['grant_type', pick(['client_credentials', 'password', text()])],
-      ['client_id', CLIENT_ID],
-    ],
-  ],
-  () => [
-    'POST',
-    '/oauth/revoke',
-    [
-      ['client_id', CLIENT_ID],
-      ['token', chance(0.02) ? live.token : text()],
-    ],
-  ],
-  () => [
-    'POST',
-    '/oauth/introspect',
-    [
-      ['client_id', CLIENT_ID],
-      ['token', chance(0.5) ? live.token : text()],
-    ],
-  ],
+  () => ['POST', '/oauth/token', [['grant_type', pick(['client_credentials', 'password', text()])], ['client_id', CLIENT_ID]]],
+  () => ['POST', '/oauth/revoke', [['client_id', CLIENT_ID], ['token', chance(0.02) ? live.token : text()]]],
+  () => ['POST', '/oauth/introspect', [['client_id', CLIENT_ID], ['token', chance(0.5) ? live.token : text()]]],
   () => ['GET', '/oauth/userinfo', []],
   () => ['POST', '/oauth/userinfo', [['access_token', live.token]]],
-  () => [
-    'GET',
-    '/oauth/logout',
-    [
-      ['client_id', CLIENT_ID],
-      ['post_logout_redirect_uri', REDIRECT_URI],
-    ],
-  ],
-  () => [
-    'POST',
-    '/oauth/logout/confirm',
-    [
-      ['xsrf', 'x'],
-      ['logout', 'yes'],
-    ],
-  ],
+  () => ['GET', '/oauth/logout', [['client_id', CLIENT_ID], ['post_logout_redirect_uri', REDIRECT_URI]]],
+  () => ['POST', '/oauth/logout/confirm', [['xsrf', 'x'], ['logout', 'yes']]],
   () => ['GET', '/oauth/jwks', []],
   () => ['GET', '/.well-known/openid-configuration', []],
   () => ['GET', '/.well-known/oauth-authorization-server', []],
@@ -450,15 +416,11 @@ const oauth = () => {
   if (chance(0.05)) headers.push(['Authorization', authorization()]);
   return withForm(method, path, form, headers);
 };
-const withForm = (method, path, form, headers) =>
-  method === 'POST'
-    ? {
-        method,
-        target: path,
-        headers: [['Content-Type', chance(0.97) ? TYPES[2] : pick(TYPES)], ...headers],
-        body: form,
-      }
-    : { method, target: path + (form && `?${form}`), headers };
+const withForm = (method, path, form, headers) => {
+  if (method !== 'POST') return { method, target: path + (form && `?${form}`), headers };
+  const type = ['Content-Type', chance(0.97) ? TYPES[2] : pick(TYPES)];
+  return { method, target: path, headers: [type, ...headers], body: form };
+};
 
 /** Paths that take half a second and a hash, or end the sign-in used by all others. */
 const RARE = /sign-in$|password|sign-out|end-others|new-key/;
@@ -512,8 +474,7 @@ const routed = () => {
 function make() {
   const kind = pick(['api', 'api', 'api', 'oauth', 'oauth', 'page', 'route']);
   const { method, target, headers, body } = { api, oauth, page, route: routed }[kind]();
-  const list = headers.slice();
-  for (let i = chance(0.4) ? 1 + below(3) : 0; i > 0; i--) list.push(pick(HEADERS)());
+  const list = headers.concat(times(chance(0.4) ? 1 + below(3) : 0, () => pick(HEADERS)()));
   const payload = body === undefined ? undefined : Buffer.from(body);
   // A request that Node's own parser refuses ends the connection, so control characters are rare.
   const clean = (value) =>
@@ -529,65 +490,48 @@ function make() {
     'utf8',
   );
   const chunked = payload && sent.at(-1).startsWith('Transfer');
-  const bodyBytes = !payload
-    ? Buffer.alloc(0)
-    : chunked
-      ? Buffer.concat([
-          payload.length > 0
-            ? Buffer.concat([Buffer.from(`${payload.length.toString(16)}\r\n`), payload, Buffer.from('\r\n')])
-            : Buffer.alloc(0),
-          Buffer.from('0\r\n\r\n'),
-        ])
-      : payload;
-  return { kind, method, target, bytes: Buffer.concat([head, bodyBytes]) };
+  const parts = payload ? [payload] : [];
+  if (chunked && payload.length > 0)
+    parts.splice(0, 1, Buffer.from(`${payload.length.toString(16)}\r\n`), payload, Buffer.from('\r\n'));
+  if (chunked) parts.push(Buffer.from('0\r\n\r\n'));
+  return { kind, method, target, bytes: Buffer.concat([head, ...parts]) };
 }
 
 /** Bytes that form an invalid request, an incomplete one, or several contradictory ones. */
 function garbage() {
   const one = make().bytes;
-  return pick([
+  const post = (rest) => `POST /oauth/token HTTP/1.1\r\nHost: a\r\n${rest}`;
+  const made = pick([
     () => randomBytesOf(1 + below(300)),
     () => one.subarray(0, below(one.length)),
     () => Buffer.concat([one, randomBytesOf(below(50)), make().bytes]),
     () => Buffer.concat(times(2 + below(6), () => make().bytes)),
-    () => Buffer.from(`GET / HTTP/${pick(['0.9', '1.0', '2.0', '9.9', 'x'])}\r\nHost: a\r\n\r\n`),
-    () => Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+    () => `GET / HTTP/${pick(['0.9', '1.0', '2.0', '9.9', 'x'])}\r\nHost: a\r\n\r\n`,
+    () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    () => post('Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /livez HTTP/1.1\r\n\r\n'),
+    () => post(`Content-Length: ${pick(['-1', '1e3', '5, 6', '99999999999999999999', 'x'])}\r\n\r\nhello`),
     () =>
-      Buffer.from(
-        `POST /oauth/token HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /livez HTTP/1.1\r\n\r\n`,
+      post(
+        `Transfer-Encoding: chunked\r\n\r\n${pick(['zz', '-1', 'ffffffffffffffff', '5;a=b'])}\r\nhello\r\n0\r\n\r\n`,
       ),
     () =>
-      Buffer.from(
-        `POST /oauth/token HTTP/1.1\r\nHost: a\r\nContent-Length: ${pick(['-1', '1e3', '5, 6', '99999999999999999999', 'x'])}\r\n\r\nhello`,
-      ),
+      `GET /livez HTTP/1.1\r\n${times(pick([50, 2000]), (_, i) => `X-${i}: ${'y'.repeat(pick([1, 20]))}`).join('\r\n')}\r\n\r\n`,
+    () => `GET /${'x'.repeat(pick([1000, 20_000]))} HTTP/1.1\r\nHost: a\r\n\r\n`,
     () =>
-      Buffer.from(
-        `POST /oauth/token HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${pick(['zz', '-1', 'ffffffffffffffff', '5;a=b'])}\r\nhello\r\n0\r\n\r\n`,
-      ),
-    () =>
-      Buffer.from(
-        `GET /livez HTTP/1.1\r\n${times(pick([50, 2000]), (_, i) => `X-${i}: ${'y'.repeat(pick([1, 20]))}`).join('\r\n')}\r\n\r\n`,
-      ),
-    () => Buffer.from(`GET /${'x'.repeat(pick([1000, 20_000]))} HTTP/1.1\r\nHost: a\r\n\r\n`),
-    () =>
-      Buffer.from(
-        `${pick(['CONNECT a:1', 'OPTIONS *', 'GET a b', 'get /', ' GET /', 'GET\t/'])} HTTP/1.1\r\nHost: a\r\n\r\n`,
-      ),
+      `${pick(['CONNECT a:1', 'OPTIONS *', 'GET a b', 'get /', ' GET /', 'GET\t/'])} HTTP/1.1\r\nHost: a\r\n\r\n`,
   ])();
+  return Buffer.from(made);
 }
 
 // ------------------------------------------------------------------------------------------------------------------- the judgement
 
 const faults = [];
-const seen = { statuses: {}, kinds: {}, checked: 0 };
+const seen = { statuses: {}, kinds: {}, comparedWithTheDocument: 0 };
 let sent = 0;
 function note(what, request, response = '') {
   const key = `${what} ${String(response).slice(0, 60)}`;
   const known = faults.find((fault) => fault.key === key);
-  if (known) {
-    known.count++;
-    return;
-  }
+  if (known) return void known.count++;
   faults.push({
     key,
     what,
@@ -644,7 +588,8 @@ function judge({ kind, method, target, bytes }, status, headers, body) {
     const declared = operation.responses[status];
     if (!declared) return note(`${method} ${known.path}: ${status} is not documented`, bytes, shown());
     if (method === 'HEAD' || status === 304 || status === 204) return;
-    pointer = `/${['paths', known.path, verb, 'responses', String(status), 'content', type, 'schema'].map(escaped).join('/')}`;
+    const at = declared.$ref?.slice(2).split('/') ?? ['paths', known.path, verb, 'responses', String(status)];
+    pointer = `/${[...at, 'content', type, 'schema'].map(escaped).join('/')}`;
   } else if (status < 400 || method === 'HEAD') return;
   const validate = validatorAt(api.prefix, pointer);
   if (!validate) {
@@ -658,7 +603,7 @@ function judge({ kind, method, target, bytes }, status, headers, body) {
     if (type.endsWith('json')) return note('a body that is no JSON', bytes, shown());
     parsed = body.toString('utf8');
   }
-  seen.checked++;
+  seen.comparedWithTheDocument++;
   if (!validate(parsed))
     note(`not what the document says: ${ajv.errorsText(validate.errors).slice(0, 200)}`, bytes, shown());
 }
@@ -689,12 +634,7 @@ function parse(bytes, isHead, isClosed) {
       if (size === 0) return { status, headers, body: Buffer.concat(parts), rest: rest.subarray(at) };
     }
   }
-  const length =
-    headers['content-length'] === undefined
-      ? isClosed
-        ? rest.length
-        : Infinity
-      : Number(headers['content-length']);
+  const length = Number(headers['content-length'] ?? (isClosed ? rest.length : Infinity));
   if (rest.length < length) return undefined;
   return { status, headers, body: rest.subarray(0, length), rest: rest.subarray(length) };
 }
@@ -796,17 +736,13 @@ const seconds = (performance.now() - began) / 1000;
 if (server.child.exitCode !== null) note('the server ended', Buffer.from(''), server.child.exitCode);
 else if (!(await fetch(`${server.url}/readyz`)).ok) note('the server is not ready', Buffer.from(''));
 await server.kill('SIGTERM');
-for (const line of readFileSync(logFile, 'utf8')
-  .split('\n')
-  .filter((text) => text.startsWith('{')))
-  note('a line of the log', Buffer.from(''), line);
+for (const line of readFileSync(logFile, 'utf8').split('\n'))
+  if (line.startsWith('{')) note('a line of the log', Buffer.from(''), line);
 const summary = {
   requests: sent,
   seed: options.seed,
   seconds: Math.round(seconds),
-  statuses: seen.statuses,
-  kinds: seen.kinds,
-  comparedWithTheDocument: seen.checked,
+  ...seen,
   renewals,
   faults,
 };

@@ -28,7 +28,6 @@ export function requireWrk() {
  * @property {number} databaseCpu µs per request, of all processes of PostgreSQL
  * @property {number} memory MB of the server, at the end
  * @property {number} failed requests
- * @property {number} busy used share of the machine's CPU time, 0 to 1
  * @property {number} others share used by processes outside the benchmark
  */
 
@@ -52,7 +51,6 @@ export async function meter(server, generate) {
     databaseCpu: used('database') / load.requests,
     memory,
     failed: load.failed,
-    busy: used('busy') / used('all'),
     others: Math.max(0, used('busy') - used('ours')) / used('all'),
   };
 }
@@ -84,18 +82,19 @@ export function measure(server, question, requests, { seconds, connections }) {
   const parameters = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, server.url, '--', file];
   parameters.push(question.method ?? 'GET', question.body ?? '');
   return meter(server, async () => {
-    const output = await wrk(parameters);
+    const output = await run('wrk', parameters);
     return JSON.parse(output.slice(output.lastIndexOf('\n{')));
   }).finally(() => rmSync(folder, { recursive: true }));
 }
 
-function wrk(parameters) {
+/** Runs a load generator. @returns its output */
+export function run(program, parameters) {
   return new Promise((resolve, reject) => {
-    const child = spawn('wrk', parameters, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(program, parameters, { stdio: ['ignore', 'pipe', 'inherit'] });
     let output = '';
     child.stdout.on('data', (text) => (output += text));
     child.on('close', (code) =>
-      code === 0 ? resolve(output) : reject(new Error(`wrk ended with ${code}: ${output}`)),
+      code === 0 ? resolve(output) : reject(new Error(`${program} ended with ${code}: ${output}`)),
     );
   });
 }

@@ -85,7 +85,7 @@ function medians(turns) {
   return { ...result, failed: all('failed').reduce((a, b) => a + b, 0) };
 }
 
-function median(numbers) {
+export function median(numbers) {
   const sorted = numbers.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;

@@ -18,20 +18,14 @@ import { connect } from 'node:net';
  * @typedef {object} Latencies
  * @property {number} count
  * @property {number} p50 ms
- * @property {number} p95 ms
  * @property {number} p99 ms
  * @property {number} p999 ms; the longest of fewer than a thousand
- * @property {number} max ms
  *
  * @typedef {object} Outcome
- * @property {number} sent
  * @property {number} seconds
  * @property {Latencies} answered with a status below 400
  * @property {Latencies} refused with 429 or 503
  * @property {number} failed with any other status, or cut off
- * @property {number} unanswered at the end
- * @property {number} bytes of a response, the mean
- * @property {number} pause the longest in ms in which this process itself did nothing: latencies contain it
  * @property {number} total answers, with those that came in the grace period: what the CPU time until the end was spent on
  */
 
@@ -59,9 +53,6 @@ let taken = 0;
 const repeated = [];
 const free = [];
 let begun = 0;
-let pause = 0;
-let bytes = 0;
-let responses = 0;
 
 const waits = () => repeated.length > 0 || taken < dueSoFar;
 const nextDue = () => repeated.pop() ?? begun + (taken++ / plan.rate) * 1000;
@@ -124,8 +115,6 @@ class Connection {
       this.#length = headers + 4 + Number(length?.[1] ?? 0);
     }
     if (this.#text.length < this.#length) return;
-    bytes += this.#length;
-    responses++;
     const status = Number(this.#text.slice(9, 12));
     const milliseconds = performance.now() - this.#due;
     if (status < 400) answered.push(milliseconds);
@@ -154,11 +143,8 @@ while (free.length < connections) {
 begun = performance.now();
 if (plan.rate === 0) for (const connection of free.splice(0)) connection.send(performance.now());
 await new Promise((resolve) => {
-  let last = 0;
   const turn = () => {
     const now = performance.now() - begun;
-    pause = Math.max(pause, now - last);
-    last = now;
     if (now >= milliseconds) return resolve();
     dueSoFar = plan.rate && Math.floor((now / 1000) * plan.rate) + 1; // the first one at once
     while (free.length > 0 && waits()) free.pop().send(nextDue());
@@ -172,26 +158,21 @@ const grace = performance.now() + (plan.rate === 0 ? 0 : GRACE_MS);
 while (performance.now() < grace && (waits() || all.some(({ isAsking }) => isAsking)))
   await new Promise((resolve) => setTimeout(resolve, 20));
 ended = true;
-const unanswered = dueSoFar - taken + repeated.length + all.filter(({ isAsking }) => isAsking).length;
 for (const connection of all) connection.end();
 
 /** @returns {Latencies} */
 function latencies(list, count) {
   const sorted = Float64Array.from(list).sort();
   const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
-  return { count, p50: at(0.5), p95: at(0.95), p99: at(0.99), p999: at(0.999), max: at(1) };
+  return { count, p50: at(0.5), p99: at(0.99), p999: at(0.999) };
 }
 
 /** @type {Outcome} */
 const outcome = {
-  sent,
   seconds,
   answered: latencies(answered, counts.answered),
   refused: latencies(refused, counts.refused),
   failed,
-  unanswered,
-  bytes: bytes / Math.max(1, responses),
-  pause,
   total: answered.length,
 };
 process.stdout.write(JSON.stringify(outcome));

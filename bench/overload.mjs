@@ -80,7 +80,7 @@ export async function measureOverload(server, { path, requests }, dataset, secon
   const run = async (load) => {
     const watch = startWatching(server, path, dataset.keys.at(-1));
     const before = cpuMicroseconds(server.pid);
-    const { outcome } = await runGenerator({
+    const outcome = await runGenerator({
       port: Number(new URL(server.url).port),
       requests: load.isFlood ? requests.slice(0, 1) : requests,
       rate: load.rate ?? 0,

@@ -55,11 +55,11 @@ Data: ${rows.join(', ')}.`;
 }
 
 function targets(judgements) {
-  const rows = judgements.map(({ target, wanted, measured, met }) => [
-    target,
-    wanted,
-    measured,
-    met ? 'met' : '**NOT met**',
+  const rows = judgements.map((one) => [
+    one.target,
+    one.wanted,
+    one.measured,
+    one.met ? 'met' : '**NOT met**',
   ]);
   return `## Targets\n\n${table(['', 'wanted', 'measured', ''], rows)}`;
 }

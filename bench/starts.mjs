@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../bin/postgres.mjs';
+import { median } from './measurements.mjs';
 import { containerSettings } from './servers.mjs';
 import { memoryMegabytes } from './usage.mjs';
 
@@ -94,8 +95,4 @@ function secondsOf(program, parameters, cwd, settings) {
   });
   if (status !== 0) throw new Error(`${parameters.join(' ')} ended with ${status}: ${stderr}`);
   return (performance.now() - began) / 1000;
-}
-
-function median(numbers) {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 }

@@ -131,32 +131,19 @@ export const cost = ({ serverCpu, databaseCpu }) => serverCpu + databaseCpu;
 
 const hundredths = (wanted) => (Number.isInteger(10 * wanted) ? wanted.toFixed(1) : wanted.toFixed(2));
 
+const judged = (target, wanted, measured, met) => ({ target, wanted, measured, met });
+
 function atLeast(wanted, measured, target, of) {
-  return {
-    target,
-    wanted: `≥ ${hundredths(wanted)} × ${of}`,
-    measured: `${measured.toFixed(2)} ×`,
-    met: measured >= wanted,
-  };
+  return judged(target, `≥ ${hundredths(wanted)} × ${of}`, `${measured.toFixed(2)} ×`, measured >= wanted);
 }
 
 /** @param {string} unit with the space before it */
 function most(target, wanted, measured, unit, digits = 0) {
-  return {
-    target,
-    wanted: `≤ ${wanted}${unit}`,
-    measured: `${said(measured, digits)}${unit}`,
-    met: measured <= wanted,
-  };
+  return judged(target, `≤ ${wanted}${unit}`, `${said(measured, digits)}${unit}`, measured <= wanted);
 }
 
 function least(target, wanted, measured, unit, digits = 0) {
-  return {
-    target,
-    wanted: `≥ ${wanted}${unit}`,
-    measured: `${said(measured, digits)}${unit}`,
-    met: measured >= wanted,
-  };
+  return judged(target, `≥ ${wanted}${unit}`, `${said(measured, digits)}${unit}`, measured >= wanted);
 }
 
 const said = (measured, digits) =>

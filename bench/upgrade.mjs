@@ -195,17 +195,13 @@ async function probe(name, sql) {
   await client.end();
 }
 
+function beginPhase(name) {
+  phases.push({ name, done: {}, refused: 0, conflicts: 0, longest: 0, wait: { ms: 0, name: '' } });
+  return phases.at(-1);
+}
+
 async function phase(name, work = async () => undefined) {
-  const kept = {
-    name,
-    done: {},
-    refused: 0,
-    conflicts: 0,
-    longest: 0,
-    wait: { ms: 0, name: '' },
-    seconds: 0,
-  };
-  phases.push(kept);
+  const kept = beginPhase(name);
   const begun = performance.now();
   const result = await work();
   kept.worked = (performance.now() - begun) / 1000;
@@ -225,7 +221,7 @@ try {
   const step = Math.floor(members / 1000);
   const [refresher, comer] = await prepareMembers({ url: database.url, members: [7 * step, 9 * step] });
   const olds = [await start(released), await start(released)];
-  phases.push({ name: 'begin', done: {}, refused: 0, conflicts: 0, longest: 0, wait: { ms: 0 } });
+  beginPhase('begin');
 
   const callers = [];
   let reads = 0;
