@@ -296,7 +296,7 @@ postgres.describe('a list and a field added by the recipes', () => {
 
   it('is in the member’s data export, and erased with the member', () => {
     expect(readFileSync(join(root, 'docs/trust/personal-data.md'), 'utf8')).toMatch(
-      /^\| `badges` +\| `user_id` +\| rows are deleted +\| `badges` +\|/m,
+      /^\| `badges` +\| `user_id` +\| deleted +\| `badges` +\|/m,
     );
   });
 
