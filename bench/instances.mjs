@@ -141,7 +141,7 @@ export async function openServices(environment) {
   return {
     dataSource,
     config,
-    /** Adds members 1 to `count`, `member_1` …, and twice as many events: each member organises two and attends more. */
+    /** Adds members 1 to `count`, `member_1` …, and twice as many events: each member organizes two and attends more. */
     async addMembers(count) {
       await dataSource.query(
         `INSERT INTO users (id, username, first_name, password_hash)

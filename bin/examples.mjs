@@ -49,7 +49,7 @@ const CALLS = {
     ['invalid_parameter', 'A value that is not allowed', '/events?sort=name'],
   ],
   getEvent: [
-    ['event', 'An event that the member organises', `/events/${EVENT}`],
+    ['event', 'An event that the member organizes', `/events/${EVENT}`],
     ['event_not_found', 'No such event, or no access to it', '/events/1'],
   ],
   listConnections: [['connections', 'The two most recent connections', '/connections?limit=2']],

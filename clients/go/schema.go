@@ -158,7 +158,7 @@ type Event struct {
 	Title string `json:"title"`
 	// A line or two, for lists.
 	Summary *string `json:"summary"`
-	// draft: visible only to those who organise the event.
+	// draft: visible only to those who organize the event.
 	Status EventStatus `json:"status"`
 	// Who can find it on the platform. In this API, only members with a role in the event see it, with any
 	// visibility.
@@ -237,7 +237,7 @@ type EventDetail struct {
 	Title string `json:"title"`
 	// A line or two, for lists.
 	Summary *string `json:"summary"`
-	// draft: visible only to those who organise the event.
+	// draft: visible only to those who organize the event.
 	Status EventStatus `json:"status"`
 	// Who can find it on the platform. In this API, only members with a role in the event see it, with any
 	// visibility.
@@ -286,7 +286,7 @@ type EventDetail struct {
 	RespondedAt *string `json:"responded_at"`
 	// When the member checked in.
 	CheckedInAt *string `json:"checked_in_at"`
-	// The people who organise it together with the organizer.
+	// The people who organize it together with the organizer.
 	CoOrganizers []UserCard `json:"co_organizers"`
 	// null if it was not cancelled.
 	CancelledAt *string `json:"cancelled_at"`

@@ -91,14 +91,14 @@ export const AUTH_EVENTS = {
   'authorization.refused': event(
     'An endpoint rejected an app’s request about a member; once an hour per app also wrong origins and wrong or exposed secrets',
     {
-      error: ['text', 'of the response (RFC 6749)'],
+      error: ['text', 'error code (RFC 6749)'],
       reason: ['text', 'see below'],
     },
   ),
   'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
   'token.refreshed': event('A refresh token was used', TOKEN),
-  'token.refused': event('The token endpoint rejected such a request', {
-    error: ['text', 'of the response (RFC 6749)'],
+  'token.refused': event('The token endpoint rejected an app’s request (as above)', {
+    error: ['text', 'error code (RFC 6749)'],
     reason: ['text', 'see below'],
   }),
   'token.reused': event('A code or refresh token was used twice; its grant’s tokens were revoked', GRANT),
@@ -156,7 +156,7 @@ export const AUTH_EVENTS = {
     reason: ['text', 'of a rejection'],
   }),
   'tester.invited': event('A developer invited a tester to their app'),
-  'tester.accepted': event('A member accepted an invitation to test an app'),
+  'tester.accepted': event('A member agreed to test an app'),
   'tester.left': event('A member declined such an invitation, or stopped testing the app'),
   'tester.removed': event('A developer removed a tester of their app'),
   'signing_key.rotated': event('The next key now signs ID tokens', {

@@ -143,7 +143,7 @@ export class ClientReviews {
       const { scopes = wanted.scopes } = result;
       const beyond = scopes.filter((scope) => !wanted.scopes.includes(scope));
       if (beyond.length > 0)
-        throw new OperatorError(`The client ${id} does not apply for ${beyond.join(', ')}`);
+        throw new OperatorError(`The application of client ${id} does not include ${beyond.join(', ')}`);
       const { grants, saved } = await writeClient(manager, live, {
         ...wanted,
         scopes: [...scopes],

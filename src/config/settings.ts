@@ -78,7 +78,7 @@ export const SETTINGS = {
     otherwise: 'generated in development',
     meaning:
       'at least 32 random bytes in base64, from which the server derives its pepper and its cursor, cookie and encryption keys',
-    set: 'in production (required), the same on all instances; to a new one after a leak',
+    set: 'in production (required), the same on all instances; change it after a leak',
   }),
   SECRET_KEY_PREVIOUS: optional(is.secretKey, {
     meaning: 'the previous SECRET_KEY, used only to verify and decrypt, so that a rotation signs nobody out',

@@ -583,7 +583,7 @@ describe('GET /api/public/achievements: parameters', () => {
     [`q=${'a'.repeat(51)}`, 'q', undefined],
     ['action=all&action=all', 'action', undefined],
     ['action=detail&id=1&id=1', 'id', undefined],
-  ])('checks the values: %s', async (query, parameter, allowed) => {
+  ])('rejects invalid and repeated values: %s', async (query, parameter, allowed) => {
     const { key } = await member();
     const { status, body } = await api.get(`/achievements?${query}`, key);
     expect([status, body.code]).toEqual([400, 'invalid_parameter']);

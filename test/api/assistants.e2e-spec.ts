@@ -56,7 +56,7 @@ const ask = (key: string, method: string, params: Record<string, unknown> = {}, 
 };
 const use = (key: string, name: string, values: object = {}, app = api.app) =>
   ask(key, 'tools/call', { name, arguments: values }, app);
-/** An event that the member organises. */
+/** An event that the member organizes. */
 const eventOf = async (user: number, fields: Record<string, unknown> = {}): Promise<number> => {
   const event = await api.platform.event({ organizer_id: user, ...fields });
   await api.platform.participant(event, user, { role: 'organizer' });

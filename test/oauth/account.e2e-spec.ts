@@ -349,7 +349,7 @@ describe('GET and POST /account/keys', () => {
     const page = await browser.signIn('/account/keys', member.username);
     expect([page.status, page.url.pathname]).toEqual([200, '/account/keys']);
     expect(page.html).toContain(`pua_live_${idOf(cut)}_…`);
-    expect(page.html).toContain('See the events you organise, attend or are invited to');
+    expect(page.html).toContain('See the events you organize, attend or are invited to');
     expect(page.html).toContain('Only show whose key it is.');
     expect(page.html.match(/Not seen yet/g)).toHaveLength(1);
     expect(page.html).not.toContain(idOf(gone));

@@ -190,7 +190,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     const { username } = await oauth.member();
     const { page, signIn, ask, redeem } = await start('profile:read events:read');
     await signIn(username);
-    await page.getByLabel('See the events you organise').uncheck();
+    await page.getByLabel('See the events you organize').uncheck();
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.waitForURL(`${appUrl}/callback?*`);
     await page.goto((await ask('events:read')).href);

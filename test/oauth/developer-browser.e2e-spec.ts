@@ -140,7 +140,7 @@ postgres.describe('a developer in Chromium', () => {
     await page.getByRole('button', { name: 'Create link' }).click();
     const link = await copied();
     expect((await fetch(link)).headers.get('content-type')).toContain('text/calendar');
-    const opened = page.getByRole('link', { name: 'Open in my calendar program' });
+    const opened = page.getByRole('link', { name: 'Open in my calendar app' });
     expect(await opened.getAttribute('href')).toBe(link.replace('http:', 'webcal:'));
   });
 

@@ -188,7 +188,7 @@ describe('consent', () => {
     expect(scopesOn(more.html)).toContain('connections:read');
   });
 
-  it('requests a refused scope again only if it is requested alone', async () => {
+  it('asks for a declined scope again only if it is requested alone', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();

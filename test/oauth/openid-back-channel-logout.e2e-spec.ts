@@ -323,7 +323,7 @@ describe('an app with a back-channel logout URI', () => {
     expect([row, asked]).toEqual([{ client_id: clientId, attempts: 1, waits: true }, ['inside.example']]);
   });
 
-  thorough.it('gets its tokens in the algorithm of its ID tokens', async () => {
+  thorough.it('gets logout tokens signed with its ID token algorithm', async () => {
     const { clientId, receiver } = await toldApp({ id_token_signed_response_alg: 'RS256' });
     const url = oauth.request(clientId, { scope: 'openid' }).url;
     await until(async () => (await fetch(url, { redirect: 'manual' })).status !== 503, 'the keys');

@@ -344,7 +344,7 @@ describe('settings', () => {
   });
 
   describe('in production', () => {
-    it('are used unchanged', () => {
+    it('keep valid values', () => {
       expect(loadConfig(production)).toMatchObject({ production: true, host: '0.0.0.0', seedDemo: false });
     });
 

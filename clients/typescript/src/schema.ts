@@ -140,7 +140,7 @@ export interface Event {
   readonly title: string;
   /** A line or two, for lists. */
   readonly summary: string | null;
-  /** draft: visible only to those who organise the event. */
+  /** draft: visible only to those who organize the event. */
   readonly status: EventStatus;
   /** Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility. */
   readonly visibility: EventVisibility;
@@ -218,7 +218,7 @@ export interface EventDetail {
   readonly title: string;
   /** A line or two, for lists. */
   readonly summary: string | null;
-  /** draft: visible only to those who organise the event. */
+  /** draft: visible only to those who organize the event. */
   readonly status: EventStatus;
   /** Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility. */
   readonly visibility: EventVisibility;
@@ -266,7 +266,7 @@ export interface EventDetail {
   readonly responded_at: string | null;
   /** When the member checked in. */
   readonly checked_in_at: string | null;
-  /** The people who organise it together with the organizer. */
+  /** The people who organize it together with the organizer. */
   readonly co_organizers: readonly (UserCard)[];
   /** null if it was not cancelled. */
   readonly cancelled_at: string | null;

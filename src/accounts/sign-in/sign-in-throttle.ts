@@ -193,7 +193,7 @@ export class SignInThrottle {
     settlement: 'signed-in' | 'failed' | 'withdrawn',
     event?: LoneEvent,
   ): Promise<void> {
-    if (taken.length === 0) return; // all its limits are switched off
+    if (taken.length === 0) return; // all its limits are disabled
     const places = taken.flatMap(({ key, lease, slides }) => [key, lease, slides]);
     const statement = settle(taken.length, event !== undefined);
     await this.database.prepared(statement, [settlement, ...places, ...(event ? eventValues(event) : [])]);

@@ -96,7 +96,7 @@ export class Connections {
     return connection !== undefined && connection.last === undefined && socket.writable;
   }
 
-  /** Call when a response was handed to the system: bounds what the client leaves unread. */
+  /** Call after handing a response to the operating system: limits the bytes that the client leaves unread. */
   bound(response: ServerResponse): void {
     const { socket } = response;
     if (!socket || socket.destroyed || socket.writableLength === 0) return;

@@ -42,7 +42,7 @@ export class PlatformLogo {
     try {
       const bytes = await readBytes(new URL(platformLogoUrl));
       const type = imageType(bytes);
-      if (type === undefined) throw new Error('it is no PNG, JPEG, WebP, GIF or SVG');
+      if (type === undefined) throw new Error('it is not a PNG, JPEG, WebP, GIF or SVG');
       this.image = { bytes, type };
     } catch (error) {
       const { message, cause } = error as Error;

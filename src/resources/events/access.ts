@@ -4,8 +4,8 @@ import { orRemoved, ownRows, sharedRows, type ResourceDeclaration } from '../../
 export const isEventVisible = 'p.is_visible';
 
 export const eventsAccess: ResourceDeclaration = {
-  about: 'The events that the member organises, attends or is invited to.',
-  scope: 'See the events you organise, attend or are invited to',
+  about: 'The events that the member organizes, attends or is invited to.',
+  scope: 'See the events you organize, attend or are invited to',
   rows: 'participants p',
   member: 'p.user_id',
   id: 'p.event_id',
@@ -17,7 +17,7 @@ export const eventsAccess: ResourceDeclaration = {
       through: 'JOIN participants p ON p.event_id = s.id',
       where: orRemoved(isEventVisible),
     },
-    // Who organises an event is shown with it.
+    // Who organizes an event is shown with it.
     {
       of: sharedRows('people'),
       through: 'JOIN events e ON e.organizer_id = s.id JOIN participants p ON p.event_id = e.id',

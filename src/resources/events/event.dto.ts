@@ -138,7 +138,7 @@ export const EventDetail = new Model('EventDetail', {
     UserCard,
     `SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
       FROM participants c JOIN users u ON u.id = c.user_id WHERE c.event_id = e.id AND c.role = 'co_organizer'`,
-    'The people who organise it together with the organizer',
+    'The people who organize it together with the organizer',
   ),
   cancelled_at: e.cancelled_at,
   cancellation_reason: e.cancellation_reason,

@@ -22,7 +22,7 @@ export class EventsController {
   @RespondsWithPage(
     'List events',
     EventItem,
-    'The events that the member organises, attends or is invited to. Other public events are not listed.',
+    'The events that the member organizes, attends or is invited to. Other public events are not listed.',
   )
   listEvents(
     @CurrentPrincipal() { userId }: Principal,

@@ -26,7 +26,7 @@ export class Event extends row({
   title: text(LENGTHS.events.title),
   summary: text(LENGTHS.events.summary).about('A line or two, for lists').nullable,
   description: text(LENGTHS.events.description).about('The full description').nullable,
-  status: enumOf(EVENT_STATUSES).about('draft: visible only to those who organise the event'),
+  status: enumOf(EVENT_STATUSES).about('draft: visible only to those who organize the event'),
   visibility: enumOf(EVENT_VISIBILITIES).about(
     'Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility',
   ),

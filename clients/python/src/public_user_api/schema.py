@@ -150,7 +150,7 @@ class Event(TypedDict):
     summary: str | None
     """A line or two, for lists"""
     status: EventStatus
-    """draft: visible only to those who organise the event"""
+    """draft: visible only to those who organize the event"""
     visibility: EventVisibility
     """Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility"""
     starts_at: str
@@ -228,7 +228,7 @@ class EventDetail(TypedDict):
     summary: str | None
     """A line or two, for lists"""
     status: EventStatus
-    """draft: visible only to those who organise the event"""
+    """draft: visible only to those who organize the event"""
     visibility: EventVisibility
     """Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility"""
     starts_at: str
@@ -276,7 +276,7 @@ class EventDetail(TypedDict):
     checked_in_at: str | None
     """When the member checked in"""
     co_organizers: list[UserCard]
-    """The people who organise it together with the organizer"""
+    """The people who organize it together with the organizer"""
     cancelled_at: str | None
     """null if it was not cancelled"""
     cancellation_reason: str | None
