@@ -45,7 +45,7 @@ export async function bundle() {
     entryPoints: {
       server: join(dist, 'src/main.js'),
       pua: join(dist, 'src/cli/main.js'),
-      // For V8's cache: what the two load later.
+      // For V8's cache: the code that both load later.
       app: join(dist, 'src/app.js'),
       commands: join(dist, 'src/cli/database.js'),
     },

@@ -1,5 +1,5 @@
 // `node bin/common-passwords.mjs <file>`: writes src/accounts/passwords/common-passwords.txt from a list of passwords, most common first, one
-// per line. Of the first 100,000 it keeps those that are long enough for a password here; shorter ones are refused anyway. The file
+// per line. Of the first 100,000 it keeps those that are long enough for a password here; the server rejects shorter ones anyway. The file
 // has the first 12 hex digits of the SHA-256 of each: people's passwords should not be readable, and only one other password in
 // 10^11 matches an entry.
 //

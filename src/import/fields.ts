@@ -87,7 +87,7 @@ export interface Fields {
 export const required = (field: Field): Field => ({ ...field, required: true });
 /** Gives the field a default. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
-/** The column of a row that is there keeps its value where the field is absent. */
+/** Keeps the value of an existing row's column if the field is absent. */
 export const keeping = (field: Field): Field => ({ ...field, absent: 'as it was; null for a new member' });
 
 /** A field whose allowed values are stored unchanged. */

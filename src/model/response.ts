@@ -206,7 +206,7 @@ export function writeJson(model: Model<Fields>): string {
 export function writeColumns({ name: of, properties }: Model<Fields>): string {
   return Object.entries(properties)
     .map(([name, { from }]) => {
-      if (typeof from !== 'string') throw new Error(`${of}.${name} is no column`);
+      if (typeof from !== 'string') throw new Error(`${of}.${name} is not a column`);
       return from.split('.').at(-1) === name ? from : `${from} AS ${name}`;
     })
     .join(', ');

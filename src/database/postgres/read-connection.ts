@@ -126,7 +126,7 @@ export class ReadConnection extends PrimaryClient {
   }
 
   /** Ends the connection at once: reads in progress fail. */
-  destroy(error = new Error('the connection was given up')): void {
+  destroy(error = new Error('the connection was closed early')): void {
     this.connection.stream.destroy(error);
   }
 

@@ -11,7 +11,7 @@ export class CompatibleMigration extends row({
 @Entity('schema_versions')
 export class SchemaVersion extends row({
   digest: anyText.primary,
-  /** Each statement by what DROP calls what it makes. */
+  /** Statements by the name with which DROP removes their objects. */
   objects: jsonb.as<Readonly<Record<string, string>>>(),
   applied_at: timestamptz.sqlDefault('clock_timestamp()'),
 }) {}
