@@ -1,12 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { DataSource } from 'typeorm';
-import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
+import { createTestDatabase, hold, postgres, testConfig, type TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';
 import { Receiver } from '../support/receiver.js';
 import { ServerProcess } from '../support/server.js';
-import { eventually } from '../support/timing.js';
+import { eventually, until } from '../support/timing.js';
 
 postgres.describe('instances that send webhooks', () => {
   let database: TestDatabase;
@@ -124,4 +125,77 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       await receiver.close();
     }
   });
+
+  it.each(
+    (['the instance', 'its database session'] as const).flatMap((killed) =>
+      (
+        [
+          ['tell_apps_of_access', 'access_changes'],
+          ['tell_apps_of_access', 'webhook_deliveries'],
+          ['tell_of_ending_access', 'webhook_deliveries'],
+          ['report_ending_access', 'auth_events'],
+          ['report_ending_access', 'platform_changes'],
+        ] as const
+      ).map((moment) => [killed, ...moment] as const),
+    ),
+  )(
+    'tell of each end of access once if %s is killed while %s waits to write %s',
+    async (killed, work, table) => {
+      const receiver = await Receiver.start();
+      const servers: ServerProcess[] = [];
+      const start = async () => servers.push(await ServerProcess.start(database.environment));
+      const [ids, clientId] = [(await members(6)).toSorted((a, b) => a - b), randomUUID()];
+      const [ended, ending] = [ids.slice(0, 3), ids.slice(3)];
+      await dataSource.query(
+        `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'App', 'native', '{app:/}', '{profile:read}')`,
+        [clientId],
+      );
+      const types = ['access.ending', 'access.ended'];
+      const { id } = await webhooks.create({ url: receiver.url, types, clientId, actor: 'admin' });
+      await dataSource.query(
+        `WITH made AS (
+  INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at, access_ends_at)
+  SELECT $1 || id, id, $1, '{"resources":{"x":"profile:read"}}', now() + interval '9 days', now() + interval '3 days'
+  FROM unnest($2::bigint[]) id RETURNING id
+), used AS (INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT id, now() FROM made)
+INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+SELECT sha256(convert_to(id, 'UTF8')), 'RefreshToken', id, '{}', now() + interval '1 day' FROM made`,
+        [clientId, ids],
+      );
+      await dataSource.query('DELETE FROM oauth_grants WHERE client_id = $1 AND user_id = ANY ($2)', [
+        clientId,
+        ended,
+      ]);
+      const writers = await hold(dataSource, `LOCK TABLE ${table} IN SHARE MODE`);
+      const waiting = `FROM pg_stat_activity
+WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%SELECT ${work}(%'`;
+      try {
+        await start();
+        await until(async () => (await dataSource.query<unknown[]>(`SELECT ${waiting}`)).length > 0);
+        if (killed === 'the instance') await servers[0]!.kill('SIGKILL');
+        else await dataSource.query(`SELECT pg_terminate_backend(pid) ${waiting}`);
+        await writers.rollback();
+        await start(); // where nothing was killed, too: what it does at once, the other one does after 30 s
+        await receiver.untilReceived(6);
+        const notices = await eventually(async () => {
+          const rows = await dataSource.query<{ user_id: number }[]>(
+            `SELECT user_id FROM platform_changes WHERE notice = 'access.ending' AND by_id = $1 ORDER BY user_id`,
+            [clientId],
+          );
+          return rows.length > 0 ? rows : undefined;
+        });
+        expect(notices.map(({ user_id }) => user_id)).toEqual(ending);
+        expect((await rowsOf(id)).map(({ user_id }) => user_id)).toEqual(ids);
+        const told = receiver.received.map(({ message: { type, data } }) => `${type} of ${data.member_id}`);
+        expect(told.toSorted()).toEqual([
+          ...ended.map((of) => `access.ended of ${of}`),
+          ...ending.map((of) => `access.ending of ${of}`),
+        ]);
+        await webhooks.disable(id, 'admin');
+      } finally {
+        await Promise.all(servers.map((server) => server.kill('SIGKILL')));
+        await receiver.close();
+      }
+    },
+  );
 });
