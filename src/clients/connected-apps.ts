@@ -30,10 +30,10 @@ export const CONNECTED_APPS = `SELECT c.id AS client_id, c.name AS client_name, 
 FROM (
   SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
     CASE WHEN bool_and(g.access_ends_at IS NOT NULL) THEN max(g.access_ends_at) END AS access_ends_at,
-    array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> '') AS scopes
+    COALESCE(array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> ''), '{}') AS scopes
   FROM oauth_grants g LEFT JOIN oauth_grant_usage u ON u.grant_id = g.id
-  CROSS JOIN LATERAL unnest(string_to_array(concat_ws(' ', g.payload->'openid'->>'scope', (
-    SELECT string_agg(resource.value, ' ') FROM jsonb_each_text(g.payload->'resources') resource)), ' ')) AS s (scope)
+  LEFT JOIN LATERAL unnest(string_to_array(concat_ws(' ', g.payload->'openid'->>'scope', (
+    SELECT string_agg(resource.value, ' ') FROM jsonb_each_text(g.payload->'resources') resource)), ' ')) AS s (scope) ON true
   WHERE g.user_id = $1 AND ${IS_LIVE}
   GROUP BY g.client_id
 ) a JOIN oauth_clients c ON c.id = a.client_id`;

@@ -156,6 +156,25 @@ describe('a narrowed consent', () => {
     expect((await oauth.get('/oauth/userinfo', body.access_token)).status).toBe(200);
   });
 
+  it('may leave an earlier sign-in without a scope, whose end /account/apps still shows', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const allow = (scope: string, duration: string) => {
+      const { url, redeem } = oauth.request(clientId, {
+        scope: 'profile:read events:read',
+        prompt: 'consent',
+      });
+      const untick = ['profile:read', 'events:read'].filter((other) => other !== scope);
+      return browser.authorize(url, { username, duration, untick }).then(redeem);
+    };
+    await allow('profile:read', '180');
+    await allow('events:read', '30');
+    const { html } = await browser.view('/account/apps');
+    const [, end] = /<dt>Until<\/dt><dd><time datetime="([^"]+)"/.exec(html)!;
+    expect(Math.round((Date.parse(end!) - Date.now()) / 86_400_000)).toBe(180);
+  });
+
   it('applies to a code that is not redeemed yet', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
