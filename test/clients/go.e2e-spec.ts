@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import { Year } from '../support/year.js';
 
 const PACKAGE = 'clients/go';
 const MODULE = 'public-user-api.example/publicuserapi';
@@ -426,6 +427,72 @@ ${body}
         expect.stringMatching(/^signed_out: the access ended at .+ UTC: ended by the app$/),
       ],
     });
+  });
+
+  it('stays signed in for a year with one sign-in, through lost responses, restarts and new keys', async () => {
+    const year = await Year.start();
+    const kept = join(folder, 'tokens.json');
+    const program = (body: string, env: Record<string, string> = {}) =>
+      output(
+        `package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"os"
+
+	pua "${MODULE}"
+)
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func save(_ context.Context, tokens *pua.Tokens) error {
+	return os.WriteFile("${kept}", must(json.Marshal(tokens)), 0o600)
+}
+
+func main() {
+	ctx := context.Background()
+	signIn := &pua.SignIn{Issuer: "${year.oauth.issuer}", ClientID: "${year.clientId}", RedirectURI: "${REDIRECT_URI}", Scope: "profile:read"}
+	_, _, _ = url.Parse, save, signIn
+	said := any(nil)
+${body}
+	json.NewEncoder(os.Stdout).Encode(said)
+}
+`,
+        env,
+      );
+    try {
+      const begun = await program(`	address, pending, err := signIn.Begin(ctx, "")
+	said = []any{must(address, err), pending}`);
+      const [url, pending] = JSON.parse(begun) as [string, object];
+      const environment = { BACK: (await year.signIn(url)).search, PENDING: JSON.stringify(pending) };
+      await program(
+        `	pending := new(pua.Pending)
+	json.Unmarshal([]byte(os.Getenv("PENDING")), pending)
+	save(ctx, must(signIn.Finish(ctx, must(url.ParseQuery(os.Getenv("BACK")[1:])), pending)))`,
+        environment,
+      );
+      await year.pass(async () =>
+        JSON.parse(
+          await program(`	tokens := new(pua.Tokens)
+	json.Unmarshal(must(os.ReadFile("${kept}")), tokens)
+	api := must(pua.New(signIn.Issuer, signIn.Credentials(tokens, save)))
+	me, err := api.Me(ctx)
+	if err != nil {
+		me = must(api.Me(ctx))
+	}
+	said = me.ID`),
+        ),
+      );
+    } finally {
+      await year.close();
+    }
   });
 
   it('accepts only a genuine webhook', async () => {

@@ -10,6 +10,7 @@ import { postgres } from '../support/database.js';
 import { VERSION } from '../../src/config/version.js';
 import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import { Year } from '../support/year.js';
 
 const PACKAGE = resolve('clients/python');
 const WHEEL = `public_user_api_client-${VERSION}-py3-none-any.whl`;
@@ -380,6 +381,44 @@ async def main():
         expect.stringMatching(/^the access ended at .+ UTC: ended by the app$/),
       ],
     });
+  });
+
+  it('stays signed in for a year with one sign-in, through lost responses, restarts and new keys', async () => {
+    const year = await Year.start();
+    const program = (body: string) =>
+      output(
+        `
+import json, os
+from public_user_api import Client, SignIn
+
+issuer = "${year.oauth.issuer}"
+kept = "${join(folder, 'tokens.json')}"
+sign_in = SignIn(issuer, client_id="${year.clientId}", redirect_uri="${REDIRECT_URI}", scope="profile:read")
+def save(tokens):
+    with open(kept, "w") as file:
+        json.dump(tokens, file)
+${body}`,
+      );
+    try {
+      const begun = await program('print(json.dumps(sign_in.begin()))');
+      const [url, pending] = JSON.parse(begun) as [string, object];
+      const back = await year.signIn(url);
+      const literal = (value: unknown) => JSON.stringify(JSON.stringify(value));
+      await program(
+        `save(sign_in.finish(json.loads(${literal(back.href)}), json.loads(${literal(pending)})))`,
+      );
+      await year.pass(async () =>
+        JSON.parse(
+          await program(`with Client(issuer, token=sign_in.token(json.load(open(kept)), save)) as api:
+    try:
+        print(api.me()["id"])
+    except Exception:
+        print(api.me()["id"])`),
+        ),
+      );
+    } finally {
+      await year.close();
+    }
   });
 
   it('accepts only a genuine webhook', async () => {

@@ -24,6 +24,7 @@ import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import { Year } from '../support/year.js';
 
 const PACKAGE = 'clients/typescript';
 const run = promisify(execFile);
@@ -464,6 +465,23 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
         code: 'signed_out',
         message: expect.stringMatching(/^the access ended at .+ UTC: ended by the platform$/),
       });
+    });
+
+    it('stays signed in for a year with one sign-in, through lost responses, restarts and new keys', async () => {
+      const year = await Year.start();
+      try {
+        const { issuer } = year.oauth;
+        const [kept, begun] = [storage(), storage()];
+        const settings = { issuer, clientId: year.clientId, redirectUri: REDIRECT_URI, scope: SCOPE };
+        const session = () => new client.SignIn({ ...settings, storage: kept, begunStorage: begun });
+        await session().finish(await year.signIn(await session().begin()));
+        await year.pass(async () => {
+          const api = new client.PublicUserApi({ baseUrl: issuer, credentials: session() });
+          return (await api.me().catch(() => api.me())).id;
+        });
+      } finally {
+        await year.close();
+      }
     });
 
     it('signs out: the tokens are revoked and forgotten', async () => {
