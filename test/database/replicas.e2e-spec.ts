@@ -138,7 +138,7 @@ postgres.describe('streaming replicas', () => {
       await eventually(async () => (await get('/profile', key, instance)).status === 401 || undefined);
   });
 
-  it('show a new member their data before they have received it', async () => {
+  it('do not serve a new member whose data they lack', async () => {
     await pause();
     const id = await api.platform.user({ bio: 'new' });
     const event = await api.platform.event({ organizer_id: id });

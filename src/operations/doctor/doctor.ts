@@ -19,7 +19,7 @@ import { checkTotals, repairCopiesAndTotals } from './totals.js';
 /** Reports a check that could not be run. */
 export function failed(name: string, error: Error): Check {
   const [message, mend] = error.message.split(/: (?=[^:]*$)/);
-  return fail(name, message!, mend ?? 'fix what the message says, then run the doctor again');
+  return fail(name, message!, mend ?? 'correct the cause in the message, then run the doctor again');
 }
 
 /** Checks the settings alone. */
