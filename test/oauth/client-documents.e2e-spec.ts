@@ -309,6 +309,22 @@ postgres.describe('client documents on a server', () => {
       expect(await oauth.query(stored, [clientId])).toHaveLength(1);
     });
 
+    it('may keep access until the member removes it, although it is a public web app', async () => {
+      const clientId = `${at}/hosted-assistant.json`;
+      const redirect_uri = `${at}/callback`;
+      site.answer = (_, response) =>
+        sendJson(response, documentOf(clientId, { redirect_uris: [redirect_uri] }));
+      const { username } = await oauth.member();
+      const { html } = (await oauth
+        .browser()
+        .signIn(ask(clientId, { redirect_uri }).url, username)) as FormPage;
+      const durations = Array.from(
+        html.matchAll(/name="duration" value="(\w+)"( checked)?/g),
+        ([, value, checked]) => value + (checked ?? ''),
+      );
+      expect(durations).toEqual(['once', '30', '180 checked', 'unlimited']);
+    });
+
     it('signs a member in under its document’s host, and is stored from then on', async () => {
       const clientId = `${at}/client.json`;
       const { username } = await oauth.member();
