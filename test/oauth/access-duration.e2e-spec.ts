@@ -159,6 +159,20 @@ describe('access for 30 days', () => {
     expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(30, 2);
   });
 
+  it('ends at the same moment in each sign-in of one consent', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const browser = oauth.browser();
+    await access(clientId, username, '30', { browser });
+    await oauth.passTime(DAY);
+    await access(clientId, username, '30', { browser });
+    const ends = await oauth.query<{ is_same: boolean }>(
+      `SELECT g.access_ends_at = c.access_ends_at AS is_same FROM oauth_grants g
+JOIN oauth_consents c ON c.client_id = g.client_id WHERE g.client_id = $1`,
+      [clientId],
+    );
+    expect(ends).toEqual([{ is_same: true }, { is_same: true }]);
+  });
+
   it('is remembered for a web app until it ends, and then requested with the earlier choices', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();

@@ -45,14 +45,15 @@ WHERE uid_key IN ($13, $14) AND`;
 function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken, condition: string): string {
   const id = parameters.add(grant.id);
   const clientId = parameters.add(grant.clientId);
+  const chosen = parameters.add(grant.chosen, 'text');
   return `consented AS (
-  SELECT access_ends_at FROM oauth_consents
+  SELECT access_ends_at, duration FROM oauth_consents
   WHERE user_id = $1::bigint AND client_id = ${clientId} AND granted @> ${parameters.add(grant.scopes, 'text[]')} FOR SHARE
 ), granted AS (
   INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at, access_ends_at)
   SELECT ${id}, $1, ${clientId}, ${parameters.add(grant.payload, 'jsonb')}, now() + make_interval(secs => ${LIFETIMES.grant}),
     LEAST(now() + make_interval(secs => ${parameters.add(grant.seconds)}),
-      CASE WHEN ${parameters.add(grant.isRemembered)} THEN c.access_ends_at END)
+      CASE WHEN ${chosen} IS NULL OR c.duration = NULLIF(${chosen}, 'once') THEN c.access_ends_at END)
   FROM consented c WHERE ${condition} RETURNING id
 ), code AS (
   INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)

@@ -84,7 +84,7 @@ export class Consents {
     if (answer?.granted && isSeen(client, answer))
       return this.createGrant(provider, account.accountId, client.clientId, answer, {
         seconds: secondsOf(answer.duration ?? 'once'),
-        isRemembered: false,
+        chosen: answer.duration ?? 'once',
       });
     if (client.applicationType === 'native') return undefined;
     if (oidc.promptPending('login') || oidc.promptPending('consent')) return undefined;
@@ -100,7 +100,7 @@ export class Consents {
     const choices = choicesFor(accessClientOf(client, oidc.params!.dpop_jkt !== undefined), this.config);
     const seconds = consent.duration === null ? LIFETIMES.earlierGrant : secondsOf(choices.at(-1)!);
     const decided = { granted, rejected };
-    const access = { seconds, isRemembered: true };
+    const access = { seconds, chosen: null };
     return this.createGrant(provider, account.accountId, client.clientId, decided, access);
   }
 }

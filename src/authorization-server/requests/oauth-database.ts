@@ -82,8 +82,8 @@ export interface NewToken {
 interface NewAccess {
   /** null for no end. */
   readonly seconds: number | null;
-  /** Ends with the earlier consent at the latest. */
-  readonly isRemembered: boolean;
+  /** The answer just given; null for an earlier one. Access ends exactly with the consent, unless another answer has replaced it. */
+  readonly chosen: Duration | null;
 }
 
 export interface NewGrant extends NewAccess {
