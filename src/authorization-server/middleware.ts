@@ -17,7 +17,7 @@ import {
   unregisteredOf,
 } from './failures/page-fault.js';
 import { explain } from './reasons/explanations.js';
-import { classify, type RejectionReason } from './reasons/rejection-reasons.js';
+import { classify, REJECTION_REASONS, type RejectionReason } from './reasons/rejection-reasons.js';
 import { Rejections } from './failures/rejections.js';
 import { correctMetadata } from './metadata.js';
 import { recordDeveloperRequest } from './failures/developer-record.js';
@@ -88,11 +88,20 @@ export class Middleware {
     const { client, params } = ctx.oidc ?? {};
     const request = this.database.current!;
     const page = fault.page(request.id, unregisteredOf(error, params, client));
-    this.show(ctx, { ...page, detail: this.#documentFaultOf(ctx, page.unregistered) });
+    this.show(ctx, { ...page, detail: this.#detailOf(ctx, error, page.unregistered) });
   }
 
-  #documentFaultOf(ctx: KoaContextWithOIDC, unregistered: ErrorPage['unregistered']): string | undefined {
-    const { client } = ctx.oidc ?? {};
+  #detailOf(
+    ctx: KoaContextWithOIDC,
+    error: Error,
+    unregistered: ErrorPage['unregistered'],
+  ): string | undefined {
+    const { client, params } = ctx.oidc ?? {};
+    // At sign-out, the library looks up the client of an unverified hint.
+    const isOfHint =
+      ctx.path === ROUTES.end_session && params?.id_token_hint && params.client_id === undefined;
+    if (classify(error).reason === 'bad_id_token_hint' || (isOfHint && !client))
+      return `${REJECTION_REASONS.bad_id_token_hint}.`;
     const fault = this.documents.faultOf(this.database.current!);
     if (!client) return fault && `The client document cannot be used: ${fault}.`;
     if (client.has_document !== true || unregistered?.name !== 'redirect_uri') return undefined;

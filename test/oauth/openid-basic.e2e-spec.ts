@@ -148,6 +148,7 @@ describe('an app with an empty parameter', () => {
     const told = async (response_type?: string) =>
       toldBy('query', await open(requestOf(app, { response_type }), {}));
     expect(await told('')).toEqual(await told(undefined));
+    expect((await told('')).error_description).toBe("missing required parameter 'response_type'");
   });
 });
 

@@ -192,6 +192,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
         state: 's',
       })) as FormPage;
       expect([page.status, page.html.includes('You were not signed out')]).toEqual([400, true]);
+      expect(page.html).toContain('The id_token_hint is not an ID token of this server.');
       expect(await isSignedIn(member)).toBe(true);
     },
   );
