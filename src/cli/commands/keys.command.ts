@@ -110,7 +110,7 @@ export function keysCommands(group: Command): void {
     });
 
   add('show', 'Show everything about a key except the key itself', 'pua keys show 4fGh7Kq2LmPz')
-    .argument('<id>', 'id of the key: the 12 characters after pua_live_; or the whole key', parseKeyId)
+    .argument('<id>', '12 characters after pua_live_ or pua_test_; or the whole key', parseKeyId)
     .runs(async ({ get, print }, id) => {
       const key = await get(ApiKeysService).find(id);
       if (!key) throw new UnknownKey(id);
