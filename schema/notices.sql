@@ -46,9 +46,9 @@ BEGIN
   RETURN reported;
 END $$;
 
--- Records that access of apps in use ends within 7 days, once for each grant. Of a million grants that nobody uses, too, it looks at most at so
--- many, after the last one of the call before. Returns the last one; null if there are no more, or another caller does it. Without sorts,
--- PostgreSQL reads the index in the order of the ends only as far as it must, whatever it knows of the table.
+-- Records that access of apps in use ends within 7 days, once for each grant. It reads at most so many grants, used or not,
+-- after the last one of the previous call. Returns the last one; null if there are no more, or another caller does it. Without sorts,
+-- PostgreSQL reads the index in the order of the ends, only as far as it must, regardless of its statistics.
 CREATE OR REPLACE FUNCTION report_ending_access(most integer, after jsonb) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = public, pg_temp SET enable_sort = off AS $$
 DECLARE

@@ -21,7 +21,7 @@ const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
 /** At least so many in the simulated year. */
 const GRANTS = Number(process.env.ACCESS_GRANTS ?? 30);
-/** Each compared only after steps of its own, and after a sweep. */
+/** Each is compared only after their own steps, and after a sweep. */
 const MEMBERS = Math.max(2, Math.ceil(GRANTS / 40));
 const NATIVE = 'com.example.app:/cb';
 const API_SCOPES = ['events:read', 'profile:read'];
@@ -422,8 +422,11 @@ class World {
 
   /** A thief, or the app itself after a theft: ends the grant. */
   async reuse({ pick }: Step) {
-    const usedBefore = ({ used }: Grant) =>
-      used.find(({ at }) => at < this.now() - HOUR / 2 && at > this.now() - 29 * DAY);
+    // A used token is known for 30 days after its creation: then the sweeper deletes it.
+    const usedBefore = ({ used, createdAt }: Grant) =>
+      used.find(
+        ({ at }, i) => at < this.now() - HOUR / 2 && (used[i - 1]?.at ?? createdAt) > this.now() - 29 * DAY,
+      );
     const grant = this.#pick(pick, (one) => this.#isLive(one) && !one.app.disabled && !!usedBefore(one));
     if (!grant) return;
     const { status, body } = await this.oauth.refresh(grant.app.id, usedBefore(grant)!.token);

@@ -98,10 +98,9 @@ describe('the data export', () => {
     expect(data.webhooks).toEqual([receiver, receiver]);
     const chosen = { duration: '30', access_ends_at: expect.any(String) };
     expect(data.consents).toMatchObject([{ client_id: allowed, rejected: [], ...chosen }]);
-    expect(data.platform_news!.flatMap(({ notice }) => notice ?? []).toSorted()).toEqual([
-      'consent.granted',
-      'key.created',
-    ]);
+    expect(
+      data.platform_news!.flatMap(({ notice }) => notice ?? []).toSorted((a, b) => (a < b ? -1 : 1)),
+    ).toEqual(['consent.granted', 'key.created']);
     expect(data.platform_news!.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['member.signed_in', 'consent.granted']),
     );
