@@ -103,9 +103,9 @@ const stepOf = (users) => Math.floor(users / ASKED);
 
 /** Sets the copies and totals that triggers maintain as `pua doctor --mend` does; a check afterwards must find no fault. */
 async function recount(dataSource) {
-  const { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } =
+  const { countLoneSides, findDrift, findStaleCopies, repairCopiesAndTotals } =
     await import('../dist/src/operations/doctor/totals.js');
-  await mendCopiesAndTotals(dataSource);
+  await repairCopiesAndTotals(dataSource);
   const { manager } = dataSource;
   const [drift, stale] = [await findDrift(manager), await findStaleCopies(manager)];
   const loneSides = await countLoneSides(manager);
