@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { DataSource } from 'typeorm';
@@ -13,6 +14,7 @@ postgres.describe('instances that send webhooks', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   let webhooks: WebhooksService;
+  let keys: ApiKeysService;
   let platform: Platform;
 
   beforeAll(async () => {
@@ -20,6 +22,7 @@ postgres.describe('instances that send webhooks', () => {
     const config = testConfig(database.environment);
     dataSource = await createDataSource(config, 'maintenance').initialize();
     webhooks = new WebhooksService(dataSource, config);
+    keys = new ApiKeysService(dataSource, config);
     platform = new Platform(dataSource);
   });
   afterAll(async () => {
@@ -37,6 +40,8 @@ postgres.describe('instances that send webhooks', () => {
 WHERE endpoint_id = $1 ORDER BY user_id`,
       [id],
     );
+
+  const sorted = (rows: readonly { user_id: number }[]) => rows.map(({ user_id }) => user_id).toSorted();
 
   it('continue within 20 s after a sending one was killed', async () => {
     const receiver = await Receiver.start();
@@ -126,46 +131,80 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     }
   });
 
-  it.each(
-    (['the instance', 'its database session'] as const).flatMap((killed) =>
-      (
-        [
-          ['tell_apps_of_access', 'access_changes'],
-          ['tell_apps_of_access', 'webhook_deliveries'],
-          ['tell_of_ending_access', 'webhook_deliveries'],
-          ['report_ending_access', 'auth_events'],
-          ['report_ending_access', 'platform_changes'],
-        ] as const
-      ).map((moment) => [killed, ...moment] as const),
-    ),
-  )(
-    'tell of each end of access once if %s is killed while %s waits to write %s',
-    async (killed, work, table) => {
-      const receiver = await Receiver.start();
-      const servers: ServerProcess[] = [];
-      const start = async () => servers.push(await ServerProcess.start(database.environment));
-      const [ids, clientId] = [(await members(6)).toSorted((a, b) => a - b), randomUUID()];
-      const [ended, ending] = [ids.slice(0, 3), ids.slice(3)];
-      await dataSource.query(
-        `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'App', 'native', '{app:/}', '{profile:read}')`,
-        [clientId],
-      );
-      const types = ['access.ending', 'access.ended'];
-      const { id } = await webhooks.create({ url: receiver.url, types, clientId, actor: 'admin' });
-      await dataSource.query(
-        `WITH made AS (
+  /** Access of six members in an app: three have ended, three end in three days. */
+  async function endAccess(url: string) {
+    const [ids, clientId] = [await members(6), randomUUID()];
+    await dataSource.query(
+      `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'App', 'native', '{app:/}', '{profile:read}')`,
+      [clientId],
+    );
+    const types = ['access.ending', 'access.ended'];
+    const { id } = await webhooks.create({ url, types, clientId, actor: 'admin' });
+    await dataSource.query(
+      `WITH made AS (
   INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at, access_ends_at)
   SELECT $1 || id, id, $1, '{"resources":{"x":"profile:read"}}', now() + interval '9 days', now() + interval '3 days'
   FROM unnest($2::bigint[]) id RETURNING id
 ), used AS (INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT id, now() FROM made)
 INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
 SELECT sha256(convert_to(id, 'UTF8')), 'RefreshToken', id, '{}', now() + interval '1 day' FROM made`,
-        [clientId, ids],
-      );
-      await dataSource.query('DELETE FROM oauth_grants WHERE client_id = $1 AND user_id = ANY ($2)', [
-        clientId,
-        ended,
-      ]);
+      [clientId, ids],
+    );
+    const values = [clientId, ids.slice(0, 3)];
+    await dataSource.query('DELETE FROM oauth_grants WHERE client_id = $1 AND user_id = ANY ($2)', values);
+    return {
+      ended: ids.slice(0, 3),
+      ending: ids.slice(3),
+      endpoints: [id],
+      kind: 'access',
+      notice: 'access.ending',
+    };
+  }
+
+  /** Keys of two members: one has expired, one expires in three days. */
+  async function endKeys(url: string) {
+    const [ids, endpoints] = [await members(2), [] as string[]];
+    for (const userId of ids) {
+      const lifetime = { expiresInSeconds: 3 * 86_400, cidrs: [] };
+      const key = {
+        userId,
+        name: 'Key',
+        scopes: ['profile:read'],
+        environment: 'live',
+        ...lifetime,
+      } as const;
+      const { id: keyId } = await keys.create({ ...key, actor: 'system' });
+      await dataSource.query('INSERT INTO api_key_usage (key_id, last_used_at) VALUES ($1, now())', [keyId]);
+      const types = ['credential.ending', 'credential.ended'];
+      endpoints.push((await webhooks.create({ url, types, keyId, actor: 'admin' })).id);
+    }
+    await dataSource.query('UPDATE api_keys SET expires_at = now() WHERE user_id = $1', [ids[0]]);
+    return { ended: [ids[0]!], ending: [ids[1]!], endpoints, kind: 'credential', notice: 'key.ending' };
+  }
+
+  it.each(
+    (['the instance', 'its database session'] as const).flatMap((killed) =>
+      (
+        [
+          ['tell_apps_of_access', 'access_changes', endAccess],
+          ['tell_apps_of_access', 'webhook_deliveries', endAccess],
+          ['tell_of_ending_access', 'webhook_deliveries', endAccess],
+          ['report_ending_access', 'auth_events', endAccess],
+          ['report_ending_access', 'platform_changes', endAccess],
+          ['tell_of_ending_keys', 'webhook_deliveries', endKeys],
+          ['report_ending_keys', 'auth_events', endKeys],
+          ['report_ending_keys', 'platform_changes', endKeys],
+        ] as const
+      ).map((moment) => [killed, ...moment] as const),
+    ),
+  )(
+    'notify of each end once if %s is killed while %s waits to write %s',
+    async (killed, work, table, end) => {
+      const receiver = await Receiver.start();
+      const servers: ServerProcess[] = [];
+      const start = async () => servers.push(await ServerProcess.start(database.environment));
+      const { ended, ending, endpoints, kind, notice } = await end(receiver.url);
+      const ids = [...ended, ...ending];
       const writers = await hold(dataSource, `LOCK TABLE ${table} IN SHARE MODE`);
       const waiting = `FROM pg_stat_activity
 WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%SELECT ${work}(%'`;
@@ -176,22 +215,24 @@ WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '
         else await dataSource.query(`SELECT pg_terminate_backend(pid) ${waiting}`);
         await writers.rollback();
         await start(); // where nothing was killed, too: what it does at once, the other one does after 30 s
-        await receiver.untilReceived(6);
+        await receiver.untilReceived(ids.length);
         const notices = await eventually(async () => {
           const rows = await dataSource.query<{ user_id: number }[]>(
-            `SELECT user_id FROM platform_changes WHERE notice = 'access.ending' AND by_id = $1 ORDER BY user_id`,
-            [clientId],
+            'SELECT user_id FROM platform_changes WHERE notice = $1 AND user_id = ANY ($2)',
+            [notice, ids],
           );
           return rows.length > 0 ? rows : undefined;
         });
-        expect(notices.map(({ user_id }) => user_id)).toEqual(ending);
-        expect((await rowsOf(id)).map(({ user_id }) => user_id)).toEqual(ids);
+        expect(sorted(notices)).toEqual(ending.toSorted());
+        expect(sorted((await Promise.all(endpoints.map(rowsOf))).flat())).toEqual(ids.toSorted());
         const told = receiver.received.map(({ message: { type, data } }) => `${type} of ${data.member_id}`);
-        expect(told.toSorted()).toEqual([
-          ...ended.map((of) => `access.ended of ${of}`),
-          ...ending.map((of) => `access.ending of ${of}`),
-        ]);
-        await webhooks.disable(id, 'admin');
+        expect(told.toSorted()).toEqual(
+          [
+            ...ended.map((of) => `${kind}.ended of ${of}`),
+            ...ending.map((of) => `${kind}.ending of ${of}`),
+          ].toSorted(),
+        );
+        for (const id of endpoints) await webhooks.disable(id, 'admin');
       } finally {
         await Promise.all(servers.map((server) => server.kill('SIGKILL')));
         await receiver.close();
