@@ -458,9 +458,10 @@ class World {
     if (changed.length === 0) return;
     this.#audit('access.changed', ofMember, `${changed.length} ${wanted}`);
     const endsAt = this.now() + secondsOf(wanted);
+    const isOtherEnd = changed.some((grant) => grant.endsAt !== endsAt);
     for (const grant of changed) grant.endsAt = endsAt;
     this.#consents.get(`${m} ${a}`)!.endsAt = endsAt;
-    this.#tell(ofMember, ofApp, { changed: true });
+    this.#tell(ofMember, ofApp, { changed: isOtherEnd });
   }
 
   async endAccess({ member: m, app: a, end: how }: Step) {
