@@ -11,19 +11,19 @@ import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
 
 const token = randomBytes(32).toString('base64url');
 
-describe('the form of a secret', () => {
+describe('secret detection', () => {
   it.each([
     ['API key', makeKey('live').key],
     ['test key', makeKey('test').key],
     ['client secret', CLIENT_SECRET_PREFIX + randomText(43, BASE62)],
     ['webhook secret', makeWebhookSecret()],
-  ])('of a new %s is recognized alone and removed from any text', (_, secret) => {
+  ])('recognizes a new %s alone, and removes it from any text', (_, secret) => {
     expect(looksSecret(secret)).toBe(true);
     expect(looksSecret(secret.slice(0, 40))).toBe(true);
     expect(withoutSecrets(`{"a":"x${secret}"}`)).not.toContain(secret.slice(-10));
   });
 
-  it('of an opaque token is recognized alone, and removed after its scheme or path', () => {
+  it('recognizes an opaque token alone, and removes it after its scheme or path', () => {
     expect(looksSecret(token)).toBe(true);
     expect(findOpaqueSecret(`Bearer ${token}`)).toBe(token);
     for (const place of ['Bearer ', 'DPoP ', '/calendar/'])
@@ -31,7 +31,7 @@ describe('the form of a secret', () => {
   });
 
   it.each(['mine-1', 'b3f1c1de-5c38-4c5e-8f5a-0a8e6b9f2d11', 'pua_session', 'x'.repeat(64)])(
-    'is not that of the text %s',
+    'does not recognize the text %s',
     (text) => {
       expect([looksSecret(text), withoutSecrets(text)]).toEqual([false, text]);
     },

@@ -29,10 +29,10 @@ describe('the signature of a cookie', () => {
     ['another value', 'pua_session=some-id; value2', BY_CURRENT],
     ['another name', 'pua_interaction=some-id; value', BY_CURRENT],
     ['a changed signature', COOKIE, BY_CURRENT.replace('0', '1')],
-    ['the same bytes in another spelling', COOKIE, `${BY_CURRENT}=`],
-    ['a part of it', COOKIE, BY_CURRENT.slice(0, -1)],
-    ['nothing', COOKIE, ''],
-    ['what is not base64', COOKIE, '„“'],
+    ['another base64 encoding of the same bytes', COOKIE, `${BY_CURRENT}=`],
+    ['a part of the signature', COOKIE, BY_CURRENT.slice(0, -1)],
+    ['an empty signature', COOKIE, ''],
+    ['text that is not base64', COOKIE, '„“'],
   ])('does not match %s', (_, cookie, signature) => {
     expect(signatures.index(cookie, signature)).toBe(-1);
     expect(signatures.verify(cookie, signature)).toBe(false);

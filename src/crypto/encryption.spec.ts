@@ -21,7 +21,7 @@ describe('encrypted text', () => {
     ['in another row', 'Session', [Buffer.from('other')]],
     ['without the keys of its row', 'Session', []],
     ['with more keys than its row had', 'Session', [ROW, ROW]],
-  ])('does not decrypt from %s', (_, kind, rowKeys) =>
+  ])('does not decrypt %s', (_, kind, rowKeys) =>
     expect(encryption.open(encryption.seal('x', 'Session', ROW), kind, ...rowKeys)).toBeUndefined(),
   );
 

@@ -110,5 +110,5 @@ describe('two query parameters', () => {
     ],
     [[one], [one, one]],
     [[], [null, null]],
-  ])('of %p are %p', (given, parameters) => expect(eitherOf(given)).toEqual(parameters));
+  ])('for the keys %p are %p', (given, parameters) => expect(eitherOf(given)).toEqual(parameters));
 });

@@ -22,7 +22,7 @@ const objectOf = (...keys: [string, JsonField][]): JsonObject => ({
   properties: Object.fromEntries(keys),
 });
 
-it('compiles only columns that their table has', () => {
+it('a SQL fragment can name only the columns of its table', () => {
   const e = relation(class extends row({ starts_at: timestamp }) {}, 'e');
   const known: ValueSql = e.starts_at.from;
   // @ts-expect-error: a renamed column
@@ -70,7 +70,7 @@ describe('the SQL of JSON text', () => {
     expect(jsonText(objectOf(...keys))).toBe(`t.card || ',"b":' || json_text(t.b) || ',' || t.rest || '}'`);
   });
 
-  it('rejects a fragment that would open inside the object', () => {
+  it('rejects a whole fragment that is not at the first key', () => {
     const card = new JsonFragment('t.card', true);
     expect(() => jsonText(objectOf(key('a', 'text', 't.a'), key('id', 'number', card)))).toThrow(
       /^Thing.id: /,

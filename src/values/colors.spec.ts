@@ -8,7 +8,7 @@ describe('colors', () => {
     expect(contrastOf('#ffffff', '#ffffff')).toBe(1);
   });
 
-  it('are mixed', () => {
+  it('are mixed channel by channel', () => {
     expect(mixed('#000000', '#ffffff', 0.5)).toBe('#808080');
     expect(mixed('#123456', '#ffffff', 0)).toBe('#123456');
   });

@@ -38,10 +38,10 @@ describe('passwords', () => {
     ['argon2d', () => hash('old password', { algorithm: 0, memoryCost: 4096 })],
     ['argon2id with other parameters', () => hash('old password', { memoryCost: 4096 })],
     [
-      'argon2id as ours were before',
+      'argon2id with our earlier parameters',
       () => hash('old password', { memoryCost: 19_456, timeCost: 2, parallelism: 1 }),
     ],
-  ])('match if they were imported as %s, and ask for an upgrade of the hash', async (_, make) => {
+  ])('match if they were imported as %s, and are marked for a new hash', async (_, make) => {
     const stored = await make();
     expect(isPasswordHash(stored)).toBe(true);
     expect(await verifyPassword(stored, 'old password')).toMatchObject({ matches: true, needsUpgrade: true });
@@ -71,7 +71,7 @@ describe('passwords', () => {
     ['MD5', '5f4dcc3b5aa765d61d8327deb882cf99'],
     ['bcrypt that would take hours', `$2b$31$${'a'.repeat(53)}`],
     ['argon2 with a terabyte', `$argon2id$v=19$m=9999999,t=2,p=1$${'a'.repeat(22)}$${'a'.repeat(43)}`],
-    ['argon2 without a lane', `$argon2id$v=19$m=4096,t=2,p=0$${'a'.repeat(22)}$${'a'.repeat(43)}`],
+    ['argon2 with zero lanes', `$argon2id$v=19$m=4096,t=2,p=0$${'a'.repeat(22)}$${'a'.repeat(43)}`],
     ['argon2 that is cut off', '$argon2id$v=19$m=4096,t=2,p=1$'],
   ])('never match %s, which is not a hash', async (_, stored) => {
     expect(isPasswordHash(stored)).toBe(false);

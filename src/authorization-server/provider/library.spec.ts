@@ -85,7 +85,7 @@ const SOURCE = globSync('node_modules/oidc-provider/lib/**/*.js')
   .map((path) => readFileSync(path, 'utf8'))
   .join('\n');
 
-describe('the library', () => {
+describe('oidc-provider', () => {
   it.each([
     ['Client.needsSecret', 'static needsSecret(metadata) { if (!nonSecretAuthMethods.has'],
     [
@@ -104,34 +104,34 @@ describe('the library', () => {
       "get requestParamScopes() { return new Set(this.params.scope?.split(' ')); }",
     ],
     ['session.state', 'const { secret } = ctx.oidc.session.state;'],
-    ['a step that is gone', "throw new SessionNotFound('interaction session not found');"],
-    ['a sign-out that is gone', "checkXsrf('could not find logout details')"],
-  ])('has the code that is replaced or read here: %s', (_, code) => {
+    ['the error for an expired step', "throw new SessionNotFound('interaction session not found');"],
+    ['the error for an expired sign-out', "checkXsrf('could not find logout details')"],
+  ])('contains the source code that this server replaces or relies on: %s', (_, code) => {
     expect(SOURCE.replaceAll(/\s+/g, ' ')).toContain(code);
   });
 
-  it('is changed in library.ts only', () => {
+  it('is patched only in library.ts', () => {
     const changing = globSync('src/{authorization-server,federation,member-pages}/**/*.ts', {
       exclude: ['**/*.spec.ts'],
     }).filter((path) => /\.prototype\b/.test(readFileSync(path, 'utf8')));
     expect(changing).toEqual(['src/authorization-server/provider/library.ts']);
   });
 
-  it('sends forms by the replacement', async () => {
+  it('sends forms with the replaced function', async () => {
     const query = { client_id: 'app', redirect_uri: REDIRECT_URI, response_type: 'code', scope: 'openid' };
     await send(`/auth?${new URLSearchParams({ ...query, response_mode: 'form_post', prompt: 'none' })}`);
     const sent = replacements.postForm.mock.calls.map(([, action, { error }]) => [action, error]);
     expect(sent).toEqual([[REDIRECT_URI, 'login_required']]);
   });
 
-  it('checks the secret of a client without one by the replacement, in a body that was read before', async () => {
+  it('checks the secret of a client without authentication with the replaced function, even if the body is already parsed', async () => {
     const form = { grant_type: 'refresh_token', refresh_token: 'x' };
     expect(await (await send('/token', form, 'wrong')).json()).toMatchObject({ error: 'invalid_client' });
     expect(await (await send('/token', form)).json()).toMatchObject({ error: 'invalid_grant' });
     expect(replacements.hasSecret.mock.calls.map(([, sent]) => sent)).toEqual(['wrong', 'right']);
   });
 
-  it('runs its handlers of token requests by the replacement, within the context of the request', async () => {
+  it('runs token request handlers with the replaced function, in the context of the request', async () => {
     const form = { grant_type: 'refresh_token', refresh_token: 'x' };
     replacements.exchange.mockImplementationOnce((ctx, handle) => {
       expect(Provider.ctx === ctx).toBe(true);
@@ -153,14 +153,14 @@ describe('the library', () => {
     ['/session/end?id_token_hint=x', undefined],
     ['/session/end/confirm', {}],
     ['/session/end/success?client_id=broken', undefined],
-  ])('reports its error at %s', async (path, form) => {
+  ])('reports an error at %s once', async (path, form) => {
     failed.mockClear();
     const { status } = await send(path, form);
     expect(status).toBeGreaterThanOrEqual(400);
     expect(failed.mock.calls.length).toBe(1);
   });
 
-  it('finds what has expired by the clock of this process alone', async () => {
+  it('finds a record that has expired only by this process’s clock', async () => {
     expect((await library.Session.find('x'))?.uid).toBe('x');
   });
 });
@@ -169,7 +169,7 @@ describe('a signing key', () => {
   it.each([
     ['ES256', 64],
     ['RS256', 256],
-  ] as const)('signs the same as its key: %s', async (alg, bytes) => {
+  ] as const)('creates signatures of the right length: %s', async (alg, bytes) => {
     const key = new SynchronousSigningKey(await makeSigningKey(alg));
     expect([key.alg, key.sign(Buffer.from('input')).length]).toEqual([alg, bytes]);
   });

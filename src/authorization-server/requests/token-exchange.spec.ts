@@ -46,7 +46,7 @@ describe('a token exchange', () => {
     ]);
   });
 
-  it('accepts a token that was read, once', async () => {
+  it('accepts a token only after reading it, and only once', async () => {
     const { exchange } = exchanging();
     expect(() => exchange.accept()).toThrow('an exchange that is started accepts no token');
     await exchange.read('RefreshToken', 'x');
@@ -72,9 +72,9 @@ describe('a token exchange', () => {
   it.each([
     ['a new token as unused', row, false],
     ['a used token as used', used, true],
-    ['a token whose response is kept as unused', { ...used, successor: Buffer.alloc(40) }, false],
+    ['a token with a stored response as unused', { ...used, successor: Buffer.alloc(40) }, false],
     [
-      'a token whose response was kept too long ago as used',
+      'a token whose stored response is too old as used',
       { ...used, successor: Buffer.alloc(40), used_seconds_ago: 10 },
       true,
     ],
@@ -83,7 +83,7 @@ describe('a token exchange', () => {
     expect((await exchange.read('RefreshToken', 'x'))?.consumed !== undefined).toBe(isUsed);
   });
 
-  it('stores nothing where a response is kept', async () => {
+  it('stores nothing if the token already has a stored response', async () => {
     const { exchange, write } = exchanging({ ...used, successor: Buffer.alloc(40) });
     await exchange.read('RefreshToken', 'x');
     exchange.accept();

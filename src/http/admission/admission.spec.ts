@@ -50,7 +50,7 @@ describe('admission', () => {
     }
   };
 
-  it('starts as many requests as may run at once, and the others in order', async () => {
+  it('starts requests up to the maximum, and queues the others in order', async () => {
     enterAll(6, 'r');
     expect(begun).toEqual(['r0', 'r1', 'r2', 'r3']);
     expect(admission.state()).toEqual({ atWork: 4, waiting: 2, held: 0 });
@@ -59,7 +59,7 @@ describe('admission', () => {
     expect(refused).toEqual([]);
   });
 
-  it('starts no more than that in one turn of the event loop, even if requests end at once', async () => {
+  it('starts no more than the maximum in one turn of the event loop, even if requests end immediately', async () => {
     for (let i = 0; i < 2 * MOST; i++)
       admission.enter(
         { address: '10.0.0.1', credential: '' },
@@ -172,7 +172,7 @@ describe('admission', () => {
       expect(reads).toEqual(['one of many paused']);
     });
 
-    it('keeps a connection unread while another of its address is unread and first', async () => {
+    it('keeps a connection unread while an earlier one of its address is unread', async () => {
       await overload();
       const reads: string[] = [];
       enterAll(3 * MOST, 'many');
@@ -221,7 +221,7 @@ describe('admission', () => {
     });
   });
 
-  it('leaves connections unread only after 100 ms in which a request always waited', async () => {
+  it('leaves connections unread only after requests have waited for 100 ms without a break', async () => {
     now = 500;
     enterAll(MOST + 3, 'r');
     const reads: string[] = [];

@@ -321,7 +321,7 @@ describe('connections', () => {
     expect([one.closed, connections.state().ahead]).toEqual([false, 4]);
   });
 
-  it('respond 408 to the body awaited for longest if too many are awaited', async () => {
+  it('respond 408 to the request whose body has been awaited longest if too many are awaited', async () => {
     let most = 0;
     const { open, connections } = await serve(
       (request, response) => {
@@ -365,7 +365,7 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(0);
   });
 
-  it('are closed unread if their address has its maximum, all of them busy', async () => {
+  it('are closed unread if their address has its maximum and all of them are busy', async () => {
     const { open, connections } = await serve(() => undefined, { openOfPeer: 2 });
     const busy = [await open(), await open()];
     for (const socket of busy) socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
@@ -441,7 +441,7 @@ describe('connections', () => {
     expect([...text.matchAll(/\[(\d+)\]/g)].map(([, length]) => length)).toEqual(['3000000', '20000', '0']);
   });
 
-  it('wait while no handler reads the body, and lose no byte', async () => {
+  it('stop reading a body that no handler reads, and lose no byte', async () => {
     let read: () => void = () => undefined;
     const { open } = await serve((request, response) => {
       read = () => {
@@ -479,7 +479,7 @@ describe('connections', () => {
     expect((await answered).match(/\/\w in \/\w(?=;)/g)).toEqual(paths.map((path) => `${path} in ${path}`));
   });
 
-  it('release everything of a connection that breaks midway, in any state', async () => {
+  it('release all resources of a connection that breaks, in any state', async () => {
     const late: ServerResponse[] = [];
     const { open, connections } = await serve((request, response) => {
       if (request.url === '/late') late.push(response);

@@ -20,27 +20,27 @@ function outcome(...handlers: RequestHandler[]): Promise<{ error: unknown; reach
 }
 
 describe('composed handlers', () => {
-  it('run one after the other', async () => {
+  it('run in order', async () => {
     expect(await outcome(passes, passes)).toEqual({ error: undefined, reached: true });
   });
 
   it.each<[string, RequestHandler]>([
-    ['is given to next', (_request, _response, next) => next(fault)],
+    ['is passed to next', (_request, _response, next) => next(fault)],
     [
       'is thrown',
       () => {
         throw fault;
       },
     ],
-    ['is rejected with', () => Promise.reject(fault)],
+    ['is a rejected promise', () => Promise.reject(fault)],
     [
-      'is rejected with later',
+      'is a promise that is rejected later',
       async () => {
         await Promise.resolve();
         throw fault;
       },
     ],
-  ])('end if a failure %s, which only Express sees', async (_, faulty) => {
+  ])('stop if a failure %s, and pass it to Express', async (_, faulty) => {
     expect(await outcome(faulty)).toEqual({ error: fault, reached: false });
     expect(await outcome(passes, compose(passes, faulty))).toEqual({ error: fault, reached: false });
   });
