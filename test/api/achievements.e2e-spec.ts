@@ -150,7 +150,7 @@ describe('GET /api/public/achievements: rarity', () => {
     [200, 2, 'epic', 1],
     [200, 1, 'legendary', 0.5],
     [800, 1, 'legendary', 0.13], // 0.125
-  ])('of %s active members with %s earners is %s', async (active, earners, rarity, percentage) => {
+  ])('among %s active members with %s earners is %s', async (active, earners, rarity, percentage) => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement();
     const others = await members(active - 1);
@@ -211,7 +211,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     category: 'secret_category',
   };
 
-  it('is masked until it is earned, except category, rarity and points', async () => {
+  it('is masked except its category, rarity and points until the member earns it', async () => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement({ ...hidden, category: 'social' });
     await api.platform.progress(id, achievement, { progress: 3 });
@@ -289,7 +289,7 @@ describe('GET /api/public/achievements: a retired achievement', () => {
 });
 
 describe('GET /api/public/achievements: sorts and filters', () => {
-  it('orders the earned ones by each sort, ties by id', async () => {
+  it('orders earned achievements by each sort, ties by id', async () => {
     const { id, key } = await member();
     const others = await members(9);
     const make = async (name: string, earned_at: string, earners: number) => {
@@ -311,7 +311,7 @@ describe('GET /api/public/achievements: sorts and filters', () => {
     expect(await ids(key, 'rarity=rare,uncommon')).toEqual([b, d]);
   });
 
-  it('orders all of them by each sort, nulls last', async () => {
+  it('orders all achievements by each sort, nulls last', async () => {
     const { id, key } = await member();
     const make = (name: string, position: number, target: number | null) =>
       api.platform.achievement({ name, position, target });
@@ -489,7 +489,7 @@ describe('GET /api/public/achievements?action=stats', () => {
 });
 
 describe('GET /api/public/achievements?action=pinned', () => {
-  it('returns them in order, and closes gaps between positions', async () => {
+  it('returns the pinned achievements in order, and closes gaps between positions', async () => {
     const { id, key } = await member();
     const last = await earned(id, {}, { pin_position: 6 });
     const first = await earned(id, {}, { pin_position: 2 });
@@ -522,7 +522,7 @@ describe('GET /api/public/achievements?action=pinned', () => {
     ]);
   });
 
-  it('returns at most six', async () => {
+  it('returns at most six achievements', async () => {
     const { id, key } = await member();
     for (let pin_position = 1; pin_position <= 6; pin_position++) await earned(id, {}, { pin_position });
     expect((await list(key, 'action=pinned')).map((item) => item.pin_position)).toEqual([1, 2, 3, 4, 5, 6]);

@@ -213,7 +213,7 @@ describe('the MCP tools', () => {
     expect(body.result).toMatchObject({ ttlMs: 300_000, cacheScope: 'private' });
   });
 
-  it('take at most 12,000 characters to describe all 11, and do not mention HTTP', async () => {
+  it('have descriptions of at most 12,000 characters for all 11, which do not mention HTTP', async () => {
     const key = await api.key(await api.platform.user());
     const { text, body } = await ask(key, 'tools/list');
     expect(text.length).toBeLessThanOrEqual((12_000 / 11) * body.result.tools.length);
@@ -419,7 +419,7 @@ describe('the MCP tools', () => {
     expect(answerOf(quoted).profile).toMatchObject({ bio: 'last' });
   });
 
-  it('name an argument that a plain object would lose', async () => {
+  it('reject an argument named __proto__', async () => {
     const key = await api.key(await api.platform.user());
     for (const [name, code] of [
       ['update_profile', 'validation_failed'],
@@ -561,7 +561,7 @@ describe('MCP resources and the prompt', () => {
     expect(await offered(['events:read'])).toEqual([0, 1, 1]);
   });
 
-  it('asks about this week’s events', async () => {
+  it('include a prompt about this week’s events', async () => {
     const key = await api.key(await api.platform.user());
     expect((await ask(key, 'prompts/list')).body.result.prompts).toMatchObject([{ name: 'my_week' }]);
     const { body } = await ask(key, 'prompts/get', { name: 'my_week' });
@@ -692,8 +692,8 @@ describe('malformed MCP input', () => {
   });
 });
 
-describe('the memory of the MCP endpoint', () => {
-  it('keeps nothing of a message after its response', async () => {
+describe('the MCP endpoint', () => {
+  it('keeps nothing of a message in memory after its response', async () => {
     const user = await api.platform.user();
     const event = await eventOf(user);
     const achievement = await api.platform.achievement({});
@@ -739,7 +739,7 @@ describe('the memory of the MCP endpoint', () => {
 });
 
 postgres.describe('MCP on two servers', () => {
-  it('serves the messages of one client in turn, and rejects them within a second after its key is revoked', async () => {
+  it('accepts one client’s messages on both, and rejects them within a second after its key is revoked', async () => {
     const other = await createApp({ ...api.config });
     await other.listen(0, '127.0.0.1');
     try {

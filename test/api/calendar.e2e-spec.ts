@@ -276,7 +276,7 @@ describe('a calendar link', () => {
 });
 
 describe('a calendar file', () => {
-  it('follows an event that moves, is canceled, or is lost: the same UID, a higher SEQUENCE each time', async () => {
+  it('keeps an event’s UID and raises its SEQUENCE when it moves or is canceled, and omits inaccessible events', async () => {
     const { event, link, member } = await memberWithEvent({
       starts_at: '2031-05-01T18:00:00Z',
       ends_at: '2031-05-01T20:00:00Z',
@@ -454,7 +454,7 @@ describe('a calendar file', () => {
     for (const method of ['POST', 'PUT', 'DELETE']) expect((await read(link, {}, method)).status).toBe(405);
   });
 
-  it('is a complete file without events', async () => {
+  it('is valid without events', async () => {
     const { text } = await read(await linkOf((await oauth.member()).id));
     expect(linesOf(text)).toEqual([
       'BEGIN:VCALENDAR',

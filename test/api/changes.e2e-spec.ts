@@ -51,7 +51,7 @@ describe('GET /api/public/events?updated_since', () => {
   const record = (id: number, organizer_id: number, more: object = {}) =>
     event(id, { organizer_id, updated_at: '2024-04-01 10:00:00', ...more });
 
-  it('lists changed connections: the connection, the other person, or the event where they met', async () => {
+  it('lists a connection if it, the other person, or the event where they met changed', async () => {
     const { id, key } = await member();
     const peers: number[] = [];
     for (let n = 0; n < 4; n++) peers.push(await api.platform.user());
@@ -108,7 +108,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, before, '/achievements/all')).toContain(described);
   });
 
-  it('uses updated_at if nothing was recorded here since the member’s arrival', async () => {
+  it('uses updated_at for records that have not changed since the member was imported', async () => {
     const [first, second] = [800_001, 800_002];
     const answer = { user_id: first, role: 'attendee', rsvp_status: 'going' };
     await load({
@@ -138,13 +138,13 @@ describe('GET /api/public/events?updated_since', () => {
   });
 
   it.each<[what: string, sql: string | undefined]>([
-    ['a new title, with the updated_at that it had', `UPDATE events SET title = 'new' WHERE id = $1`],
-    ['another answer', `UPDATE participants SET rsvp_status = 'maybe' WHERE event_id = $1`],
-    ['a draft that is published', `UPDATE events SET status = 'scheduled' WHERE id = $1`],
-    ['an import that says the old updated_at', undefined],
+    ['a new title with an unchanged updated_at', `UPDATE events SET title = 'new' WHERE id = $1`],
+    ['another RSVP', `UPDATE participants SET rsvp_status = 'maybe' WHERE event_id = $1`],
+    ['a published draft', `UPDATE events SET status = 'scheduled' WHERE id = $1`],
+    ['an import with the old updated_at', undefined],
   ])('lists %s', async (what, sql) => {
     const { id, key } = await member();
-    const status = what === 'a draft that is published' ? 'draft' : 'scheduled';
+    const status = what === 'a published draft' ? 'draft' : 'scheduled';
     const event = await api.platform.event({ status, updated_at: '2020-01-01T00:00:00Z' });
     await api.platform.participant(event, id);
     const quiet = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });

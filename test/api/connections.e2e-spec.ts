@@ -109,7 +109,7 @@ describe('GET /api/public/connections: a connection', () => {
 });
 
 describe('GET /api/public/connections', () => {
-  it('lists the accepted ones by default', async () => {
+  it('lists accepted connections by default', async () => {
     const { id, key } = await member();
     const accepted = await connected(id);
     const sent = await connected(id, { status: 'pending' });
@@ -221,7 +221,7 @@ describe('GET /api/public/connections', () => {
 });
 
 describe('GET /api/public/connections: people met at an event', () => {
-  it('finds them by event and by its city in any case, if the member has access to the event', async () => {
+  it('are found by event and by its city in any case, if the member has access to the event', async () => {
     const { id, key } = await member();
     const event = async (city: string | null, role?: string) => {
       const of = await api.platform.event({ location_city: city });

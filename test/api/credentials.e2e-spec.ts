@@ -208,7 +208,7 @@ describe('API credentials', () => {
       }
     });
 
-    it('has its uses written in batches', async () => {
+    it('has its uses recorded in batches', async () => {
       const { key, id } = await newKey();
       await api.get('/me', key);
       await api.get('/me', key);
@@ -220,7 +220,7 @@ describe('API credentials', () => {
       expect(row).toEqual({ uses_count: 2, last_used_at: expect.any(Date) });
     });
 
-    it('has its use written regardless of the other keys in the batch', async () => {
+    it('has its use recorded regardless of the other keys in the batch', async () => {
       const { keys } = api.app.get(Usage);
       const [first, bad, last] = [await newKey(), await newKey(), await newKey()];
       keys.count(first.id, '192.0.2.1');

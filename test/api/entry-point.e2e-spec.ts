@@ -366,7 +366,7 @@ describe('a client that pipelines requests', () => {
     expect(client.text).toMatch(/HTTP\/1\.1 400 Bad Request[^]*"error":/);
   });
 
-  postgres.it('leaves nothing behind, regardless of how it ends', async () => {
+  postgres.it('leaves no resources behind, regardless of how it disconnects', async () => {
     const texts = [
       flood,
       request('/readyz').repeat(100),
@@ -417,7 +417,7 @@ describe('an overloaded process', () => {
     for (const kind of filled.splice(0)) entryPoint.admissions[kind].leave();
   };
 
-  it('takes turns by credential, key or token', async () => {
+  it('alternates between credentials, both keys and tokens', async () => {
     const enter = jest.spyOn(entryPoint.admissions.api, 'enter');
     const headers: Record<string, string>[] = [{ 'X-API-Key': 'one' }, { Authorization: 'Bearer two' }, {}];
     for (const sent of headers) await api.send('GET', '/api/public/me', sent);
@@ -579,7 +579,7 @@ describe('a static document', () => {
 });
 
 postgres.describe('GET /readyz', () => {
-  it('is checked on its own connection, so an exhausted pool does not affect it', async () => {
+  it('checks the database on its own connection, so an exhausted pool does not affect it', async () => {
     const api = await TestApi.start({ databasePoolSize: 2 });
     const runner = api.dataSource.createQueryRunner();
     try {

@@ -342,7 +342,7 @@ describe('input on the raw socket', () => {
       `GET /livez HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`,
     ],
     [
-      'a length that is no number',
+      'a length that is not a number',
       'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n',
     ],
     [

@@ -126,7 +126,7 @@ describe('an app or key with access to some of a member’s data', () => {
     ],
   ];
 
-  const sentence = 'learns of %s what those scopes show, by sync and by webhook';
+  const sentence = 'is notified of %s by sync and by webhook, as far as its scopes allow';
   const [most, ...others] = changes;
   it.each([most!])(sentence, isTold);
   thorough.it.each(others)(sentence, isTold);

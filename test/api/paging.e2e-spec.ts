@@ -100,7 +100,7 @@ describe('paging', () => {
   const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
 
   describe.each(lists)('%s', (path, defaultSort) => {
-    it('returns data and these seven page fields, 20 rows by default', async () => {
+    it('returns data and seven page fields, with 20 rows by default', async () => {
       const { status, body } = await api.get(path, key);
       expect(status).toBe(200);
       expect(Object.keys(body)).toEqual(['data', 'pagination']);
@@ -251,7 +251,7 @@ describe('paging', () => {
     });
   });
 
-  it('reverses on any page, and accepts another limit on the way', async () => {
+  it('reverses its direction on any page, and accepts another limit in between', async () => {
     const { ids, read } = await goingTo(7);
     const first = await read('?limit=5');
     const second = await read(`?limit=1&cursor=${pageOf(first).next_cursor}`);

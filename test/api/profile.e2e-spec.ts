@@ -58,17 +58,9 @@ describe('the profile', () => {
         'The Countess',
       ],
       ['first and last name', { first_name: 'Ada', last_name: 'Lovelace' }, 'Ada Lovelace'],
-      ['the only name there is', { last_name: 'Lovelace' }, 'Lovelace'],
-      [
-        'the username where the names are empty',
-        { username: 'empty', first_name: '', last_name: '' },
-        'empty',
-      ],
-      [
-        'the username where the stored name is empty',
-        { username: 'blank', stored_display_name: ' ' },
-        'blank',
-      ],
+      ['the only existing name', { last_name: 'Lovelace' }, 'Lovelace'],
+      ['the username if the names are empty', { username: 'empty', first_name: '', last_name: '' }, 'empty'],
+      ['the username if the stored name is empty', { username: 'blank', stored_display_name: ' ' }, 'blank'],
     ])('shows %s', async (_, fields, shown) => {
       const { key } = await member(fields);
       expect((await api.get('/profile', key)).body.display_name).toBe(shown);
@@ -345,7 +337,7 @@ describe('the profile', () => {
       expect((await api.get('/profile', key)).headers.etag).toBe(put.headers.etag);
     });
 
-    it('compares If-Match with the ETag of /profile strongly', async () => {
+    it('compares If-Match strongly with the ETag of /profile', async () => {
       const { key } = await member();
       const { etag } = (await api.get('/profile', key)).headers;
       const put = async (ifMatch: string) =>
@@ -437,7 +429,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
 });
 
 // The embedded database prepares no statements.
-postgres.it('a profile change is planned a few times, and then reuses its plan', async () => {
+postgres.it('plans a profile change a few times, and then reuses the plan', async () => {
   const api = await TestApi.start({ databasePoolSize: 1 });
   try {
     const key = await api.key(await api.platform.user());
@@ -456,7 +448,7 @@ WHERE statement LIKE '%UPDATE users%'`,
   }
 });
 
-postgres.it('a profile change waits for several concurrent writers of the member', async () => {
+postgres.it('waits for several concurrent writers of the member', async () => {
   const deadlines = { connect: 10_000, lock: 300, statement: 10_000, answer: 15_000 };
   const api = await TestApi.start({ databaseDeadlines: deadlines });
   const now = jest.spyOn(performance, 'now');

@@ -133,7 +133,7 @@ postgres.describe('shared rate-limit counts', () => {
     ['first', [0, 1]],
     ['last', [1, 0]],
   ])(
-    'reach an instance that exchanges %s in each interval without requests of its own',
+    'reach an instance without requests that exchanges its counts %s in each interval',
     inOneWindow(async (_, order) => {
       const counters = [instance().counter, instance().counter];
       const caller = randomUUID();
@@ -231,7 +231,7 @@ postgres.describe('rate limits on two servers', () => {
       .get('/api/public/me')
       .set({ 'X-API-Key': key, 'X-Forwarded-For': address });
 
-  it('apply to both together, and each states the common remainder', async () => {
+  it('apply to both servers together, and each states the common remainder', async () => {
     await start();
     await inOneWindow(async () => {
       const key = await api.key(await api.platform.user());

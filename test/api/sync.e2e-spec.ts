@@ -113,14 +113,14 @@ describe('GET /api/public/sync', () => {
       ['an event that became a draft', `UPDATE events SET status = 'draft' WHERE id = :event`, hidden],
       ['a deleted event', 'UPDATE events SET deleted_at = now() WHERE id = :event', hidden],
       [
-        'an event that was hidden and came back',
+        'an event that was hidden and restored',
         `UPDATE events SET status = 'draft' WHERE id = :event; UPDATE events SET status = 'scheduled' WHERE id = :event`,
         both,
       ],
-      ['another answer of the member', `UPDATE participants SET rsvp_status = 'maybe' WHERE ${answer}`, both],
-      ['an answer that was withdrawn', `DELETE FROM participants WHERE ${answer}`, hidden],
+      ['another RSVP of the member', `UPDATE participants SET rsvp_status = 'maybe' WHERE ${answer}`, both],
+      ['a withdrawn RSVP', `DELETE FROM participants WHERE ${answer}`, hidden],
       [
-        'an answer withdrawn from an event that had been hidden',
+        'an RSVP withdrawn from an event that had been hidden',
         `UPDATE events SET deleted_at = now() WHERE id = :event; DELETE FROM participants WHERE ${answer}`,
         hidden,
       ],
@@ -161,12 +161,12 @@ describe('GET /api/public/sync', () => {
         'connections removed, profile updated',
       ],
       [
-        'an achievement that was taken back, and the pins that close up',
+        'a revoked achievement, and the later pins that move up',
         'DELETE FROM user_achievements WHERE user_id = :id AND achievement_id = :achievement',
         'achievements removed, other updated, profile updated',
       ],
       [
-        'an achievement that is called something else',
+        'a renamed achievement',
         `UPDATE achievements SET name = 'new' WHERE id = :achievement`,
         'achievements updated',
       ],

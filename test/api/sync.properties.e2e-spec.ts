@@ -23,7 +23,7 @@ import {
 
 type Item = Record<string, unknown> & { id: number };
 
-thorough.describe('a walk of GET /api/public/sync', () => {
+thorough.describe('polling GET /api/public/sync', () => {
   const FOLLOWED = [1, 2];
   const WRITERS = 4;
   const ISOLATION = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'] as const;
@@ -270,7 +270,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     for (const partner of partners) expect(partner.changes).toBeGreaterThan(5);
   });
 
-  it('keeps it equal after imports and erasures', async () => {
+  it('keeps a copy equal after imports and erasures', async () => {
     const apps = FOLLOWED.map((id) => new App(id));
     await api.dataSource.query('UPDATE users SET disabled_at = NULL');
     await Promise.all(apps.map((app) => app.readAll()));
