@@ -101,8 +101,8 @@ describe('pua', () => {
     });
 
     it.each<[string, string, RegExp]>([
-      ['nothing', '', /Usage: npx pua/],
-      ['a group alone', 'keys', /Usage: npx pua keys/],
+      ['a missing command', '', /Usage: npx pua/],
+      ['a group without a command', 'keys', /Usage: npx pua keys/],
       ['an unknown command', 'kyes', /unknown command 'kyes'/],
       ['an unknown option', 'keys list --all', /unknown option '--all'/],
       ['a missing option', 'keys create --user 1 --name x', /required option '--scopes/],
@@ -115,32 +115,36 @@ describe('pua', () => {
       ['one argument too many', 'keys show a b', /too many arguments/],
       ['a revocation without a reason', 'keys revoke a', /required option '--reason/],
       ['a period without unit', 'audit --since 24', /whole number followed by s, m, h or d/],
-      ['keys that end within no period', 'keys list --ending 30', /whole number followed by s, m, h or d/],
+      [
+        'a period without unit for keys that expire',
+        'keys list --ending 30',
+        /whole number followed by s, m, h or d/,
+      ],
       ['a rejection of an app without a reason', 'clients reject a', /required option '--reason/],
       [
-        'a duration that no app can have',
+        'an access duration that is not offered',
         'clients update a --longest-access 31',
         /Allowed choices are once, 30, 180, unlimited/,
       ],
       [
-        'an unknown type of event',
+        'an unknown event type',
         'audit --type key.made',
         /There are: user\.created, .*; and all of one object: user, /,
       ],
       ['pruning without an age', 'audit prune', /--before/],
-      ['pruning what is young', 'audit prune --before 6d', /from 7d/],
-      ['a word too many', 'audit everything', /too many arguments|unknown command/],
+      ['pruning of recent events', 'audit prune --before 6d', /from 7d/],
+      ['an extra word', 'audit everything', /too many arguments|unknown command/],
       ['a password as an argument', 'users set-password ada secret', /required option '--password-stdin'/],
-      ['digits alone as a username', 'users create --username 12345', /--username/],
+      ['a username of digits only', 'users create --username 12345', /--username/],
       ['a bio of 501 characters', `users create --username x --bio ${'x'.repeat(501)}`, /--bio/],
       [
-        'a picture that is no URL',
+        'a picture that is not a URL',
         'users create --username x --profile-picture ftp://example.com/x',
         /--profile-picture/,
       ],
       ['both repair and watch mode', 'doctor --watch --mend', /--mend/],
-      ['a watch mode without period', 'doctor --watch often', /--watch/],
-    ])('reports wrong use of %s on stderr', async (_, command, message) => {
+      ['a watch mode with an invalid period', 'doctor --watch often', /--watch/],
+    ])('reports %s as wrong use on stderr', async (_, command, message) => {
       const { code, stdout, stderr } = await pua(api.environment, command);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).toMatch(message);
@@ -157,7 +161,7 @@ describe('pua', () => {
       ['missing options', 'keys create', 2, 'wrong_use', /^required options '--name/],
       ['an unknown command', 'kyes', 2, 'wrong_use', /^unknown command/],
       ['an unknown type', 'audit --type key.made', 2, 'wrong_use', /There is no type key\.made\./],
-      ['what needs --yes', 'users erase ID', 2, 'wrong_use', /--yes is missing/],
+      ['a command that requires --yes', 'users erase ID', 2, 'wrong_use', /--yes is missing/],
     ])('reports %s in one line of JSON on stderr, with --json', async (_, command, status, kind, message) => {
       const { code, stdout, stderr } = await run(
         command.replace('ID', `${await api.platform.user()}`),
@@ -301,15 +305,15 @@ describe('pua', () => {
         '--scopes profile:read,admin',
         /no scope admin\. There are: profile:read, profile:write/,
       ],
-      ['more than a year', '--expires 366d', /from 1s to 365d/],
-      ['no time at all', '--expires 0s', /from 1s to 365d/],
-      ['no end without a reason', '--no-expiry', /--no-expiry requires --reason/],
-      ['no end and an end', '--no-expiry --reason x --expires 1d', /cannot be used with/],
-      ['a reason for an end', '--reason x', /--reason is only for --no-expiry/],
-      ['a network that is none', '--cidr 203.0.113.0/33', /must be a network such as/],
-      ['another environment', '--env staging', /Allowed choices are live, test/],
-      ['no name', '--name=', /1 to 100 characters/],
-    ])('reports wrong use of %s', async (_, more, message) => {
+      ['a lifetime of more than a year', '--expires 366d', /from 1s to 365d/],
+      ['a lifetime of zero', '--expires 0s', /from 1s to 365d/],
+      ['no expiry without a reason', '--no-expiry', /--no-expiry requires --reason/],
+      ['both no expiry and a lifetime', '--no-expiry --reason x --expires 1d', /cannot be used with/],
+      ['a reason for a key that expires', '--reason x', /--reason is only for --no-expiry/],
+      ['an invalid network', '--cidr 203.0.113.0/33', /must be a network such as/],
+      ['an unknown environment', '--env staging', /Allowed choices are live, test/],
+      ['an empty name', '--name=', /1 to 100 characters/],
+    ])('reports %s as wrong use', async (_, more, message) => {
       const base = 'keys create --user 1 --name x --scopes=';
       const { code, stdout, stderr } = await pua(api.environment, `${base} ${more}`);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -434,13 +438,16 @@ describe('pua', () => {
       expect(await json('keys show', old.id)).toMatchObject({ expires_at: old.expires_at });
     });
 
-    thorough.it('ends a key without expiry, whose successor has none for the same reason', async () => {
-      const old = await createKey(await api.platform.user(), { noExpiryReason: 'device' });
-      const made = await json<Key>('keys rotate', old.id, '--overlap', '1h');
-      expect(made).toMatchObject({ expires_at: null, no_expiry_reason: 'device' });
-      const { expires_at } = await json<KeyDetails>('keys show', old.id);
-      expect(seconds(expires_at) - seconds(made.created_at)).toBe(3600);
-    });
+    thorough.it(
+      'sets an expiry for a key without one; its successor has none, for the same reason',
+      async () => {
+        const old = await createKey(await api.platform.user(), { noExpiryReason: 'device' });
+        const made = await json<Key>('keys rotate', old.id, '--overlap', '1h');
+        expect(made).toMatchObject({ expires_at: null, no_expiry_reason: 'device' });
+        const { expires_at } = await json<KeyDetails>('keys show', old.id);
+        expect(seconds(expires_at) - seconds(made.created_at)).toBe(3600);
+      },
+    );
 
     it('rejects a revoked, expired or rotated key, and creates nothing', async () => {
       const user = await api.platform.user();
@@ -486,7 +493,7 @@ describe('pua', () => {
       expect(JSON.stringify(data)).not.toContain(key.slice(22));
     });
 
-    it('revokes a key within a second, and changes nothing the second time', async () => {
+    it('revokes a key within a second, and changes nothing when repeated', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect((await api.get('/me', key)).status).toBe(200);
       expect(await json('keys revoke', id, '--reason', 'leaked')).toMatchObject({ id, changed: true });
@@ -870,7 +877,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
       }
     });
 
-    postgres.it('ends silently when its reader closes', async () => {
+    postgres.it('ends silently when the reader of its output closes', async () => {
       const user = await api.platform.user({ username: 'cut' });
       const record = () =>
         api.dataSource.query(
@@ -1109,15 +1116,15 @@ describe('pua doctor', () => {
   });
 
   thorough.it.each([
-    ['by a number that it was set to', `SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`],
-    ['by its own range', `ALTER SEQUENCE events_id_seq MAXVALUE 600; SELECT setval('events_id_seq', 600)`],
+    ['an explicitly set value', `SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`],
+    ['its own range', `ALTER SEQUENCE events_id_seq MAXVALUE 600; SELECT setval('events_id_seq', 600)`],
     [
-      'by a row with the greatest id',
+      'a row with the greatest id',
       `INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id)
   SELECT ${Number.MAX_SAFE_INTEGER}, 'Last', 'scheduled', 'public', now(), 'UTC', id FROM users LIMIT 1;
 SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     ],
-  ])('finds an exhausted sequence, %s, and resets it to its next free value', async (_, sql) => {
+  ])('finds a sequence exhausted by %s, and resets it to its next free value', async (_, sql) => {
     const last = await api.platform.event();
     await api.dataSource.query(sql);
     const report = bad(await examine());
@@ -1350,9 +1357,9 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
 
   it.each<[string, string, Record<string, string>]>([
     ['https without a trusted proxy', 'proxy', { PUBLIC_URL: 'https://localhost' }],
-    ['a trusted proxy on one’s own machine', 'proxy', { TRUST_PROXY: '1' }],
+    ['a trusted proxy on a developer’s machine', 'proxy', { TRUST_PROXY: '1' }],
     [
-      'a public server that runs as on a developer’s machine',
+      'a public server in development mode',
       'settings',
       { PUBLIC_URL: 'https://api.example.com', TRUST_PROXY: '1' },
     ],

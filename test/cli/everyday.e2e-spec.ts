@@ -67,14 +67,14 @@ describe('pua status', () => {
   });
 
   it.each<[string, (request: unknown, response: import('node:http').ServerResponse) => void, RegExp]>([
-    ['nobody answers', (_, response) => response.destroy(), /^does not answer \(/],
+    ['no server responds', (_, response) => response.destroy(), /^does not answer \(/],
     [
-      'another program answers',
+      'another program responds',
       (_, response) => response.end('<html>'),
       /^answers 200, and is not this server$/,
     ],
     [
-      'it is not ready, with its reason',
+      'the server is not ready, with the reason',
       (_, response) =>
         response
           .writeHead(503, { 'Content-Type': 'application/problem+json' })

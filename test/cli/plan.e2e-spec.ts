@@ -35,7 +35,7 @@ describe('pua db rollback --to', () => {
     expect((await lastMigrations(dataSource, BEFORE)).map(({ name }) => name)).toEqual(AFTER.map(({ name }) => name).toReversed()); // prettier-ignore
   });
 
-  it('undoes all later migrations, last first, and does nothing the second time', async () => {
+  it('undoes all later migrations, last first, and does nothing when repeated', async () => {
     const names = AFTER.map(({ name }) => name).toReversed();
     expect((await rollBack()).stdout).toBe(names.map((name) => `${name}\n`).join(''));
     const { applied } = await puaJson<{ applied: string[] }>(database.environment, 'db status');
@@ -66,7 +66,7 @@ describe('pua db migrate --plan', () => {
     expect(await planMigrations(dataSource)).toEqual(planned);
   });
 
-  it('says briefly who waits, for how long, and for what', async () => {
+  it('names the clients that wait, the duration and the cause in short lines', async () => {
     const { code, stdout } = await pua(database.environment, 'db migrate --plan');
     expect(code).toBe(0);
     expect(stdout).toContain(`FindLeasesByTime1763802300000: about 0 s

@@ -378,7 +378,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
 
     it.each([
       ['was changed', signed(), `${body} `],
-      ['is of somebody else', signed(undefined, makeWebhookSecret()), body],
+      ['is signed with another secret', signed(undefined, makeWebhookSecret()), body],
       ['is six minutes old', signed(Math.floor(Date.now() / 1_000) - 360), body],
       ['has no signature', { ...signed(), 'webhook-signature': undefined }, body],
       ['has no time', { ...signed(), 'webhook-timestamp': 'now' }, body],
@@ -454,7 +454,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect(refreshes()).toBe(1);
     });
 
-    it('knows when the access ends, and afterwards why it ended', async () => {
+    it('reports when the access ends, and afterwards why it ended', async () => {
       const { session, back, api } = await signIn();
       expect(session.accessEndsAt).toBeUndefined();
       await session.finish(back);

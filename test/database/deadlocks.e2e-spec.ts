@@ -14,7 +14,7 @@ postgres.describe('two deadlocked transactions', () => {
       'a transaction',
       <T>(source: DataSource, act: (manager: EntityManager) => Promise<T>) => source.transaction(act),
     ],
-    ['an act of the audit trail', audited],
+    ['a transaction with an audit event', audited],
   ])('both commit, because the one that the database aborts is retried (%s)', async (_, run) => {
     const [one, other] = [await api.platform.user(), await api.platform.user()];
     const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';

@@ -148,7 +148,7 @@ describe('the files of the embedded database', () => {
     await database!.close();
   });
 
-  it('are rejected in a folder that others can or could write', async () => {
+  it('are rejected in a folder that other users can write, or could write before', async () => {
     const folder = inFolder();
     chmodSync(folder, 0o775);
     expect(await refusal(folder)).toMatch(/ may be written to by others: run `chmod 700 /);

@@ -377,7 +377,7 @@ postgres.describe('the first minute of a new database', () => {
   };
 
   it.each(Object.entries(STATES))(
-    'scans no table completely with statistics %s, in old and new sessions',
+    'uses no sequential scan with statistics %s, in old and new sessions',
     async (_, prepare) => {
       const database = `first_${++marks}`;
       await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);

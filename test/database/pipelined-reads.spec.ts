@@ -90,7 +90,7 @@ postgres.describe('pipelined reads', () => {
     }
   });
 
-  it('time out after a quarter of a second, and are repeated elsewhere', async () => {
+  it('time out after a quarter of a second, and are repeated on the pool', async () => {
     await connected();
     const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
     expect(await Promise.all([rows(sleep, []), rows(sleep, [])])).toEqual([undefined, undefined]);
@@ -101,7 +101,7 @@ postgres.describe('pipelined reads', () => {
 describe('PipelinedReads', () => {
   afterEach(() => void jest.useRealTimers());
 
-  it('do not reconnect after they were closed', async () => {
+  it('does not reconnect after it was closed', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'Date', 'performance'] });
     let connections = 0;
     const server = createServer((socket) => {

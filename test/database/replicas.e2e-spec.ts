@@ -152,7 +152,7 @@ postgres.describe('streaming replicas', () => {
     }
   });
 
-  it('are skipped for a member who learned of a change, by a rejection or from /sync, until they have it', async () => {
+  it('are skipped for a member who received a change, by a rejection or from /sync, until they have it', async () => {
     const { id, key } = await member();
     const start = (await get('/sync', key, 0)).body.next as string;
     await Promise.all([0, 1].map((instance) => readFromReplicas(key, instance)));
@@ -233,7 +233,7 @@ postgres.describe('streaming replicas', () => {
     expect(await check()).toEqual([]);
   });
 
-  it('show no less than the platform has fed when paused, on any instance', async () => {
+  it('are skipped on every instance for a member whose fed record they lack while paused', async () => {
     const { id, key } = await member();
     const platform = await api.platformKey();
     await pause();
@@ -371,7 +371,7 @@ postgres.describe('streaming replicas', () => {
     }
   });
 
-  it('show none of 2,000 readers less than they wrote, on any instance, with half a second of lag', async () => {
+  it('show each of 2,000 readers all of their writes, on any instance, with half a second of lag', async () => {
     await sessions[1]!.query("ALTER SYSTEM SET recovery_min_apply_delay = '500ms'");
     await sessions[1]!.query('SELECT pg_reload_conf()');
     const members = await Promise.all(Array.from({ length: 50 }, () => member()));

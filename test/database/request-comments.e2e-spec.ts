@@ -142,7 +142,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     expect(logOf(0)).not.toContain(id);
   });
 
-  it('of a replica has the ids too, for short reads and lists', async () => {
+  it('also has the ids on a replica, for short reads and lists', async () => {
     const api = await TestApi.start({ ...marked.config, databaseReadUrls: [replica.url] }, plain);
     try {
       const { reads } = api.app.get(MemberReads);

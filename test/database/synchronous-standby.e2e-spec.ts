@@ -107,7 +107,7 @@ postgres.describe('a synchronous standby', () => {
         stderr: expect.stringContaining('the command may or may not have taken effect'),
       },
     ],
-  ])('does not count as confirmed when the wait is canceled: %s', async (_what, write, outcome) => {
+  ])('has not confirmed a write whose wait is canceled: %s', async (_what, write, outcome) => {
     code = await oauth.code(clientId, (await oauth.member()).username);
     await standby.stop();
     let ended = false;
@@ -120,7 +120,7 @@ postgres.describe('a synchronous standby', () => {
   });
   let code: Record<string, string>;
 
-  it('causes every write to be rejected while lost, while reads continue, and the server recovers', async () => {
+  it('is required for every write: while it is lost, the server serves only reads, and then recovers', async () => {
     const { username } = await oauth.member();
     const code = await oauth.code(clientId, username);
     const { refresh_token } = await oauth.tokens(clientId, username);

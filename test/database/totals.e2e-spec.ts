@@ -54,7 +54,7 @@ thorough.describe('maintained totals', () => {
     },
   );
 
-  it('are found by a database client that knows neither denormalized columns nor totals', async () => {
+  it('are maintained for a database client that knows neither denormalized columns nor totals', async () => {
     const event = await api.platform.event({
       id: 900,
       organizer_id: 1,
@@ -83,60 +83,56 @@ RETURNING starts_at = '2031-01-01T00:00:00Z' AS starts_at, event_is_draft, event
 
   it.each([
     [
-      'an event that is not there',
+      'a missing event',
       `INSERT INTO participants (user_id, event_id, role) VALUES (1, 999, 'organizer')`,
       /There is no event 999/,
     ],
     [
-      'a copy that is none',
+      'a denormalized column that differs from its source',
       `INSERT INTO participants (user_id, event_id, role, starts_at, event_is_draft, event_is_deleted) VALUES (12, 3, 'organizer', '2001-01-01', false, false)`,
       /participants_event_fkey/,
     ],
     [
-      'a copy that is changed by hand',
+      'a manual change of a denormalized column',
       `UPDATE user_achievements SET user_is_disabled = NOT user_is_disabled`,
       /user_achievements_user_fkey/,
     ],
-    ['another id', 'UPDATE users SET id = 999 WHERE id = 12', /id of a row of users never changes/],
+    [
+      'another id of a member',
+      'UPDATE users SET id = 999 WHERE id = 12',
+      /id of a row of users never changes/,
+    ],
     [
       'another id of an event',
       'UPDATE events SET id = 999 WHERE id = 1',
       /id of a row of events never changes/,
     ],
     ['TRUNCATE', 'TRUNCATE participants', /TRUNCATE of participants would leave totals wrong: use DELETE/],
-    [
-      'TRUNCATE of what others refer to',
-      'TRUNCATE users CASCADE',
-      /TRUNCATE of \w+ would leave totals wrong/,
-    ],
+    ['TRUNCATE of a referenced table', 'TRUNCATE users CASCADE', /TRUNCATE of \w+ would leave totals wrong/],
     ['TRUNCATE of totals', 'TRUNCATE user_totals', /TRUNCATE of user_totals/],
-    ['an endless time', `UPDATE events SET ends_at = 'infinity'`, /events_ends_at_range_check/],
+    ['an infinite time', `UPDATE events SET ends_at = 'infinity'`, /events_ends_at_range_check/],
     [
-      'an endless time of those that answers are made of',
+      'an infinite time in a denormalized column',
       `UPDATE events SET starts_at = 'infinity', ends_at = NULL WHERE id = 2`,
       /starts_at of event 2 has no end/,
     ],
     [
-      'an endless time of a new event',
+      'an infinite time of a new event',
       `INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id, created_at)
 SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infinity' FROM events WHERE id = 2`,
       /created_at of event 999 has no end/,
     ],
     [
-      'two achievements that are pinned at one place',
+      'two achievements pinned at one position',
       `UPDATE user_achievements SET earned_at = now(), pin_position = 1 WHERE user_id = 1`,
       /user_achievements_pin_key/,
     ],
     [
-      'a year that no answer can show',
+      'a year that no response can show',
       `UPDATE events SET ends_at = '10000-01-01'`,
       /events_ends_at_range_check/,
     ],
-    [
-      'a year before the first',
-      `UPDATE users SET created_at = '0001-01-01 BC'`,
-      /users_created_at_range_check/,
-    ],
+    ['a year before year 1', `UPDATE users SET created_at = '0001-01-01 BC'`, /users_created_at_range_check/],
   ])('stay correct because the database rejects %s', async (_, sql, message) => {
     await api.dataSource.query(
       `INSERT INTO user_achievements (user_id, achievement_id) VALUES (1, 1), (1, 2) ON CONFLICT DO NOTHING`,

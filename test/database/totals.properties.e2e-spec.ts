@@ -74,8 +74,8 @@ thorough.describe('maintained totals, after random histories', () => {
   }
 
   it.each([
-    ['one thing at a time was done by many, who never block each other for good', oneThing, []],
-    ['many things were done at once', manyThings, [DEADLOCK]],
+    ['single changes by many writers, without any deadlock', oneThing, []],
+    ['several changes at once by many writers', manyThings, [DEADLOCK]],
   ])('are correct after %s, at any isolation level', async (_, statement, mayHappen) => {
     const lostRaces = [UNIQUE_VIOLATION, FOREIGN_KEY_VIOLATION, SERIALIZATION_FAILURE];
     const expected = new Set<string>([...lostRaces, ...mayHappen]);

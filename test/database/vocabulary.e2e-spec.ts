@@ -83,7 +83,7 @@ describe('the limits that the code and the database share', () => {
     expect(checkedWith(/char_length/)).toEqual(lengths.map(([name]) => name).toSorted());
   });
 
-  it.each(lengths)('of %s: %j code points', async (name, [least, most]) => {
+  it.each(lengths)('allow %s %j code points', async (name, [least, most]) => {
     const [table, column] = name.split('.') as [string, string];
     // Two code units each: it is code points that count.
     const ofLength = (length: number) => accepted(table, { [column]: `repeat('😀', ${length})::text` });
@@ -97,7 +97,7 @@ describe('the limits that the code and the database share', () => {
     expect(checkedWith(/ANY \(ARRAY/)).toEqual(Object.keys(WORDS).toSorted());
   });
 
-  it.each(Object.entries(WORDS))('of %s: each of %j, and no other', async (name, words) => {
+  it.each(Object.entries(WORDS))('allow %s each of %j, and no other value', async (name, words) => {
     const [table, column] = name.split('.') as [string, string];
     const { expression } = checks.find(
       (check) => check.table === table && check.columns.length === 1 && check.columns[0] === column,
@@ -111,7 +111,7 @@ describe('the limits that the code and the database share', () => {
       ]);
   });
 
-  it('cover RSVPs: to each role its own', async () => {
+  it('cover the RSVPs of each role', async () => {
     for (const role of EVENT_ROLES) {
       const own: readonly (string | null)[] =
         RSVP_STATUSES_BY_ROLE[role].length > 0 ? RSVP_STATUSES_BY_ROLE[role] : [null];
@@ -150,7 +150,7 @@ describe('the limits that the code and the database share', () => {
     expect(expression).toContain(`'${COUNTRY_CODE_PATTERN}'`);
   });
 
-  it('cover tiers: every result of rarity_tier, and no other', async () => {
+  it('cover the tiers: every result of rarity_tier, and no other', async () => {
     const rows = await dataSource.query<{ tier: string }[]>(
       `SELECT DISTINCT rarity_tier(earners, eligible) AS tier FROM generate_series(0, 200) earners, (VALUES (9), (200)) AS e (eligible)`,
     );
