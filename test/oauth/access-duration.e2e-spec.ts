@@ -71,7 +71,7 @@ describe('the consent page', () => {
     expect(await offers(await make(), parameters)).toEqual({ offered, selected: [selected] });
   });
 
-  it('offers no end to a public web app that proves a DPoP key', async () => {
+  it('offers unlimited access to a public web app that proves a DPoP key', async () => {
     const { offered } = await offers(await oauth.client(), { dpop_jkt: 'x'.repeat(43) });
     expect(offered).toContain('unlimited');
   });
@@ -217,7 +217,7 @@ describe('one-time access', () => {
 });
 
 describe('access without an end', () => {
-  it('states none but that without use, and lasts while it is used', async () => {
+  it('has only an end without use, and lasts while it is used', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     let body = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
     const form = { client_id: clientId, token: body.refresh_token };
@@ -320,7 +320,7 @@ describe('/account/apps', () => {
     ).toEqual([]);
   });
 
-  it('has one winner if the member ends access and changes its end at once', async () => {
+  it('ends access that the member ends while they change its end and the app refreshes', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, tokens } = await withAccess('30');
       const page = await browser.view('/account/apps');
@@ -390,8 +390,8 @@ describe('a refresh after the end', () => {
       'ended by the app',
       ({ clientId, token }) => oauth.post('/oauth/revoke', { client_id: clientId, token }),
     ],
-    ['its end came', 'expired', () => pass(30)],
-    ['its end came, and its row was deleted', 'expired', () => pass(30).then(sweep)],
+    ['the access expired', 'expired', () => pass(30)],
+    ['the access expired, and its row was deleted', 'expired', () => pass(30).then(sweep)],
   ])('gets the reason if %s: %s', async (_, reason, end) => {
     const clientId = await oauth.client({
       longest_access: 'unlimited',
@@ -426,7 +426,7 @@ describe('a refresh after the end', () => {
     },
   );
 
-  it('that reads the token before the member ends the access gets the reason, too', async () => {
+  it('also gets the reason if it reads the token before the member ends the access', async () => {
     for (let round = 0; round < 5; round++) {
       const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
       const { refresh_token } = await access(clientId, username, '30');
@@ -441,7 +441,7 @@ describe('a refresh after the end', () => {
   });
 });
 
-describe('a consent from before members could choose', () => {
+describe('a consent given before members could choose a duration', () => {
   it('keeps its end: each sign-in lasts 14 days', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();

@@ -759,7 +759,7 @@ describe('access that members give', () => {
   });
 
   it(
-    'is what tokens, pages, webhooks, notices and the audit log say, after each step of a random year',
+    'is shown consistently by tokens, pages, webhooks, notices and the audit log, after each step of a random year',
     async () => {
       const world = await World.make(oauth, receiver);
       const steps = fc.sample(fc.infiniteStream(step), {

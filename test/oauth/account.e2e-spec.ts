@@ -76,7 +76,7 @@ describe('GET and POST /account/apps', () => {
     expect(ago).toBe('now');
   });
 
-  it('show nothing of another member, and revoke nothing of theirs', async () => {
+  it('show no apps of another member, and revoke no access of theirs', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client({ name: 'Their app' });
     const tokens = await oauth.tokens(clientId, theirs.username);
@@ -90,7 +90,7 @@ describe('GET and POST /account/apps', () => {
     expect(await oauth.me(tokens.access_token)).toBe(200);
   });
 
-  thorough.it('know when an app was used, regardless of later uses of others', async () => {
+  thorough.it('show when an app was last used, regardless of later uses of other apps', async () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);
     const { grants } = oauth.api.app.get(Usage);
@@ -108,7 +108,7 @@ describe('GET and POST /account/apps', () => {
 });
 
 thorough.describe('the sign-in page', () => {
-  it('says that too many members sign in at once, and accepts the member a moment later', async () => {
+  it('reports that too many members sign in at once, and accepts the member a moment later', async () => {
     const patience = await OauthTest.start({ signInPatience: 50 });
     const throttle = patience.api.app.get(SignInThrottle);
     const { username } = await patience.member();
@@ -264,7 +264,7 @@ FROM generate_series(1, 7999) n`,
 });
 
 describe('GET and POST /account/activity', () => {
-  it('sign the member in, and show who used which data, how often, and how access changed', async () => {
+  it('sign the member in, and show each app’s use of data and the changes of access', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const client = await oauth.client({ name: 'Reads <b>me</b>' });
     const { access_token } = await oauth.tokens(client, member.username);
@@ -325,7 +325,7 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
     expect(signIns).toHaveLength(27);
   });
 
-  thorough.it('state that nothing was used if nothing was', async () => {
+  thorough.it('state that no data was used if none was', async () => {
     const member = await oauth.member();
     const page = await oauth.browser().signIn('/account/activity', member.username);
     expect(page.html).toContain('Nobody used your data in the last 90 days.');
@@ -333,7 +333,7 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
 });
 
 describe('GET and POST /account/keys', () => {
-  it('show which keys act for the member, their scopes and last use, and revoke one at once', async () => {
+  it('list the member’s keys with scopes and last use, and revoke one at once', async () => {
     const member = await oauth.member();
     const [cut, kept] = [
       await oauth.api.key(member.id, ['profile:read', 'events:read']),
@@ -371,7 +371,7 @@ describe('GET and POST /account/keys', () => {
     });
   });
 
-  it('show nothing of another member or the platform, and revoke only own keys by this server’s form', async () => {
+  it('show no keys of another member or the platform, and revoke only own keys by this server’s form', async () => {
     const [owner, other] = [await oauth.member(), await oauth.member()];
     const key = await oauth.api.key(owner.id);
     const platform = await oauth.api.platformKey();

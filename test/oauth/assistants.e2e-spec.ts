@@ -71,7 +71,7 @@ describe('an assistant', () => {
     ]);
   });
 
-  it('is notified in the protocol which scope a tool needs, and requests it from the member', async () => {
+  it('learns by the protocol which scope a tool requires, and requests it from the member', async () => {
     const { body, clientId, username } = await signedIn();
     const refused = await send({ Authorization: `Bearer ${body.access_token}` }, 'tools/call', {
       name: 'update_profile',
@@ -148,7 +148,7 @@ describe('an assistant', () => {
     expect(ofApi.headers.get('location')).toContain('error=invalid_scope');
   });
 
-  it('gets an explanation of how clients become known when it tries to register', async () => {
+  it('gets an explanation of client registration when it tries to register itself', async () => {
     const { status, headers, body } = await oauth.post('/register', {});
     expect([status, headers.get('access-control-allow-origin'), body]).toMatchObject([
       403,
@@ -207,7 +207,7 @@ describe('an assistant', () => {
     expect(await oauth.me(ofPage.access_token)).toBe(200);
   });
 
-  it('gets nothing for another resource', async () => {
+  it('gets an error for another resource', async () => {
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId, { resource: `${address()}/other` });
     const response = await fetch(url, { redirect: 'manual' });
@@ -306,7 +306,7 @@ postgres.describe('an unregistered client', () => {
 
   const read = async (url: string) => (await (await fetch(url)).json()) as Record<string, string & string[]>;
 
-  it('goes from the pasted URL to a member’s events of this week, is shown to them, and ended', async () => {
+  it('reads a member’s events of this week with only a pasted URL; the member sees and ends its access', async () => {
     const { id, username } = await oauth.member();
     const { platform } = oauth.api;
     const soon = new Date(Date.now() + 86_400_000).toISOString();

@@ -656,7 +656,7 @@ describe('a forged header of a proxy or caller', () => {
     '/oauth//token',
     '/oauth/%74oken',
     '/.Well-Known/openid-configuration',
-  ])('with another spelling, %s, gets a 404', async (path) => {
+  ])('does not make another spelling of a path work: %s gets a 404', async (path) => {
     expect((await get(path, {})).status).toBe(404);
   });
 });

@@ -14,7 +14,7 @@ const events = (clientId: string, userId: number) =>
   );
 
 describe('the audit log', () => {
-  it('records who signed in, the consent, and the use of the tokens', async () => {
+  it('records the member’s sign-in, the consent, and the use of the tokens', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const { body } = await oauth.token(await oauth.code(clientId, member.username));

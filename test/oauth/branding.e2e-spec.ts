@@ -199,7 +199,7 @@ describe('the platform’s name and texts', () => {
   it.each([
     ['a malformed request', `/oauth/authorize?ui_locales=de${MANY}`],
     ['a malformed sign-out', `/oauth/logout?ui_locales=de${MANY}`],
-    ['a secret in its address', '/oauth/authorize?client_secret=s&ui_locales=de'],
+    ['a secret in its URL', '/oauth/authorize?client_secret=s&ui_locales=de'],
   ])(
     'are in the language of the app or the browser on the page about %s, which offers no other',
     async (_, address) => {
@@ -244,7 +244,7 @@ describe('the platform’s name and texts', () => {
     ['javascript:alert(1)', 'de'],
     ['', 'de'],
     ['/oauth/logout', 'xx'],
-  ])('redirect nowhere else, and have no other language: %s, %s', async (to, language) => {
+  ])('are not changed by a form with another path or language: %s, %s', async (to, language) => {
     const browser = oauth.browser();
     const page = await browser.view('/oauth/logout?x');
     const response = await browser.post(page, '/account/language', { to, language });

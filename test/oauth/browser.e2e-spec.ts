@@ -186,7 +186,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     expect(data.profile).toMatchObject({ id, username });
   });
 
-  it('sees a refused scope again if the app requests only that one', async () => {
+  it('sees a declined scope again if the app requests only that one', async () => {
     const { username } = await oauth.member();
     const { page, signIn, ask, redeem } = await start('profile:read events:read');
     await signIn(username);
@@ -206,7 +206,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
       ['a link', 'query', true],
       ['a refresh, without JavaScript', 'query', false],
       ['a form', 'form_post', true],
-    ])('leaves after each form by %s', async (_, mode, javaScriptEnabled) => {
+    ])('is redirected after each form by %s', async (_, mode, javaScriptEnabled) => {
       const { username } = await oauth.member();
       const extra = { path, response_mode: mode };
       const started = await start('profile:read', { javaScriptEnabled }, extra);

@@ -165,7 +165,7 @@ describe('the URL of a client document', () => {
   });
 
   it.each([undefined, null, false, 0, '', 'keys', {}, { keys: [] }])(
-    'identifies no client if it declares keys, and they are %j: never a client without keys',
+    'identifies no client if its declared keys are %j',
     (jwks) => {
       const clientId = 'https://agent.example/c';
       const document = documentOf(clientId, { token_endpoint_auth_method: 'private_key_jwt', jwks });
@@ -415,7 +415,7 @@ postgres.describe('client documents on a server', () => {
         (response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>'),
       ],
       [
-        'no JSON',
+        'a body that is not JSON',
         'in JSON at position 1',
         (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{'),
       ],
@@ -441,13 +441,13 @@ postgres.describe('client documents on a server', () => {
           sendJson(response, documentOf(id, { token_endpoint_auth_method: 'client_secret_post' })),
       ],
       [
-        'a client at a scheme that anybody may have',
+        'a client with a scheme that anyone may use',
         'the redirect URI app:/callback has a scheme',
         (response, id) => sendJson(response, documentOf(id, { redirect_uris: ['app:/callback'] })),
       ],
       ['an error', 'the answer is 500', (response) => response.writeHead(500).end()],
       ['a broken connection', 'socket hang up', (response) => response.destroy()],
-    ])('is unknown if the response is %s, and developers see that', async (what, why, respond) => {
+    ])('is unknown if the response is %s, and developers see the cause', async (what, why, respond) => {
       site.answer = (request, response) => respond(response, at + request.url);
       const clientId = `${at}/${encodeURIComponent(what)}.json`;
       const { url } = ask(clientId);
@@ -616,7 +616,7 @@ postgres.describe('client documents on a server', () => {
       expect(await isRefused(clientAt('network'), '2001:db8::ffff')).toBe(true);
     });
 
-    it('read documents 60 times per minute and host, and other hosts regardless', async () => {
+    it('cause at most 60 document reads per minute and host, without limiting other hosts', async () => {
       const address = (i: number) => `192.0.2.${Math.floor(i / 30)}`;
       for (let i = 0; i < 60; i++)
         expect(await isRefused(clientAt('flooded', `/${i}.json`), address(i))).toBe(false);

@@ -134,7 +134,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     ]);
   });
 
-  it('may guess ten times per minute and address, after which only this client is rejected there', async () => {
+  it('may send ten wrong secrets per minute and address; after that, only this client is rejected there', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const other = await clientWithSecret(oauth);
     for (let i = 0; i < 10; i++)
@@ -190,7 +190,7 @@ describe('a secret in a URL', () => {
     expect([status, headers.get('location')]).toEqual([400, null]);
   });
 
-  it('of a made-up client is not audited, so that nobody can fill the audit log', async () => {
+  it('of a made-up client is not audited, so that anonymous clients cannot fill the audit log', async () => {
     const made = `made-up-${Date.now()}`;
     await fetch(`${oauth.issuer}/oauth/authorize?client_id=${made}&client_secret=x`);
     expect(await events(made)).toEqual([]);

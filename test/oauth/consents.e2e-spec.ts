@@ -90,7 +90,7 @@ describe('a consent form sent several times at once', () => {
     }
   });
 
-  it('is one sign-in: it leads to one consent page, or to one code', async () => {
+  it('is one sign-in: it redirects to one consent page or with one code', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     await oauth.code(clientId, username, { scope: SCOPE });

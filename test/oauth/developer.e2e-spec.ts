@@ -153,24 +153,21 @@ describe('a member’s app', () => {
     ['web', '//app.example/callback'],
     ['web', 'com.example.app:/callback'],
     ['native', 'http://192.168.0.1/callback'],
-  ])(
-    'of the kind %s is not registered with the redirect URI %s, neither while typing nor when sent',
-    async (type, uri) => {
-      const ada = await developer();
-      const form = await ada.open('/developer/new-client');
-      const typed = await ada.post('/developer/redirect-uris', {
-        type,
-        redirect_uris: `${REDIRECT_URI}\n${uri}`,
-      });
-      const { faults } = (await typed.json()) as { faults: string[] };
-      expect(faults).toHaveLength(1);
-      expect(faults[0]).toContain(uri);
-      const refused = await ada.submit(form, /clients$/, { name: 'App', type, redirect_uris: uri });
-      expect([refused.status, refused.html.includes('The app was not registered.')]).toEqual([400, true]);
-      const all = await clients().list({ userId: ada.id, ip: null });
-      expect(all).toEqual([]);
-    },
-  );
+  ])('of the kind %s is rejected with the redirect URI %s, while typing and when sent', async (type, uri) => {
+    const ada = await developer();
+    const form = await ada.open('/developer/new-client');
+    const typed = await ada.post('/developer/redirect-uris', {
+      type,
+      redirect_uris: `${REDIRECT_URI}\n${uri}`,
+    });
+    const { faults } = (await typed.json()) as { faults: string[] };
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(uri);
+    const refused = await ada.submit(form, /clients$/, { name: 'App', type, redirect_uris: uri });
+    expect([refused.status, refused.html.includes('The app was not registered.')]).toEqual([400, true]);
+    const all = await clients().list({ userId: ada.id, ip: null });
+    expect(all).toEqual([]);
+  });
 
   thorough.it.each([
     { name: ' ' },
@@ -438,7 +435,7 @@ describe('a member’s API key', () => {
 });
 
 describe('a developer’s repeatable action', () => {
-  it('is limited per day to protect the audit log, except its undoing', async () => {
+  it('is limited per day to protect the audit log, unless it undoes an earlier one', async () => {
     const ada = await developer();
     const [app, key] = [await ada.register(), await ada.makeKey()];
     await ada.post(`/developer/clients/${app}/disable`);
@@ -516,7 +513,7 @@ describe('an app or key of another member or the platform', () => {
     expect(await clients().find(ofPlatform)).toMatchObject({ disabled_at: null });
   });
 
-  thorough.it('cannot be reached by a foreign form, or without a sign-in', async () => {
+  thorough.it('cannot be changed by a foreign form, or without a sign-in', async () => {
     const ada = await developer();
     const id = await ada.register();
     const key = await ada.makeKey();

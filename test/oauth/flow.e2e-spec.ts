@@ -217,7 +217,7 @@ describe('consent', () => {
     expect(await browser.open(oauth.request(clientId, { scope: 'events:read' }).url)).toBeInstanceOf(URL);
   });
 
-  it('is requested again with prompt=consent, with refused scopes unticked', async () => {
+  it('is requested again with prompt=consent, with declined scopes unticked', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -235,7 +235,7 @@ describe('consent', () => {
     expect(allowed.searchParams.get('code')).not.toBeNull();
   });
 
-  it('ends if all scopes are refused again: the client gets an error, and no loop follows', async () => {
+  it('ends if the member declines all scopes again: the client gets an error, and no loop follows', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -266,7 +266,7 @@ describe('consent', () => {
 });
 
 describe('sign-in', () => {
-  it('lets another member sign in after one was signed in', async () => {
+  it('lets another member sign in after the first', async () => {
     const [one, two] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -315,7 +315,7 @@ describe('an error without a redirect to the app', () => {
     ],
     ['no redirect URI', { redirect_uri: undefined }, 'The app made a mistake', 'invalid_request'],
     [
-      'a pushed request that is gone',
+      'a deleted pushed request',
       { request_uri: 'urn:ietf:params:oauth:request_uri:gone', redirect_uri: undefined },
       'This sign-in has expired',
       'invalid_request_uri',
@@ -368,7 +368,7 @@ describe('an error without a redirect to the app', () => {
     expect(late.html).not.toMatch(/interaction|session not found/);
   });
 
-  it('is sent to programs as the library words it', async () => {
+  it('is sent to programs with the library’s text', async () => {
     const answer = await fetch(`${oauth.issuer}/oauth/logout?id_token_hint=x`, {
       headers: { Accept: 'application/json' },
     });

@@ -84,7 +84,7 @@ describe('an authorization request', () => {
     expect([response.status, await response.json()]).toMatchObject([400, { error: 'invalid_request' }]);
   });
 
-  it('never redirects to an unverified URI, with any other error', async () => {
+  it('never redirects to an unverified URI, even with another error', async () => {
     for (const [, name, value] of WRONG)
       for (const redirect_uri of [
         'https://evil.example/callback',
@@ -301,8 +301,8 @@ describe('a client assertion', () => {
     ['that expires within 5 minutes, to a fraction of a second', () => ({ exp: Date.now() / 1000 + 30.5 })],
     ['for the issuer', () => ({ aud: oauth.issuer })],
     ['for the token endpoint', () => ({ aud: `${oauth.issuer}/oauth/token` })],
-    ['that is valid from 8 seconds ahead on', () => ({ nbf: inSeconds(8) })],
-    ['made by a clock that is ahead', () => ({ iat: inSeconds(50) })],
+    ['that is valid only after 8 seconds', () => ({ nbf: inSeconds(8) })],
+    ['issued by a clock that is ahead', () => ({ iat: inSeconds(50) })],
     ['with an id of 256 characters', () => ({ jti: 'é'.repeat(246) + crypto.randomUUID().slice(0, 10) })],
     ['with an id that no database stores', () => ({ jti: `\0\ud800${crypto.randomUUID()}` })],
   ])('%s is accepted', async (_, claims) => {
@@ -313,23 +313,23 @@ describe('a client assertion', () => {
     ['that expires in over 5 minutes', () => ({ exp: inSeconds(310) })],
     ['that expires in 10 years', () => ({ exp: inSeconds(315_360_000) })],
     ['that expires in the year 31,690,708', () => ({ exp: 1e15 })],
-    ['that expires after the end of all numbers', () => ({ exp: Number.MAX_VALUE })],
-    ['that expires at a text', () => ({ exp: String(inSeconds(60)) })],
+    ['that expires at the largest number', () => ({ exp: Number.MAX_VALUE })],
+    ['with an expiry that is a text', () => ({ exp: String(inSeconds(60)) })],
     ['that has expired', () => ({ exp: inSeconds(-1) })],
-    ['that is valid from half a minute ahead on', () => ({ nbf: inSeconds(30) })],
-    ['made in two minutes', () => ({ iat: inSeconds(120) })],
+    ['that is valid only after half a minute', () => ({ nbf: inSeconds(30) })],
+    ['issued two minutes in the future', () => ({ iat: inSeconds(120) })],
     ['for another endpoint of this server', () => ({ aud: `${oauth.issuer}/oauth/par` })],
-    ['for a list that holds the issuer', () => ({ aud: [oauth.issuer] })],
+    ['for a list that contains the issuer', () => ({ aud: [oauth.issuer] })],
     ['for the issuer and another server', () => ({ aud: [oauth.issuer, 'https://other.example'] })],
     ['for an object', () => ({ aud: { toString: oauth.issuer } })],
     ['with an id of 257 characters', () => ({ jti: 'x'.repeat(257) })],
     ['with an id that is a number', () => ({ jti: 5 })],
-    ['of nobody', () => ({ sub: undefined })],
-    ['of a number', () => ({ sub: 5 })],
-    ['of an object', () => ({ sub: { length: 1 } })],
-    ['of a list', () => ({ sub: [confidential] })],
-    ['of U+0000', () => ({ sub: '\0', iss: '\0' })],
-    ['of a lone surrogate', () => ({ sub: '\ud800', iss: '\ud800' })],
+    ['without a subject', () => ({ sub: undefined })],
+    ['with a number as the subject', () => ({ sub: 5 })],
+    ['with an object as the subject', () => ({ sub: { length: 1 } })],
+    ['with a list as the subject', () => ({ sub: [confidential] })],
+    ['with U+0000 as the subject', () => ({ sub: '\0', iss: '\0' })],
+    ['with a lone surrogate as the subject', () => ({ sub: '\ud800', iss: '\ud800' })],
   ])('%s is rejected', async (_, claims) => {
     const [status, error] = await errorWith(await sign(claims()));
     expect([400, 401]).toContain(status);

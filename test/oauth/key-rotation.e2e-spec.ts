@@ -153,7 +153,7 @@ describe('a new SECRET_KEY', () => {
   });
 
   describe('without SECRET_KEY_PREVIOUS', () => {
-    thorough.it('rejects startup with signing keys that it cannot decrypt, and explains that', async () => {
+    thorough.it('prevents the start if it cannot decrypt the signing keys, and explains that', async () => {
       const other = Buffer.alloc(32, 'other');
       const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
       await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);

@@ -67,10 +67,10 @@ describe('lifetimes', () => {
     ['a grant outlives every refresh token', grant >= Math.max(...idle)],
     ['a refresh token outlives its access token', Math.min(...idle) > accessToken],
     [
-      'access for once outlives its code and its access token',
+      'one-time access outlives its code and its access token',
       secondsOf('once')! >= authorizationCode + accessToken,
     ],
-    ['the longest life of a browser session is not under its idle life', maxSession >= session],
-    ['an authorization code lives 10 minutes at most (RFC 6749 §4.1.2)', authorizationCode <= 600],
+    ['a browser session’s longest lifetime is at least its idle lifetime', maxSession >= session],
+    ['an authorization code is valid for 10 minutes at most (RFC 6749 §4.1.2)', authorizationCode <= 600],
   ])('%s', (_, holds) => expect(holds).toBe(true));
 });

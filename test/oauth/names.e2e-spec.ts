@@ -139,7 +139,7 @@ describe('the name of an app, key or link', () => {
     expect(named.map(({ name }) => name)).toEqual(['Acme Travel', 'Acme Travel', 'Acme Travel']);
   });
 
-  it('remains while an app that has had it is changed', async () => {
+  it('is kept when another field of an existing app with it is changed', async () => {
     const clientId = await oauth.client();
     await oauth.query('UPDATE oauth_clients SET name = $2 WHERE id = $1', [clientId, odd]);
     const { code } = await run('clients', 'update', clientId, '--client-uri', 'https://acme.example/');

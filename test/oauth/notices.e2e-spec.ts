@@ -98,7 +98,7 @@ describe('a notice to a member', () => {
     expect(textOf((await mailsTo(one))[1])).toContain(`Hallo ${one.username}`);
   });
 
-  it('about the end of an app’s access leads to the page that moves the end', async () => {
+  it('about the end of an app’s access links to the page that changes the end', async () => {
     const one = await member();
     const clientId = await oauth.client({ name: 'Diary' });
     await oauth.query(
@@ -146,8 +146,8 @@ describe('a notice to a member', () => {
   });
 });
 
-describe('a member who is disabled', () => {
-  it('while a notice is given gets it at most once, and none afterwards', async () => {
+describe('a member disabled', () => {
+  it('while a notice is created gets it at most once, and none afterwards', async () => {
     for (let round = 0; round < 5; round++) {
       const one = await member();
       await Promise.all([createKey(one.id), new UsersService(oauth.dataSource).disable(one.id, 'admin')]);
@@ -162,7 +162,7 @@ describe('a member who is disabled', () => {
 });
 
 describe('a mail server that', () => {
-  it('rejects one address delays no other email; after three days the audit log says so', async () => {
+  it('rejects one address delays no other email, and after three days the failure is audited', async () => {
     const [rejected, other] = [await member(), await member()];
     mails.refusal = (address) => (address === rejected.email ? new Error('no such mailbox') : undefined);
     await createKey(rejected.id);

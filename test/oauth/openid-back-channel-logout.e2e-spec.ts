@@ -82,7 +82,7 @@ const accountPage = async (browser: Browser, path: string) => await browser.view
 const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unknown>> = {
   'the member signs out on the account pages': async ({ browser }) =>
     browser.submit(await accountPage(browser, '/account/apps'), {}, /\/sign-out$/),
-  'the member signs out at the wish of another app': async ({ browser }) =>
+  'the member signs out because another app requests it': async ({ browser }) =>
     browser.submit(await accountPage(browser, '/oauth/logout'), { logout: 'yes' }),
   'the member ends the session on /account/sessions': async ({ browser }) =>
     browser.submit(
@@ -90,7 +90,7 @@ const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unkno
       {},
       /^\/account\/sessions\/[0-9a-f]{64}\/end$/,
     ),
-  'the member ends all others from another browser': async ({ id, username }) => {
+  'the member ends all other sessions from another browser': async ({ id, username }) => {
     const { browser } = await signIn(await oauth.client(), { id, username });
     await browser.submit(await accountPage(browser, '/account/sessions'), {}, /end-others$/);
   },
@@ -113,7 +113,7 @@ const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unkno
     oauth.api.app.get(ConnectedApps, { strict: false }).revokeAll(id, { actor: ADMIN, ip: null }),
   'an admin disables the member': ({ id }) => new UsersService(oauth.dataSource).disable(id, ADMIN),
   'the member is erased': ({ id }) => eraseMembers(oauth.dataSource, [id], { actor: ADMIN }),
-  'an admin deletes the row by hand': ({ id }) =>
+  'an admin deletes the row manually': ({ id }) =>
     oauth.query('DELETE FROM oauth_sessions WHERE user_id = $1', [id]),
 };
 
@@ -128,7 +128,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(Object.keys(metadata).filter((name) => name.startsWith('frontchannel'))).toEqual([]);
   });
 
-  it('finds the session in its ID tokens: one per browser, kept by a refresh; other apps find none', async () => {
+  it('gets one session id per browser in its ID tokens, also after a refresh; other apps get none', async () => {
     const { clientId } = await toldApp();
     const member = await signIn(clientId);
     expect(member.sid).toMatch(/^[\w-]{20,}$/);
@@ -309,7 +309,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(receiver.received).toHaveLength(1); // no redirect is followed
   });
 
-  it('is not connected to if its name leads into the server’s network', async () => {
+  it('gets no connection if its name resolves to the server’s network', async () => {
     const https = oauth.api.app.get(PublicHttps, { strict: false });
     const lookUp = https.lookUp;
     const asked: string[] = [];

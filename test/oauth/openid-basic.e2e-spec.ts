@@ -100,10 +100,10 @@ describe.each(['query', 'form_post'])('an app with responses by %s', (response_m
 
   it.each([
     ['without response_type', { response_type: undefined }, 'invalid_request'],
-    ['where somebody has to sign in, and may not be asked', { prompt: 'none' }, 'login_required'],
+    ['if a sign-in is required and prompt=none forbids it', { prompt: 'none' }, 'login_required'],
     ['with a request object', { request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
     [
-      'with a request object elsewhere',
+      'with a request object by URL',
       { request_uri: 'https://app.example/request.jwt' },
       'request_uri_not_supported',
     ],
@@ -224,7 +224,7 @@ describe('userinfo', () => {
       body?: string;
       authorization?: string;
     },
-  ][])('rejects it %s: %i', async (_, status, sent) => {
+  ][])('rejects the token %s: %i', async (_, status, sent) => {
     const { tokens } = await signedIn();
     const { path = '', method = 'POST', type, body, authorization } = sent(tokens.access_token);
     const response = await fetch(`${oauth.issuer}/oauth/userinfo${path}`, {
@@ -298,21 +298,24 @@ describe('PKCE', () => {
 
   it.each([
     ['a nonce', { nonce: undefined }, undefined],
-    ['an empty nonce', { nonce: '' }, undefined],
+    ['a non-empty nonce', { nonce: '' }, undefined],
     [
       'the scope openid',
       { nonce: 'n', scope: 'profile:read' },
       'openid scope must be requested when using the nonce parameter',
     ],
-  ])('is required without one: %s', async (_what, parameters, said) => {
-    const back = (await oauth
-      .browser()
-      .open(oauth.request(app.id, { ...without, ...parameters }).url)) as URL;
-    expect(Object.fromEntries(back.searchParams)).toMatchObject({
-      error: 'invalid_request',
-      error_description: said ?? 'PKCE may be left out only with a nonce',
-    });
-  });
+  ])(
+    'is required unless the client sends a nonce and openid: without %s',
+    async (_what, parameters, said) => {
+      const back = (await oauth
+        .browser()
+        .open(oauth.request(app.id, { ...without, ...parameters }).url)) as URL;
+      expect(Object.fromEntries(back.searchParams)).toMatchObject({
+        error: 'invalid_request',
+        error_description: said ?? 'PKCE may be left out only with a nonce',
+      });
+    },
+  );
 
   it.each(['a verifier without a challenge', 'a challenge without a verifier'])(
     'cannot be downgraded: %s',

@@ -56,7 +56,7 @@ async function idTokenOf(username: string, parameters: Parameters, browser = oau
 }
 
 describe('a request for a recent sign-in', () => {
-  it('asks again after max_age, and the ID token has the new auth_time', async () => {
+  it('requires a new sign-in after max_age, and the ID token has the new auth_time', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     await idTokenOf(username, {}, browser);
@@ -70,7 +70,7 @@ describe('a request for a recent sign-in', () => {
     expect(answerOf(await send(browser, { max_age: '50', prompt: 'none' }))).toBe('login_required');
   });
 
-  it('with prompt=login always asks, and the ID token has the new auth_time', async () => {
+  it('with prompt=login always requires a new sign-in, and the ID token has the new auth_time', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const first = await idTokenOf(username, {}, browser);
@@ -132,7 +132,7 @@ describe('a request with an unsupported parameter', () => {
     for (const claim of ['name', 'picture', 'acr']) expect(claims).not.toHaveProperty(claim);
   });
 
-  it('finds in discovery the classes, and that single claims cannot be requested', async () => {
+  it('finds the supported classes in discovery, and that single claims cannot be requested', async () => {
     const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     expect(await response.json()).toMatchObject({
       acr_values_supported: ['phr', 'phrh'],
@@ -145,7 +145,7 @@ describe('a request for an authentication class', () => {
   /** Every class in the metadata. */
   const CLASSES = 'phr phrh';
 
-  it('by acr_values is voluntary: a member without a passkey signs in once, with another method', async () => {
+  it('by acr_values is optional: a member without a passkey signs in once, with another method', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const claims = await idTokenOf(username, { acr_values: CLASSES }, browser);
@@ -154,8 +154,8 @@ describe('a request for an authentication class', () => {
   });
 
   it.each([
-    ['a class that there is not', { essential: true, value: 'gold' }],
-    ['one of several that there are not', { essential: true, values: ['gold', 'silver'] }],
+    ['an unsupported class', { essential: true, value: 'gold' }],
+    ['one of several unsupported classes', { essential: true, values: ['gold', 'silver'] }],
   ])('in claims, essential, of %s is rejected at once', async (_, acr) => {
     const at = await send(oauth.browser(), { claims: claimsWith(acr) });
     expect(answerOf(at)).toBe('unmet_authentication_requirements');

@@ -87,10 +87,10 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
   });
 
   it.each([
-    ['without an address to return to', (idToken: string) => ({ id_token_hint: idToken })],
+    ['without a return URL', (idToken: string) => ({ id_token_hint: idToken })],
     ['without any parameter', () => ({})],
-    ['with state alone', () => ({ state: 's' })],
-    ['with an address, but nothing that says whose', () => ({ post_logout_redirect_uri: BYE, state: 's' })],
+    ['with only state', () => ({ state: 's' })],
+    ['with a return URL, but without a client', () => ({ post_logout_redirect_uri: BYE, state: 's' })],
   ] as [string, (idToken: string) => Record<string, string>][])(
     '%s leaves the member on a page that confirms the sign-out',
     async (_, parametersFor) => {
@@ -124,7 +124,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('asks a member who came from no app, and a member who stays signed in causes no notification', async () => {
+  it('asks for confirmation without parameters, and a member may stay signed in', async () => {
     const member = await signIn();
     const page = (await ask(member, {})) as FormPage;
     expect(page.html).toContain(QUESTION);
@@ -171,16 +171,16 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
       },
     ],
     [
-      'that the app signed with a secret of its own',
+      'that the app signed with its own secret',
       (token: string) =>
         new SignJWT({ ...decodeJwt(token), iss: clientId, aud: oauth.issuer })
           .setProtectedHeader({ alg: 'HS256' })
           .sign(randomBytes(32)),
     ],
     ['of another server', (token: string) => signedAgain(token, { iss: 'https://other.example' })],
-    ['for an app that there is not', (token: string) => signedAgain(token, { aud: 'nobody' })],
-    ['that is no token', () => 'x.y.z'],
-    ['that is empty but for dots', () => '..'],
+    ['for an unknown app', (token: string) => signedAgain(token, { aud: 'nobody' })],
+    ['that is not a token', () => 'x.y.z'],
+    ['that consists only of dots', () => '..'],
   ] as [string, (token: string) => string | Promise<string>][])(
     'gets a page if it sends an ID token %s, and the member stays signed in',
     async (_, changed) => {

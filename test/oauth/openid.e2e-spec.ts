@@ -77,7 +77,7 @@ describe('an OpenID library’s request', () => {
     expect(await userinfo(access_token)).toEqual({ sub: String(id), ...(withProfile ? profile : {}) });
   });
 
-  it('for email gets nothing, because none is stored, and the member is not asked about it', async () => {
+  it('for email gets no claim, because none is stored, and the consent page does not mention it', async () => {
     const { username } = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { scope: 'openid email profile:read' });
     const browser = oauth.browser();

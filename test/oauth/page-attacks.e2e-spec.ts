@@ -383,7 +383,7 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
 });
 
 describe('guessing usernames', () => {
-  it('gets the same page for an unknown name, a wrong password, and a disabled member', async () => {
+  it('results in the same page for an unknown name, a wrong password, and a disabled member', async () => {
     const [member, disabled, without] = [
       await oauth.member(),
       await oauth.member({ disabled_at: '2026-01-01T00:00:00Z' }),
@@ -438,7 +438,7 @@ describe('guessing passwords to lock a member out', () => {
     expect((await attempt(thief, username)).status).toBe(429);
   });
 
-  it('sets no device cookie for a wrong password, and no script reads the owner’s', async () => {
+  it('sets no device cookie for a wrong password, and no script can read the owner’s', async () => {
     const { username } = await oauth.member();
     const device = (browser: Browser) => browser.cookies.get('pua_device;/');
     const browser = oauth.browser();
@@ -464,7 +464,7 @@ describe('guessing passwords to lock a member out', () => {
 });
 
 describe('another member’s sessions', () => {
-  it('cannot be ended by putting their names into forms', async () => {
+  it('cannot be ended by sending their ids in forms', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];
     const victim = await signedIn(theirs.username);
     const page = await victim.view('/account/sessions');

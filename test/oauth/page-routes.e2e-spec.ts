@@ -324,7 +324,7 @@ describe('the pages', () => {
     ['too large', { 'Content-Type': 'application/x-www-form-urlencoded' }, `a=${'x'.repeat(20_000)}`],
     ['in an unknown charset', { 'Content-Type': 'application/x-www-form-urlencoded; charset=x' }, 'a=1'],
     [
-      'not what its encoding says',
+      'not encoded as declared',
       { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' },
       'a=1',
     ],
@@ -439,7 +439,7 @@ describe('a page without a route marker', () => {
   @Module({ controllers: [Forgotten, HalfForgotten] })
   class WithForgotten {}
 
-  it('is closed', async () => {
+  it('is not served', async () => {
     const database = await createTestDatabase();
     const config = testConfig(database.environment);
     const app = await NestFactory.create<NestExpressApplication>(

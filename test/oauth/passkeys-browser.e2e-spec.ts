@@ -72,7 +72,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     await page.getByRole('status').getByText('You can sign in with your new passkey.').waitFor();
   }
 
-  it('adds it in the account, and signs in with the button, with the keyboard only, on a phone', async () => {
+  it('adds a passkey in the account and signs in with it, with the keyboard only, on a phone', async () => {
     const { username } = await oauth.member();
     const own = await device(PHONE);
     await register(own.page, username, 'My phone');
@@ -110,7 +110,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     expect(await phone.page.getByText('On one device').count()).toBe(1);
   });
 
-  it('is rejected with a copied passkey whose counter is behind, and sees why', async () => {
+  it('is rejected with a copied passkey whose counter is behind, and sees the reason', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await register(own.page, username, 'Laptop');

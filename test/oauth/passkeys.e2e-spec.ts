@@ -202,11 +202,11 @@ describe('a wrong passkey proof', () => {
     ['of a registration', { type: 'webauthn.create' }],
     ['without user verification', { flags: 0x01 }],
     ['without user presence', { flags: 0x04 }],
-    ['of a passkey that became one with copies', { flags: 0x0d }],
+    ['of a single-device passkey that became a synced one', { flags: 0x0d }],
     ['for another member', { userHandle: randomBytes(64).toString('base64url') }],
     ['with another signature', { signature: randomBytes(70) }],
-    ['of a passkey that nobody has', { credentialId: randomBytes(32) }],
-    ['to a challenge that nobody gave', { challenge: randomBytes(32).toString('base64url') }],
+    ['of an unknown passkey', { credentialId: randomBytes(32) }],
+    ['for a challenge that was never issued', { challenge: randomBytes(32).toString('base64url') }],
   ];
 
   thorough.it.each(WRONG)('%s signs nobody in, and is rejected like every other', async (_, changes) => {
@@ -224,11 +224,11 @@ describe('a wrong passkey proof', () => {
 
   thorough.it.each([
     ['nothing', ''],
-    ['no JSON', '{'],
+    ['a text that is not JSON', '{'],
     ['null', 'null'],
     ['a list', '[]'],
     ['no response', '{"id":"AA","type":"public-key"}'],
-    ['bytes that are none', '{"id":"A A","type":"public-key","response":{"clientDataJSON":"…"}}'],
+    ['invalid base64', '{"id":"A A","type":"public-key","response":{"clientDataJSON":"…"}}'],
     ['a prototype', '{"__proto__":{"id":"AA"},"response":{"clientDataJSON":"bnVsbA"}}'],
     ['deep JSON', '['.repeat(4_000)],
     ['U+0000', '{"id":"\\u0000"}'],
@@ -398,7 +398,7 @@ describe('a passkey registration', () => {
     ['from a sign-in', { type: 'webauthn.get' }],
     ['without user verification', { flags: 0x01 }],
     ['with another challenge', { challenge: randomBytes(32).toString('base64url') }],
-    ['with a statement of no kind', { attestation: ['made-up', Buffer.from([0xa0])] }],
+    ['with an attestation statement of an unknown format', { attestation: ['made-up', Buffer.from([0xa0])] }],
   ])('%s is rejected', (_, changes) => refused(changes));
 
   thorough.it('is rejected with an attestation certificate, whose URL the server never follows', async () => {
@@ -705,12 +705,12 @@ thorough.describe('two instances with passkeys', () => {
 
 thorough.describe('disabled passkeys', () => {
   it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
-    ['on an address in place of a name', {}],
+    ['on an IP address instead of a hostname', {}],
     [
-      'where the platform’s own login is the only one',
+      'if the external identity provider is the only sign-in method',
       { publicUrl: 'http://localhost:1', localSignIn: false },
     ],
-  ])('%s, appear on no page, and no route accepts one', async (_, overrides) => {
+  ])('appear on no page, and no route accepts one: %s', async (_, overrides) => {
     const { browser: known, page } = await atSignIn();
     const without = await OauthTest.start(overrides, oauth);
     try {

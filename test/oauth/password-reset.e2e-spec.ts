@@ -362,7 +362,7 @@ describe('a password reset link', () => {
     expect(await set(path, NEW)).toBe(200);
   });
 
-  it('that is unknown looks expired, and nothing works without this server’s form', async () => {
+  it('that is unknown looks expired, and none works without this server’s form', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);
@@ -392,21 +392,21 @@ describe('a password reset link', () => {
   });
 });
 
-describe('without a mail server, or with the platform’s own reset page', () => {
+describe('a disabled password reset', () => {
   thorough.it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
-    ['without one', {}],
+    ['without a mail server', {}],
     [
-      'with that page',
+      'with the platform’s own reset page',
       {
         mail: { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' },
         passwordResetUrl: 'https://p.example/',
       },
     ],
     [
-      'where members have no password here',
+      'without local passwords',
       { mail: { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' }, localSignIn: false },
     ],
-  ])('%s no page links to a reset email, and its pages respond 404', async (_, overrides) => {
+  ])('is linked from no page, and its own pages respond 404: %s', async (_, overrides) => {
     const other = await OauthTest.start(overrides, oauth);
     try {
       const ask = async (path: string, method: string) => {

@@ -86,8 +86,8 @@ describe('a password change', () => {
     ['too long', 'x'.repeat(129), 'must have 10 to 128 characters'],
     ['one of the most common', 'QWERTYuiop', 'one of the most common'],
     ['one that cannot be stored', 'with\0null and more', 'characters that are not allowed'],
-    ['the one that they have', PASSWORD, 'the same as the current one'],
-    ['nothing', '', 'must have 10 to 128 characters'],
+    ['the current one', PASSWORD, 'the same as the current one'],
+    ['an empty text', '', 'must have 10 to 128 characters'],
   ])('to %s is rejected with the reason, and keeps the old one', async (_, wanted, why) => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);

@@ -93,7 +93,7 @@ describe('the stored response of a used refresh token', () => {
     await goneInTime();
   });
 
-  thorough.describe('while no server runs', () => {
+  thorough.describe('while no server is running', () => {
     let database: TestDatabase;
     let dataSource: DataSource;
     /** Of the next server, which does nothing by itself before it listens. */
@@ -122,7 +122,7 @@ FROM generate_series(1, $1)`,
         [count],
       );
 
-    it('of a killed server is deleted when the next one starts', async () => {
+    it('is deleted when the next server starts after a kill', async () => {
       await leave(1);
       await app.listen(0, '127.0.0.1');
       await goneInTime(dataSource);

@@ -277,7 +277,7 @@ postgres.describe('the authorization server with a failing database', () => {
     expect((await oauth.refresh(clientId, refresh_token, {}, url)).status).toBe(200);
   });
 
-  it('never skips the sign-in throttle: a sign-in that cannot be counted gets 503', async () => {
+  it('responds 503 to a sign-in that it cannot count, and never skips the throttle', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser(url);
     const page = await browser.view(oauth.request(await oauth.client()).url);

@@ -109,7 +109,7 @@ describe('An app that the platform has not approved', () => {
     expect(await oauth.me(access_token)).toBe(200);
   });
 
-  it('gets the refusal page instead of the consent page of all other members, and nothing is stored', async () => {
+  it('shows other members an explanation instead of the consent page, and stores nothing', async () => {
     const { id } = await ownApp();
     const member = await oauth.member();
     const { browser, page } = await atConsent(id, member.username);
@@ -136,14 +136,14 @@ describe('An app that the platform has not approved', () => {
     expect(back.searchParams.get('error')).toBe('consent_required');
   });
 
-  it('signs everybody in if DEVELOPER_CONSOLE is open', async () => {
+  it('signs every member in if DEVELOPER_CONSOLE is open', async () => {
     const open = await OauthTest.start({ developerConsole: true });
     const { id } = await ownApp(open);
     expect(await isAsked(id, (await open.member()).username, open)).toBe(true);
     await open.close();
   });
 
-  it('gives 180 days at most, and after the approval what its kind gives', async () => {
+  it('gets access for 180 days at most, and after approval as long as its kind allows', async () => {
     const { id, owner, developer } = await ownApp();
     await oauth.query(
       `UPDATE oauth_clients SET type = 'native', redirect_uris = '{com.example.app:/cb}' WHERE id = $1`,
@@ -224,7 +224,7 @@ DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
     expect([full.status, full.html]).toEqual([409, expect.stringContaining('You have 25 testers.')]);
   });
 
-  it('is invited like a name that nobody has', async () => {
+  it('is invited with the same response as an unknown name', async () => {
     const app = await ownApp();
     const member = await oauth.member();
     const pages: string[] = [];
@@ -329,7 +329,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     expect(await clients.find(id)).toMatchObject({ review: 'none', application: null, policy_uri: null });
   });
 
-  it('ends if the developer changes what it is about', async () => {
+  it('ends if the developer changes the reviewed app', async () => {
     const { id, owner } = await ownApp();
     await reviews.apply(id, application, owner);
     const { applied_at } = await clients.find(id);
@@ -341,7 +341,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     expect(await clients.find(id)).toMatchObject({ approved_at: null });
   });
 
-  it('has one result: of an approval and a rejection at once, one', async () => {
+  it('has one result if an approval and a rejection race', async () => {
     const { id, owner } = await ownApp();
     await reviews.apply(id, application, owner);
     const both = [reviews.review(id, { approved: true }), reviews.review(id, { rejection: 'No.' })];
@@ -376,7 +376,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     }
   });
 
-  it('gets fewer scopes, none that it does not name, and no review without an application', async () => {
+  it('can be approved with fewer scopes, never with others, and a review requires an application', async () => {
     const { id, owner } = await ownApp();
     await expect(reviews.review(id, { approved: true })).rejects.toThrow('no pending application');
     await reviews.apply(id, application, owner);
@@ -446,7 +446,7 @@ describe('A change of an approved app', () => {
 });
 
 describe('The consent page', () => {
-  it('says who reviewed the app', async () => {
+  it('names the reviewer of the app', async () => {
     const { id, developer } = await ownApp();
     const own = await atConsent(id, developer.username);
     expect(own.page.html).toContain('>Not reviewed<');

@@ -158,7 +158,7 @@ describe('a sign-in', () => {
       ['bcrypt', () => bcrypt.hash(PASSWORD, 4)],
       ['argon2i', () => argon2(PASSWORD, { algorithm: 1 })],
       ['weak argon2id', () => argon2(PASSWORD, { memoryCost: 8192, timeCost: 1 })],
-      ['argon2id, made by us before,', () => argon2(PASSWORD, { memoryCost: 19_456, timeCost: 2 })],
+      ['argon2id, with our earlier parameters,', () => argon2(PASSWORD, { memoryCost: 19_456, timeCost: 2 })],
     ])('replaces an imported %s hash the first time', async (_, imported) => {
       const before = await imported();
       const userId = await platform.user({ password_hash: before });
@@ -276,7 +276,7 @@ describe('a sign-in', () => {
   });
 
   describe('that is throttled', () => {
-    thorough.it('verifies 10 of 50 parallel guesses over two instances', async () => {
+    thorough.it('has 10 of 50 parallel guesses verified over two instances', async () => {
       const userId = await platform.user({ username: 'target', password_hash: passwordHash });
       expect(outcomes(await guesses('target', 50))).toEqual({ invalid: 10, throttled: 40 });
       const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
@@ -342,20 +342,23 @@ describe('a sign-in', () => {
       },
     );
 
-    thorough.it('limits failures per address over all accounts, and affects no other address', async () => {
-      const limited = await instance(5);
-      const from = (address: string, username: string) =>
-        limited.signIn.attempt({ username, password: 'guess', ip: address });
-      const sprayed = await Promise.all(
-        Array.from({ length: 8 }, (_, i) => from(`2001:db8:7::${i}`, `sprayed${i}`)),
-      );
-      expect(outcomes(sprayed)).toEqual({ invalid: 5, throttled: 3 });
-      expect(await from('2001:db8:8::1', 'sprayed0')).toEqual({ reason: 'invalid' });
-      await pass(60);
-      expect(await from('2001:db8:7::1', 'sprayed0')).toEqual({ reason: 'invalid' });
-    });
+    thorough.it(
+      'is limited by failures per address over all accounts, without affecting other addresses',
+      async () => {
+        const limited = await instance(5);
+        const from = (address: string, username: string) =>
+          limited.signIn.attempt({ username, password: 'guess', ip: address });
+        const sprayed = await Promise.all(
+          Array.from({ length: 8 }, (_, i) => from(`2001:db8:7::${i}`, `sprayed${i}`)),
+        );
+        expect(outcomes(sprayed)).toEqual({ invalid: 5, throttled: 3 });
+        expect(await from('2001:db8:8::1', 'sprayed0')).toEqual({ reason: 'invalid' });
+        await pass(60);
+        expect(await from('2001:db8:7::1', 'sprayed0')).toEqual({ reason: 'invalid' });
+      },
+    );
 
-    thorough.it('limits no address if RATE_LIMIT_AUTH is 0, but still limits accounts', async () => {
+    thorough.it('is limited by account, but not by address, if RATE_LIMIT_AUTH is 0', async () => {
       const unlimited = await instance(0);
       const all = await Promise.all(
         Array.from({ length: 12 }, () =>
@@ -425,7 +428,7 @@ describe('a sign-in', () => {
       },
     );
 
-    thorough.it('holds its own slot, regardless of the moment between two', async () => {
+    thorough.it('leaves no slot taken when several end at the same moment', async () => {
       for (let round = 0; round < 20; round++) {
         const places = await takeAll(`crowded-${round}`);
         await Promise.all(places.map((place) => place.settle('signed-in')));
@@ -491,7 +494,7 @@ describe('a sign-in', () => {
       expect(await fail('late', 10)).toBe(9);
     });
 
-    thorough.it('precedes guesses from addresses that have failed before', async () => {
+    thorough.it('is served before guesses from addresses that have failed before', async () => {
       const { database, throttle } = await instance(20);
       const config = testConfig(store.environment, { signInPatience: 60_000 });
       const meter = new Meter();

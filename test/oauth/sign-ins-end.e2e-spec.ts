@@ -117,7 +117,7 @@ describe.each(ENDINGS)('%s', (_, end) => {
     expect((await browser.view('/account/apps')).html).toContain('type="password"');
   });
 
-  it('keeps sign-ins afterwards, in the same second', async () => {
+  it('keeps later sign-ins, even in the same second', async () => {
     const member = await oauth.member();
     const password = await end(member);
     const browser = oauth.browser();
@@ -258,7 +258,7 @@ postgres.describe('a sign-in that races its end', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('is found if it was stored just before', async () => {
+  it('is ended if it was stored just before', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     const runner = oauth.dataSource.createQueryRunner();

@@ -28,7 +28,7 @@ const FAILING: [string, Record<string, string | undefined>][] = [
   ['another response type', { response_type: 'token' }],
   ['another response mode', { response_mode: 'fragment' }],
   ['no PKCE', { code_challenge: undefined }],
-  ['PKCE by the word', { code_challenge_method: 'plain' }],
+  ['PKCE with the method plain', { code_challenge_method: 'plain' }],
   ['a wrong max_age', { max_age: '-1' }],
   ['another resource', { resource: 'https://other.example/' }],
   ['a wrong prompt', { prompt: 'none login' }],

@@ -84,7 +84,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
     expect((await browser.view(back)).html).toMatch(/You are signed out/);
   });
 
-  it('requested by an app continues to the app afterwards, with its state', async () => {
+  it('requested by an app redirects to the app afterwards, with its state', async () => {
     const { browser, there, tokens } = await member();
     const url = new URL('/oauth/logout', oauth.issuer);
     url.search = String(
@@ -271,22 +271,22 @@ describe('a logout token of the external identity provider', () => {
     ['of another issuer', { iss: 'https://attacker.example' }],
     ['for another client', { aud: 'somebody-else' }],
     ['with a nonce, as an ID token has it', { nonce: 'n' }],
-    ['about nothing', { events: {} }],
-    ['about something else', { events: { [DISABLED]: {} } }],
-    ['whose events are no object', { events: 'logout' }],
+    ['without a subject or session', { events: {} }],
+    ['with another event', { events: { [DISABLED]: {} } }],
+    ['whose events are not an object', { events: 'logout' }],
     ['without events', { events: undefined }],
     ['without an id', { jti: undefined }],
     ['that has expired', { iat: 1_700_000_000, exp: 1_700_000_100 }],
     ['that was made long ago', { iat: Math.floor(Date.now() / 1000) - 3600 }],
-    ['with a session that is no text', { sid: 5 }],
+    ['with a session that is not a text', { sid: 5 }],
     ['of another type', { header: { typ: 'at+jwt' } }],
-    ['whose id is no text', { jti: 5 }],
+    ['whose id is not a text', { jti: 5 }],
     ['whose id is a list', { jti: ['x'] }],
     ['whose id is empty', { jti: '' }],
-    ['of a subject that is no text', { sub: 5 }],
-    ['of a subject that is an object', { sub: {} }],
-    ['of no subject', { sub: null }],
-    ['of a list of sessions', { sid: ['x'] }],
+    ['about a subject that is not a text', { sub: 5 }],
+    ['about a subject that is an object', { sub: {} }],
+    ['about an empty subject', { sub: null }],
+    ['about a list of sessions', { sid: ['x'] }],
   ])('%s is rejected, and ends nothing', async (_, { header, ...claims }) => {
     const { sub, browser } = await member();
     const { status, text } = await logOut(
@@ -364,7 +364,7 @@ describe('a logout token of the external identity provider', () => {
 });
 
 describe('a server whose identity provider is unavailable at startup', () => {
-  it('starts, is ready, tells members, and signs them in after the provider returns', async () => {
+  it('starts, is ready, informs members, and signs them in when the provider is available again', async () => {
     const port = await freePort();
     const server = await OauthTest.start(
       { upstream: { ...upstream.config, issuer: `http://127.0.0.1:${port}` } },

@@ -385,7 +385,7 @@ describe('a callback from the external identity provider', () => {
     ],
     ['that has expired', 'exp', (claims) => ({ ...claims, iat: now() - 600, exp: now() - 300 })],
     ['without a subject', 'sub', (claims) => without(claims, 'sub')],
-    ['whose subject is no text', 'sub', (claims) => ({ ...claims, sub: 5 as never })],
+    ['whose subject is not a text', 'sub', (claims) => ({ ...claims, sub: 5 as never })],
     ['whose auth_time is a text', 'auth_time', (claims) => ({ ...claims, auth_time: '1' })],
   ])('with an ID token %s gets a page, and the log names the claim %s', async (_, claim, claims) => {
     await member();
@@ -461,10 +461,10 @@ describe('a callback from the external identity provider', () => {
   });
 
   thorough.it.each<[string, UpstreamServer['faults']]>([
-    ['where the token endpoint is away', { away: /^\/token$/ }],
-    ['where the token endpoint says nothing for 3 seconds', { silent: /^\/token$/ }],
-    ['where the token endpoint is broken', { broken: [/^\/token$/, 500] }],
-    ['where the keys cannot be had', { broken: [/^\/jwks$/, 503] }],
+    ['while the token endpoint is unavailable', { away: /^\/token$/ }],
+    ['while the token endpoint does not respond for 3 seconds', { silent: /^\/token$/ }],
+    ['while the token endpoint responds 500', { broken: [/^\/token$/, 500] }],
+    ['while the keys are unavailable', { broken: [/^\/jwks$/, 503] }],
   ])('%s gets a page that suggests a retry, which works afterwards', async (_, faults) => {
     await member();
     const browser = oauth.browser();
@@ -480,12 +480,12 @@ describe('a callback from the external identity provider', () => {
   });
 
   thorough.it.each<[string, UpstreamServer['faults']]>([
-    ['is refused with an error', { broken: [/^\/token$/, 400] }],
-    ['is answered with a page', { broken: [/^\/token$/, 200] }],
-    ['is answered without an ID token', { answer: (told) => without(told, 'id_token') }],
-    ['is answered with a token of another type', { answer: (told) => ({ ...told, token_type: 'mac' }) }],
-    ['is answered with what is no token', { answer: (told) => ({ ...told, id_token: 'x.y.z' }) }],
-  ])('with a code that %s gets a page', async (_, faults) => {
+    ['rejects with an error', { broken: [/^\/token$/, 400] }],
+    ['exchanges for a page', { broken: [/^\/token$/, 200] }],
+    ['exchanges without an ID token', { answer: (told) => without(told, 'id_token') }],
+    ['exchanges for a token of another type', { answer: (told) => ({ ...told, token_type: 'mac' }) }],
+    ['exchanges for an invalid ID token', { answer: (told) => ({ ...told, id_token: 'x.y.z' }) }],
+  ])('with a code that the token endpoint %s gets a page', async (_, faults) => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
