@@ -66,9 +66,9 @@ thorough.describe('anonymous requests', () => {
           { Origin: `https://${plant()}${'x'.repeat(15_000)}.example` },
         ),
     ],
-    ['client ids that nobody has', () => drain(oauth.browser().send(oauth.request(plant()).url))],
+    ['unknown client ids', () => drain(oauth.browser().send(oauth.request(plant()).url))],
     [
-      'redirect URIs that nobody registered',
+      'unregistered redirect URIs',
       (clientId) =>
         drain(
           oauth.browser().send(
@@ -91,7 +91,7 @@ thorough.describe('anonymous requests', () => {
         ),
     ],
     [
-      'codes and tokens that are none',
+      'malformed codes and tokens',
       (clientId) =>
         oauth.token({
           grant_type: 'authorization_code',
@@ -102,14 +102,14 @@ thorough.describe('anonymous requests', () => {
         }),
     ],
     [
-      'request ids of their own',
+      'their own request ids',
       () =>
         oauth.token(
           { grant_type: 'refresh_token', client_id: plant(), refresh_token: plant() },
           { 'X-Request-Id': plant() },
         ),
     ],
-    ['sign-ins that are not under way', () => drain(oauth.browser().send(`/interaction/${plant()}`))],
+    ['steps of sign-ins that do not exist', () => drain(oauth.browser().send(`/interaction/${plant()}`))],
   ])(
     'with %s cause no events, few rejections per minute, and none of their text',
     async (description, ask) => {
@@ -136,7 +136,7 @@ thorough.describe('anonymous requests', () => {
     expect(await state()).toEqual(before);
   });
 
-  it('with pages that send a key record it once, without the page', async () => {
+  it('with pages that send a key record its exposure once, without the page', async () => {
     const key = await oauth.api.key((await oauth.member()).id);
     const before = await state();
     await inParallel(JUNK, (i) =>
@@ -439,7 +439,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
     expect((await sweeper.sweep()).auth_events).toBe(0);
   });
 
-  it('is of a listed type wherever the code records one', () => {
+  it('has a listed type wherever the code records it', () => {
     const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('audit/audit.ts'))
       .map((path) => readFileSync(`src/${path}`, 'utf8'));

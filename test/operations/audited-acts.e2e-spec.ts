@@ -169,12 +169,12 @@ const ACTS = [
     const { id } = await oauth.member();
     return () => users.setPassword(id, NEW_PASSWORD, 'admin');
   }),
-  act('user.password_set', 'changing one’s password', async () => {
+  act('user.password_set', 'changing a member’s own password', async () => {
     const { browser, page } = await atSignInMethods();
     const fields = { current_password: PASSWORD, new_password: NEW_PASSWORD };
     return () => sent(browser.post(page, '/account/security/password', fields));
   }),
-  act('user.password_switched', 'switching the password off', async () => {
+  act('user.password_switched', 'disabling the password', async () => {
     const { browser, page } = await atSignInMethods(1);
     return () => sent(browser.post(page, '/account/security/password/off'));
   }),
@@ -227,7 +227,7 @@ const ACTS = [
     const { id } = await withApp();
     return () => access.endOtherSessions(id, BY, []);
   }),
-  act('session.ended', 'ending them with a new password', async () => {
+  act('session.ended', 'ending sessions by setting a new password', async () => {
     const { browser, page, id } = await atSignInMethods();
     const [member] = await query<{ username: string }>('SELECT username FROM users WHERE id = $1', [id]);
     await atSecurity(oauth, member!.username);
@@ -238,12 +238,12 @@ const ACTS = [
     const { browser, page } = await at('/account/apps');
     return () => sent(browser.post(page, '/account/sign-out'));
   }),
-  act('consent.granted', 'allowing an app something', async () => {
+  act('consent.granted', 'allowing an app', async () => {
     const { browser, page } = await atConsent();
     const fields = { decision: 'allow', scope: 'profile:read' };
     return () => sent(browser.post(page, `${page.url.pathname}/consent`, fields));
   }),
-  act('consent.denied', 'refusing an app', async () => {
+  act('consent.denied', 'denying an app', async () => {
     const { browser, page } = await atConsent();
     return () => sent(browser.post(page, `${page.url.pathname}/consent`, { decision: 'deny' }));
   }),
@@ -268,7 +268,7 @@ const ACTS = [
     const { clientId, refreshToken } = await withApp();
     return () => redeemed({ grant_type: 'refresh_token', client_id: clientId, refresh_token: refreshToken });
   }),
-  act('token.reused', 'using one again', async () => {
+  act('token.reused', 'reusing a refresh token', async () => {
     const { clientId, refreshToken } = await withApp();
     await oauth.refresh(clientId, refreshToken);
     await oauth.age('oauth_tokens', 11);
@@ -284,11 +284,11 @@ const ACTS = [
       if (status !== 200) throw new Error(`the response is ${status}`);
     };
   }),
-  act('key.created', 'issuing a key', async () => {
+  act('key.created', 'creating a key', async () => {
     const { id } = await oauth.member();
     return () => newKey(id);
   }),
-  act('key.created', 'making a key of one’s own', async () => {
+  act('key.created', 'creating a member’s own key', async () => {
     const { browser, page } = await at('/developer/new-key');
     return () =>
       sent(
@@ -340,7 +340,7 @@ ON CONFLICT DO NOTHING`;
     const principal = { credentialId: id, userId: null } as Caller;
     return () => authenticator.recordExposure(principal, 'https://app.example');
   }),
-  act('calendar_link.created', 'making a calendar link', async () => {
+  act('calendar_link.created', 'creating a calendar link', async () => {
     const { browser, page } = await at('/account/calendar');
     return () => sent(browser.post(page, '/account/calendar/create', { form: newFormId(), name: 'phone' }));
   }),
@@ -356,7 +356,7 @@ ON CONFLICT DO NOTHING`;
     return () => links.revokeAll(id, BY, oauth.dataSource);
   }),
   act('client.created', 'registering an app', () => Promise.resolve(() => oauth.client())),
-  act('client.created', 'registering the reference', async () => {
+  act('client.created', 'registering the API reference’s client', async () => {
     await query('DELETE FROM oauth_clients WHERE id = $1', [DOCS_CLIENT]);
     return () => registerDocsClient(oauth.dataSource, oauth.api.config);
   }),
@@ -392,7 +392,7 @@ ON CONFLICT DO NOTHING`;
     const { id, owner, member } = await invited();
     return () => testers.remove(id, member.username, owner);
   }),
-  act('client.secret_rotated', 'giving an app another secret', async () => {
+  act('client.secret_rotated', 'rotating an app’s secret', async () => {
     const id = await oauth.client({ profile: 'oidc', secret_auth_method: 'client_secret_basic' });
     return () => clients.rotateSecret(id, { overlapSeconds: 60, expiresInSeconds: null }, 'admin');
   }),

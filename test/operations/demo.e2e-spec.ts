@@ -32,7 +32,7 @@ describe('the test key of the demo', () => {
     (await testKey(api.dataSource, { ...config, ...changed }))!;
   const works = async (text: string) => (await api.get('/profile', text)).status === 200;
 
-  it('works, is the same at every start, and is readable only by its owner', async () => {
+  it('is accepted, is the same at every start, and is readable only by its owner', async () => {
     const first = await key();
     expect(await works(first)).toBe(true);
     expect([await key(), await key()]).toEqual([first, first]);
@@ -54,9 +54,9 @@ describe('the test key of the demo', () => {
         ),
     ],
     ['is not in the database', () => api.dataSource.query('TRUNCATE api_keys CASCADE')],
-    ['is not in the folder any more', () => rmSync(file())],
+    ['is missing from the folder', () => rmSync(file())],
     ['was altered', (before) => writeFileSync(file(), before.slice(0, -1))],
-    ['was replaced by something else', () => writeFileSync(file(), 'hello')],
+    ['was replaced by other content', () => writeFileSync(file(), 'hello')],
   ])('is created again if it %s', async (_, happen) => {
     const before = await key();
     await happen(before);

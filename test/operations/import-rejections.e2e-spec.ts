@@ -48,14 +48,14 @@ describe('pua import', () => {
     type Case = [what: string, bad: Line | Line[], reason: string | RegExp];
     const CASES: Record<string, Case[]> = {
       users: [
-        ['what is not JSON', '{"id":1', 'is not JSON'],
-        ['what is no object', '[1]', 'must be a JSON object'],
+        ['text that is not JSON', '{"id":1', 'is not JSON'],
+        ['JSON that is not an object', '[1]', 'must be a JSON object'],
         ['null', 'null', 'must be a JSON object'],
         ['more than a mebibyte', [{}, `{"id":2,"bio":"${long(1_048_576)}"}`], 'is longer than 1048576 bytes'],
         ['an unknown field', { nickname: 'x' }, 'nickname: is not a field here'],
         ['__proto__', '{"id":1,"username":"u","__proto__":{}}', '__proto__: is not a field here'],
         ['a missing field', '{"id":1}', 'username: is needed'],
-        ['null where something is needed', { username: null }, 'username: is needed'],
+        ['null for a required field', { username: null }, 'username: is needed'],
         [
           'every fault at once',
           '{"id":"x","bio":5}',
@@ -80,7 +80,7 @@ describe('pua import', () => {
         ['U+0000', { bio: 'a\0b' }, /^bio: must not contain U\+0000/],
         ['half of a surrogate pair', { bio: '\ud83d' }, /^bio: must not contain/],
         [
-          'a URL that is none',
+          'an invalid URL',
           { profile_picture: 'http:evil.com' },
           /^profile_picture: must be an absolute http/,
         ],
@@ -95,7 +95,7 @@ describe('pua import', () => {
           /^profile_picture: must have 1 to 2048/,
         ],
         [
-          'two addresses in place of one',
+          'two email addresses instead of one',
           { email: 'a@b.example, c@d.example' },
           'email: must be an e-mail address',
         ],
@@ -105,9 +105,9 @@ describe('pua import', () => {
           { password_hash: BCRYPT_HASH.replace('10', '31') },
           /^password_hash: .* of reasonable cost$/,
         ],
-        ['a time that is none', { created_at: 'yesterday' }, /^created_at: must be a time/],
+        ['an invalid time', { created_at: 'yesterday' }, /^created_at: must be a time/],
         ['30 February', { created_at: '2024-02-30 10:00:00' }, /^created_at: must be a time/],
-        ['a date in place of a time', { created_at: '2024-02-03' }, /^created_at: must be a time/],
+        ['a date instead of a time', { created_at: '2024-02-03' }, /^created_at: must be a time/],
         ['a time as a number', { created_at: 1_700_000_000 }, /^created_at: must be a time/],
         ['an id twice', [{}, { username: 'other' }], 'id: the same already stands in line 1'],
         [
@@ -133,9 +133,9 @@ describe('pua import', () => {
         ['a title of 301', { title: long(301) }, /^title: must have 1 to 300/],
         ['a description of 20,001', { description: long(20_001) }, /^description: must have at most 20000/],
         ['an unknown time zone', { timezone: 'Mars/Olympus' }, 'timezone: must be an IANA time zone'],
-        ['an offset for a time zone', { timezone: 'UTC+3' }, 'timezone: must be an IANA time zone'],
-        ['a place that is a text', { location: 'here' }, 'location: must be an object'],
-        ['an unknown field of a place', { location: { zip: '1' } }, 'location.zip: is not a field here'],
+        ['an offset instead of a time zone', { timezone: 'UTC+3' }, 'timezone: must be an IANA time zone'],
+        ['a location that is a text', { location: 'here' }, 'location: must be an object'],
+        ['an unknown field of a location', { location: { zip: '1' } }, 'location.zip: is not a field here'],
         [
           'a country in small letters',
           { location: { country_code: 'us' } },
@@ -150,11 +150,7 @@ describe('pua import', () => {
         ['101 tags', { tags: [...long(101)] }, /^tags: must be a list of at most 100/],
         ['a tag that is a number', { tags: ['a', 1] }, 'tags: has an item that must be a string'],
         ['an event twice', [{}, {}], /^id: the same/],
-        [
-          'an organizer who is nobody',
-          { organizer_id: 9 },
-          'organizer_id: there is no such record in users: 9',
-        ],
+        ['an unknown organizer', { organizer_id: 9 }, 'organizer_id: there is no such record in users: 9'],
       ],
       participants: [
         [
@@ -162,20 +158,24 @@ describe('pua import', () => {
           { rsvp_status: 'pending' },
           'rsvp_status: must be going or maybe or waitlisted for the role attendee',
         ],
-        ['an attendee without an answer', { rsvp_status: null }, /^rsvp_status: must be going/],
+        ['an attendee without an RSVP', { rsvp_status: null }, /^rsvp_status: must be going/],
         [
-          'an organizer with an answer',
+          'an organizer with an RSVP',
           { role: 'organizer' },
           'rsvp_status: must be null for the role organizer',
         ],
-        ['an invitee who goes', { role: 'invitee' }, /^rsvp_status: must be pending or declined/],
+        ['an invitee who is going', { role: 'invitee' }, /^rsvp_status: must be pending or declined/],
         [
           'a participation twice',
           [{}, { rsvp_status: 'maybe' }],
           'event_id, user_id: the same pair already stands in line 1',
         ],
-        ['a participant who is nobody', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
-        ['a participation in nothing', { event_id: 9 }, 'event_id: there is no such record in events: 9'],
+        ['an unknown participant', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
+        [
+          'a participation in an unknown event',
+          { event_id: 9 },
+          'event_id: there is no such record in events: 9',
+        ],
       ],
       connections: [
         [
@@ -189,7 +189,7 @@ describe('pua import', () => {
           'connected_at: must be null where status is pending',
         ],
         [
-          'a connection with oneself',
+          'a connection of a member to the same member',
           { requester_id: 2 },
           'addressee_id: nobody can be connected with themselves',
         ],
@@ -197,13 +197,17 @@ describe('pua import', () => {
         ['a pair twice', [{}, { id: 2 }], 'requester_id, addressee_id: line 1 connects the two already'],
         ['a pair in both directions', [{}, connection(2, 2, 1)], /line 1 connects the two already/],
         [
-          'a connection with nobody',
+          'a connection to an unknown member',
           { addressee_id: 9 },
           'addressee_id: there is no such record in users: 9',
         ],
-        ['a connection of nobody', { requester_id: 9 }, 'requester_id: there is no such record in users: 9'],
         [
-          'a meeting at no event',
+          'a connection from an unknown member',
+          { requester_id: 9 },
+          'requester_id: there is no such record in users: 9',
+        ],
+        [
+          'a meeting at an unknown event',
           { met_at_event_id: 9 },
           'met_at_event_id: there is no such record in events: 9',
         ],
@@ -220,7 +224,7 @@ describe('pua import', () => {
         ['a negative progress', { progress: -1 }, /^progress: must be an integer from 0/],
         ['a seventh pin', { pin_position: 7 }, 'pin_position: must be an integer from 1 to 6'],
         [
-          'a pin on what is not earned',
+          'a pin on an unearned achievement',
           { earned_at: null, pin_position: 1 },
           'pin_position: only what is earned can be pinned',
         ],
@@ -230,9 +234,13 @@ describe('pua import', () => {
           [{ pin_position: 3 }, { achievement_id: 2, pin_position: 3 }],
           'pin_position: the same of this member already stands in line 1',
         ],
-        ['nobody’s achievement', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
         [
-          'no achievement',
+          'an achievement of an unknown member',
+          { user_id: 9 },
+          'user_id: there is no such record in users: 9',
+        ],
+        [
+          'an unknown achievement',
           { achievement_id: 9 },
           'achievement_id: there is no such record in achievements: 9',
         ],

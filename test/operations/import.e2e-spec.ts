@@ -199,7 +199,7 @@ describe('pua import', () => {
       expect(await api.platform.user()).toBe(2);
     });
 
-    it('only changes: the same folder again rewrites no row, and leaves no trace', async () => {
+    it('only changes: importing the same folder again rewrites no row, and leaves no trace', async () => {
       const files: ImportedFiles = {
         ...BASE,
         participants: [participant(1, 1, { role: 'organizer', rsvp_status: null }), participant(1, 2)],
@@ -343,18 +343,18 @@ describe('pua import', () => {
         /has both users.ndjson and users.ndjson.gz: remove one/,
       ],
       [
-        'gzip that is cut off',
+        'truncated gzip',
         'events.ndjson.gz',
         gzipSync(JSON.stringify(event(1))).subarray(0, 40),
         /events.ndjson.gz cannot be read \(unexpected end of file\)/,
       ],
       [
-        'gzip that is none',
+        'a .gz file that is not gzip',
         'events.ndjson.gz',
         'plain',
         /events.ndjson.gz cannot be read \(incorrect header check\)/,
       ],
-      ['a folder for a file', 'events.ndjson', undefined, /events.ndjson cannot be read \(EISDIR/],
+      ['a folder instead of a file', 'events.ndjson', undefined, /events.ndjson cannot be read \(EISDIR/],
     ])('nothing if there is %s', async (_, file, content, message) => {
       const folder = writeFolder({ users: [user(1)] });
       if (content === undefined) mkdirSync(join(folder, file));
@@ -412,7 +412,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('the same again without a change', async () => {
+    thorough.it('nothing when the same removals are repeated', async () => {
       await load({ ...people, participants: [participant(1, 1)], connections: [connection(1, 1, 2)] });
       const gone: ImportedFiles = {
         participants: [{ event_id: 1, user_id: 1, deleted: true }],
@@ -442,18 +442,18 @@ describe('pua import', () => {
         /^participants.ndjson:1: .*event_id: is needed/,
       ],
       [
-        'what is neither true nor false',
+        'a value other than true and false',
         { participants: [{ ...participant(1, 1), deleted: 'yes' }] },
         /^participants.ndjson:1: deleted: must be true or false/,
       ],
       ['a member', { users: [{ id: 1, deleted: true }] }, /^users.ndjson:1: .*deleted: is not a field here/],
       [
-        'who takes part and does not',
+        'a participant whom another line removes',
         { participants: [participant(1, 1), { event_id: 1, user_id: 1, deleted: true }] },
         /^participants.ndjson:2: .*already stands in line 1/,
       ],
       [
-        'a pair that is connected and is not',
+        'a pair that one line connects and another removes',
         { connections: [connection(1, 1, 2), { requester_id: 2, addressee_id: 1, deleted: true }] },
         /^connections.ndjson:2: .*line 1 connects the two already/,
       ],
@@ -542,8 +542,8 @@ describe('pua import', () => {
     });
 
     thorough.it.each<[what: string, text: string, reason: RegExp]>([
-      ['what is not JSON', 'what?', /^-:1: is not JSON/],
-      ['no object', '5', /must be a JSON object/],
+      ['text that is not JSON', 'what?', /^-:1: is not JSON/],
+      ['JSON that is not an object', '5', /must be a JSON object/],
       ['an unknown type', '{"type":"badges","record":{}}', /type: must be one of users, achievements/],
       ['an unknown op', '{"type":"users","op":"drop","record":{}}', /op: must be put or delete/],
       ['no record', '{"type":"users"}', /record: must be an object/],
@@ -553,7 +553,7 @@ describe('pua import', () => {
         /x: is not a field here/,
       ],
       [
-        'a delete of a member whom other lines bring',
+        'a delete of a member whom other lines add',
         '{"type":"users","op":"delete","record":{"id":1}}',
         /line 5 deletes the member 1/,
       ],
@@ -786,14 +786,18 @@ describe('pua import', () => {
 
     it.each([
       ['a missing folder', 'FOLDER/none', /cannot be read \(ENOENT\): name a folder of NDJSON files/],
-      ['a file in place of a folder', 'FOLDER/users.ndjson', /cannot be read \(ENOTDIR\)/],
+      ['a file instead of a folder', 'FOLDER/users.ndjson', /cannot be read \(ENOTDIR\)/],
       [
-        'rejects over the input',
+        'rejects that would overwrite the input',
         'FOLDER --skip-invalid FOLDER/./users.ndjson',
         /is a file of the import itself/,
       ],
-      ['rejects into no folder', 'FOLDER --skip-invalid FOLDER/none/rejects', /cannot be written \(ENOENT/],
-      ['a folder for the rejects', 'FOLDER --skip-invalid FOLDER', /is not a file/],
+      [
+        'rejects into a missing folder',
+        'FOLDER --skip-invalid FOLDER/none/rejects',
+        /cannot be written \(ENOENT/,
+      ],
+      ['a folder instead of a rejects file', 'FOLDER --skip-invalid FOLDER', /is not a file/],
     ])('fails for %s, and changes nothing', async (_, args, message) => {
       const command = `import ${args.replaceAll('FOLDER', writeFolder({ users: [user(1)] }))}`;
       const { code, stdout, stderr } = await pua(api.environment, command);

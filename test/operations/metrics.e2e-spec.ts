@@ -49,7 +49,7 @@ describe('metrics', () => {
     expect((await api.send('GET', '/metrics')).status).toBe(404);
   });
 
-  it('show used client secrets that expire without a newer one in use, and the age of the signing key', async () => {
+  it('show client secrets in use that expire without a newer one, and the age of the signing key', async () => {
     const value = async (name: string) =>
       valueOf(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name);
     const query = (sql: string) => api.dataSource.query(sql);
@@ -70,7 +70,7 @@ SELECT client_id, decode(repeat('00', 32), 'hex'), '\\x00000000', 'abcd', expire
     await query(`DELETE FROM oauth_clients WHERE id IN ('late', 'unused', 'newer')`);
   });
 
-  it('show used keys that expire, and the oldest due message, without failing endpoints', async () => {
+  it('show keys in use that expire, and the oldest due message of endpoints that work', async () => {
     const text = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     const before = valueOf(await text(), 'api_keys_expiring');
     const [used] = await Promise.all(

@@ -286,7 +286,7 @@ describe('every secret that is issued, sent or typed', () => {
     expectNone(dump);
   });
 
-  it('is unreadable there together with the contents of sessions and interactions', async () => {
+  it('is unreadable in the database, like the contents of sessions and interactions', async () => {
     const rows = await oauth.dataSource.query<{ kind: string; payload: Buffer }[]>(
       `SELECT 'session' AS kind, payload FROM oauth_sessions
 UNION ALL SELECT model, payload FROM oauth_state WHERE payload IS NOT NULL

@@ -229,7 +229,7 @@ postgres.describe('the first minute', () => {
     expect((await fetch(`${server.url}/api/public/profile`, { headers })).status).toBe(200);
   });
 
-  it('ends when others could reach the server: it rejects the demo, and explains why', async () => {
+  it('is rejected with an explanation if other hosts could reach the server with the demo', async () => {
     await server.kill();
     const reachable: Record<string, string>[] = [{ PUBLIC_URL: 'https://api.example' }, { HOST: '0.0.0.0' }];
     for (const open of reachable) {

@@ -179,7 +179,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
     expect(failures()).toBe(before + 1);
   });
 
-  postgres.it('announces no end of grants that expired with their tokens', async () => {
+  postgres.it('sends no notice about grants that expired with their tokens', async () => {
     const clientId = await oauth.client();
     await oauth.tokens(clientId, (await oauth.member()).username);
     await oauth.age('oauth_tokens', 200 * 86_400);

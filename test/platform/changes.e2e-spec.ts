@@ -245,7 +245,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect(await notices(userId)).toEqual([{ notice: 'key.ending', by: ending, name: 'Calendar' }]);
     });
 
-    it('of an app’s access in use that ends within 7 days, once for repeated checks and further sign-ins', async () => {
+    it('about an app’s access in use that ends within 7 days, once for repeated checks and further sign-ins', async () => {
       const { id, username } = await oauth.member();
       const grants = async (days: number, usedDaysAgo: number) => {
         const clientId = await oauth.client({ name: 'Diary' });
@@ -279,7 +279,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       ]);
     });
 
-    it('of access looks at no more grants at once than it is told, in the order of their ends', async () => {
+    it('about access, found by checks of a limited number of grants in the order of their ends', async () => {
       const clientId = await oauth.client();
       for (let i = 0; i < 3; i++) await oauth.tokens(clientId, (await oauth.member()).username);
       const { dataSource } = oauth;
@@ -302,7 +302,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(await look(1, last)).toMatchObject(third!);
     });
 
-    it('of a new app with access for once, and of each later access after it ended', async () => {
+    it('about a new app with one-time access, and about each later access after that ended', async () => {
       const [clientId, { id, username }] = [await oauth.client({ name: 'Diary' }), await oauth.member()];
       const signIn = (duration: string) =>
         oauth.browser().authorize(oauth.request(clientId).url, { username, duration });

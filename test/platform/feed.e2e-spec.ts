@@ -70,7 +70,7 @@ describe('POST /api/platform/records', () => {
   (SELECT count(*) FROM idempotent_responses) AS responses`);
   };
 
-  it('writes records of every type, which the member’s API then shows', async () => {
+  it('writes records of every type, which the member can then read through the API', async () => {
     const [one, other, night, badge] = [id(), id(), id(), id()];
     const lines = [
       user(one, { first_name: 'Ada' }),
@@ -99,7 +99,7 @@ describe('POST /api/platform/records', () => {
     expect((await feed(lines)).body).toEqual(counts({ received: 7, unchanged: 7 }));
   });
 
-  it('accepts a member and an event with equal ids as another pair', async () => {
+  it('distinguishes two participants whose member and event ids are swapped', async () => {
     const [one, other] = [id(), id()];
     const lines = [
       user(one),
@@ -190,7 +190,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ).toEqual([{ email: `${one}@example.com`, external_id: null, created: '2020-01-01' }]);
   });
 
-  thorough.it('ends what it replaces, and records that referred to it before', async () => {
+  thorough.it('ends records that an earlier line of the same feed created', async () => {
     const [one, other, night, badge] = [id(), id(), id(), id()];
     const { status, body } = await feed([
       user(one),
@@ -685,7 +685,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect((await feed([user(one, { bio: 'in time' })])).status).toBe(200);
     });
 
-    it('of a few lines runs prepared statements over existing tables', async () => {
+    it('of a few lines reuses its session’s prepared statements and staging tables', async () => {
       const [one, night] = [id(), id()];
       await feed([user(one), event(night, one)]);
       const dataSource = await api.app.get(Database).background('feeding');

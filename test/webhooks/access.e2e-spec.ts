@@ -134,7 +134,7 @@ describe('access.ended', () => {
         await oauth.refresh(clientId, tokens.refresh_token);
       },
     ],
-    ['its end comes', 'expired', () => oauth.passTime(31 * DAY)],
+    ['the access expires', 'expired', () => oauth.passTime(31 * DAY)],
   ])('is one message if %s', async (_, reason, end) => {
     const [{ id, username }, browser] = [await oauth.member(), oauth.browser()];
     const tokens = await access(username, '30', { browser });
@@ -153,7 +153,7 @@ describe('access.ended', () => {
 
   it.each([
     ['is not used', 'unlimited', 181 * DAY, 'unused'],
-    ['was for once', 'once', 1_000, 'expired'],
+    ['was one-time', 'once', 1_000, 'expired'],
   ])('is one message after access that %s', async (_, duration, seconds, reason) => {
     await access((await oauth.member()).username, duration);
     await oauth.passTime(seconds);
@@ -381,7 +381,7 @@ describe('A key', () => {
     expect(await reasonsOf(of)).toEqual([['credential.ended', reason]]);
   });
 
-  it('that is rotated has not ended for its endpoints', async () => {
+  it('that is rotated is not reported as ended to its endpoints', async () => {
     const { keyId, of } = await withKey(90);
     await keys().rotate(keyId, 0, 'admin');
     await noticeEnds();

@@ -59,7 +59,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  it('include one of each member before anybody’s second', async () => {
+  it('include one of each member before a second one of any member', async () => {
     const id = await endpoint();
     const members = Array.from({ length: 21 }, (_, i) => i); // 0: of nobody alone
     await wait(id, members, 3);
@@ -104,14 +104,14 @@ ORDER BY i`,
     return { id, one, late: late!, other, current: current! };
   };
 
-  it('belong to one instance until their time is over, and then to another', async () => {
+  it('belong to one instance until its lease expires, and then to another', async () => {
     const { id, late, current } = await claimedAgain();
     expect(current.sequence).toBe(late.sequence);
     expect(current.lease).not.toBe(late.lease);
     await ended(id);
   });
 
-  it('cannot be failed or released by an instance whose time is over', async () => {
+  it('cannot be failed or released by an instance whose lease has expired', async () => {
     const { id, one, late, other, current } = await claimedAgain();
     const before = await rowOf(current);
     expect(await one.finish(late, FAILED)).toBeUndefined();
@@ -212,7 +212,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
       )
     ).map(({ user_id: id, type }) => `${members.indexOf(id)} ${type.split('.')[0]}`);
 
-  it('of somebody else exist while those of a crowd’s event are unfinished', async () => {
+  it('for another member exist while those for an event with many recipients are unfinished', async () => {
     await renameEvent('one');
     expect(await slice()).toEqual({ made: 2, behind: true });
     await rename(5, 'x');

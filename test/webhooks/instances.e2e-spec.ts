@@ -43,7 +43,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
 
   const sorted = (rows: readonly { user_id: number }[]) => rows.map(({ user_id }) => user_id).toSorted();
 
-  it('continue within 20 s after a sending one was killed', async () => {
+  it('continue within 20 s after a sending instance was killed', async () => {
     const receiver = await Receiver.start();
     const first = await ServerProcess.start(database.environment);
     let second: ServerProcess | undefined;

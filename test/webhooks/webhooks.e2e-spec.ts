@@ -213,8 +213,11 @@ describe('webhooks', () => {
     });
 
     thorough.it.each<[string, (member: { id: number }, clientId: string) => Promise<unknown>]>([
-      ['their access was revoked', ({ id }, clientId) => apps().revoke(id, clientId, { actor: 'user' })],
-      ['they were disabled', ({ id }) => query('UPDATE users SET disabled_at = now() WHERE id = $1', [id])],
+      ['its access was revoked', ({ id }, clientId) => apps().revoke(id, clientId, { actor: 'user' })],
+      [
+        'the member was disabled',
+        ({ id }) => query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]),
+      ],
       [
         'the app was disabled',
         (_, id) => query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [id]),
@@ -223,8 +226,8 @@ describe('webhooks', () => {
         'the app lost the scope',
         (_, id) => clients().update(id, () => ({ scopes: ['events:read'] }), 'admin'),
       ],
-      ['their tokens expired', () => oauth.age('oauth_tokens', 400 * 86_400)],
-    ])('does not get messages that were still waiting when %s', async (_, end) => {
+      ['the member’s tokens expired', () => oauth.age('oauth_tokens', 400 * 86_400)],
+    ])('does not get pending messages after %s', async (_, end) => {
       const clientId = await oauth.client();
       const { id } = await endpoint({ clientId });
       const member = await oauth.member();
@@ -403,7 +406,7 @@ describe('webhooks', () => {
       },
     );
 
-    thorough.it('is disabled after five days, and the audit log says so', async () => {
+    thorough.it('is disabled after five days, with an audit event', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       answerWith(500);
       await rename(userId, 'x');
