@@ -87,7 +87,7 @@ describe('an app or key with access to some of a member’s data', () => {
       { profile: 'member' },
     ],
     [
-      'a member whom others see',
+      'a member who is visible to others',
       ({ peer }) => query(`UPDATE users SET first_name = 'New' WHERE id = $1`, [peer]),
       { connections: 'connection' },
     ],
@@ -97,7 +97,7 @@ describe('an app or key with access to some of a member’s data', () => {
       { events: 'event' },
     ],
     [
-      'an answer',
+      'an RSVP',
       ({ event, member }) =>
         query(`UPDATE participants SET rsvp_status = 'maybe' WHERE event_id = $1 AND user_id = $2`, [
           event,
@@ -116,7 +116,7 @@ describe('an app or key with access to some of a member’s data', () => {
       { achievements: 'achievement' },
     ],
     [
-      'what a member earned',
+      'an earned achievement',
       ({ member, achievement }) =>
         query(
           `UPDATE user_achievements SET earned_at = '2024-01-02T10:00:00Z' WHERE user_id = $1 AND achievement_id = $2`,
@@ -126,7 +126,7 @@ describe('an app or key with access to some of a member’s data', () => {
     ],
   ];
 
-  const sentence = 'is notified of %s by sync and by webhook, as far as its scopes allow';
+  const sentence = 'is notified of changes to %s by sync and by webhook, as far as its scopes allow';
   const [most, ...others] = changes;
   it.each([most!])(sentence, isTold);
   thorough.it.each(others)(sentence, isTold);

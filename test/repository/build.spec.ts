@@ -56,7 +56,7 @@ thorough.describe('npm run build', () => {
     expect(existsSync(join(folder, 'dist/src/a.spec.js'))).toBe(false);
   });
 
-  it('renders the guides that /docs shows, and again after a change', () => {
+  it('renders the guides that /docs shows, and renders them again after a change', () => {
     const guides = () => JSON.parse(built('docs/guides.json')) as { name: string; html: string }[];
     const buildIfStale = () =>
       spawnSync(process.execPath, ['-e', "import('./bin/build.mjs').then(({ build }) => build())"], {

@@ -132,7 +132,7 @@ thorough.describe('the code', () => {
     ).toEqual([]);
   });
 
-  it('writes audit events in one file, whose functions also take the act', () => {
+  it('writes audit events in one file, whose functions also run the audited change', () => {
     const writers = paths.filter((path) => /INSERT INTO auth_events/i.test(readFileSync(path, 'utf8')));
     expect(writers).toEqual(['src/audit/audit.ts']);
   });
@@ -160,7 +160,7 @@ thorough.describe('the code', () => {
     expect(commands.filter((path) => made.test(readFileSync(path, 'utf8')))).toEqual([]);
   });
 
-  it('repeats nothing by its own timer: periodic work is declared, except watches over connections', () => {
+  it('sets no timers: periodic work is declared, except watches over connections', () => {
     const repeating = paths.filter((path) => /\bsetInterval\(/.test(readFileSync(path, 'utf8')));
     expect(repeating).toEqual(['src/database/member-reads.ts', 'src/database/postgres/pipelined-reads.ts']);
   });

@@ -162,7 +162,7 @@ describe('settings', () => {
     expect(loadConfig({ ...production, DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
   });
 
-  it('put request ids into statements if there is a log to find them in', () => {
+  it('accept SQL_REQUEST_IDS only for a database that writes a log', () => {
     expect(loadConfig(production).sqlRequestIds).toBe(false);
     expect(loadConfig({ ...production, SQL_REQUEST_IDS: 'true' }).sqlRequestIds).toBe(true);
     expect(() => loadConfig({ DATA_DIR: folder, SQL_REQUEST_IDS: 'true' })).toThrow(
@@ -223,7 +223,7 @@ describe('settings', () => {
 
   it.each<[string, Record<string, string>, RegExp]>([
     [
-      'a part of it',
+      'incomplete settings',
       { UPSTREAM_LABEL: 'x' },
       /UPSTREAM_ISSUER and UPSTREAM_CLIENT_ID are required for UPSTREAM_LABEL/,
     ],
@@ -234,7 +234,7 @@ describe('settings', () => {
     ],
     ['secret and key', { ...upstream, UPSTREAM_CLIENT_KEY_FILE: '/dev/null' }, /one of them/],
     [
-      'a key that is none',
+      'an invalid key',
       { ...upstream, UPSTREAM_CLIENT_SECRET: '', UPSTREAM_CLIENT_KEY_FILE: '/dev/null' },
       /UPSTREAM_CLIENT_KEY_FILE must be a readable file/,
     ],
@@ -250,12 +250,12 @@ describe('settings', () => {
       /UPSTREAM_SCOPES must include openid/,
     ],
     [
-      'a match by what is not stored',
+      'a match by a value that is not stored',
       { ...upstream, UPSTREAM_MATCH: 'email' },
       /UPSTREAM_MATCH must be external_id, id/,
     ],
     [
-      'members made by ids that are given here',
+      'the creation of members who are matched by local id',
       { ...upstream, UPSTREAM_MATCH: 'id', UPSTREAM_CREATE_MEMBERS: 'true' },
       /UPSTREAM_CREATE_MEMBERS cannot be true with UPSTREAM_MATCH=id/,
     ],
@@ -264,7 +264,7 @@ describe('settings', () => {
       { SMTP_URL: 'smtp://mail.example' },
       /SMTP_URL and MAIL_FROM must be set together/,
     ],
-    ['no way to sign in', { LOCAL_SIGN_IN: 'false' }, /LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER/],
+    ['no sign-in method', { LOCAL_SIGN_IN: 'false' }, /LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER/],
   ])('reject for the external identity provider %s, and never print a secret', (_, settings, why) => {
     const refuse = () => loadConfig({ ...production, ...settings });
     expect(refuse).toThrow(why);

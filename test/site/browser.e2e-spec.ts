@@ -112,7 +112,7 @@ postgres.describe('the public pages in Chromium', () => {
     await context.close();
   });
 
-  it('are found by a filter, mark read text, and need no mouse', async () => {
+  it('have a filter, mark the section that is read, and need no mouse', async () => {
     const { page, context } = await open('/docs');
     await page.keyboard.press('Tab');
     expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Skip to the content');
@@ -171,7 +171,7 @@ postgres.describe('the public pages in Chromium', () => {
     await context.close();
   });
 
-  it('let a member sign in to send a request, show status, time, headers and body, and revoke the access', async () => {
+  it('let a member sign in, send a request and revoke the access, and show the whole response', async () => {
     const { id, username } = await oauth.member({ first_name: 'Ada', last_name: 'Lovelace' });
     const event = await oauth.api.platform.event({ organizer_id: id, title: 'Night of the engines' });
     await oauth.api.platform.participant(event, id, { role: 'organizer' });
