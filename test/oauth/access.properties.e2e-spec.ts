@@ -524,7 +524,9 @@ class World {
     const reviews = new ClientReviews(this.oauth.dataSource);
     const reasons = { 'profile:read': 'To greet you.', 'events:read': 'To show them.' };
     const application = { purpose: 'Shows events.', policy_uri: 'https://app.example/privacy', reasons };
-    await reviews.apply(ofApp.id, application, { userId: ofApp.owner!, ip: null });
+    const applying = reviews.apply(ofApp.id, application, { userId: ofApp.owner!, ip: null });
+    if (ofApp.disabled) return expect(applying).rejects.toThrow('There is no client');
+    await applying;
     await reviews.review(ofApp.id, { approved: true });
     ofApp.approved = true;
     this.#expected.audited.push(`client.applied ${ofApp.owner}`, `client.reviewed ${ofApp.owner}`);
