@@ -26,7 +26,7 @@ const { values: options } = parseArgs({
 const users = Number(options.users);
 const plan = { rounds: Number(options.rounds), seconds: Number(options.seconds), connections: 32 };
 const BEFORE = 'the version before';
-/** Measured together, since each needs what the one before it gave. */
+/** Measured together, since each step needs the result of the previous one. */
 const AUTHORIZATION_SERVER = ['Authorization, signed in', 'Code exchange', 'Refresh'];
 
 requireWrk();
@@ -52,7 +52,7 @@ try {
     for (const { dataset, server } of sides) {
       const keys = dataset.keys.map(apiKey);
       const first = (await ask(server, keys[0], '/api/public/events')).data[0].id;
-      // The first event of one member: only that one may see it.
+      // The first event of one member: only that member may see it.
       const some = typeof question.path === 'function' ? keys.slice(0, 1) : keys;
       const requests = requestsOf(question, some, [first]);
       const turn = async (seconds) => [
@@ -74,7 +74,7 @@ try {
   for (const one of running.reverse()) await one.stop();
 }
 
-/** CPU of server and database for a request, before and now; reports failures, since a version may lack an operation. */
+/** CPU of server and database per request, in both versions; reports failures, since a version may lack an operation. */
 function print(name, results) {
   const [before, now] = Object.values(results);
   const cell = ({ serverCpu, databaseCpu, failed }) =>

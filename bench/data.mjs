@@ -8,9 +8,9 @@ import { startPostgres } from '../bin/postgres.mjs';
 const folder = import.meta.dirname;
 const root = join(folder, '..');
 
-/** As in production: fsync and synchronous_commit keep their default, on; the cache suits a machine of this size. */
+/** As in production: fsync and synchronous_commit keep their default, on; the cache fits this host's memory. */
 export const POSTGRES = { shared_buffers: '2GB', max_connections: 100, max_wal_size: '4GB' };
-/** Without durability: the data can be made again. */
+/** Without durability: the data can be generated again. */
 const WHILE_LOADING = { ...POSTGRES, fsync: 'off', maintenance_work_mem: '512MB', work_mem: '256MB' };
 
 /** Number of members whose data is requested. */
@@ -101,7 +101,7 @@ async function makeDataset(cluster, users) {
 
 const stepOf = (users) => Math.floor(users / ASKED);
 
-/** Sets the copies and totals that triggers maintain as `pua doctor --mend` does; a check afterwards must find no fault. */
+/** Sets the denormalized columns and counters that triggers maintain, as `pua doctor --mend` does; a later check must find no fault. */
 async function recount(dataSource) {
   const { countLoneSides, findDrift, findStaleCopies, repairCopiesAndTotals } =
     await import('../dist/src/operations/doctor/totals.js');
@@ -146,12 +146,12 @@ async function countRows(dataSource) {
   return (await dataSource.query(`SELECT ${counts.join(', ')}`))[0];
 }
 
-/** Rows that were read by scans of whole tables while it ran, of tables with more than a thousand rows. */
+/** Rows that sequential scans read while `work` ran, of tables with more than a thousand rows. */
 export async function rowsReadWhole({ url }, work) {
   const client = new pg.Client(url);
   await client.connect();
   const reads = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 1_500)); // sessions report what they did within a second
+    await new Promise((resolve) => setTimeout(resolve, 1_500)); // sessions report their statistics within a second
     const { rows } = await client.query(
       'SELECT relname, seq_tup_read::float8 AS read, n_live_tup > 1000 AS is_large FROM pg_stat_user_tables',
     );
@@ -164,7 +164,7 @@ export async function rowsReadWhole({ url }, work) {
   return after.reduce((sum, [table, { read }]) => sum + read - before.get(table).read, 0);
 }
 
-/** Deletes the sign-ins of earlier runs, and reads everything once, to measure a server that has been up for a while. */
+/** Deletes the sign-ins of earlier runs, and reads everything once, to measure a server with warm caches. */
 async function prepare(url) {
   const client = new pg.Client(url);
   await client.connect();

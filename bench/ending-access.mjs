@@ -33,7 +33,7 @@ const folder = mkdtempSync(join(tmpdir(), 'pua-ending-'));
 const postgres = await startPostgres(folder, POSTGRES);
 process.env.TEST_DATABASE_URL = postgres.url;
 
-/** Those of the apps and their members, and when one about something else arrived last. */
+/** Messages and emails of the apps and their members, and the arrival of the last unrelated one. */
 const received = { message: 0, email: 0 };
 const others = { message: 0, email: 0 };
 const receive = (kind, isOther) => (isOther ? (others[kind] = performance.now()) : received[kind]++);
@@ -67,7 +67,7 @@ const addEndpoint = (path, types, clientId) => {
   const url = `http://127.0.0.1:${receiver.address().port}${path}`;
   return webhooks.create({ url, types, clientId, actor: 'admin' });
 };
-/** Member 1 is the other. */
+/** Member 1 is the unrelated one. */
 const FILL = [
   `INSERT INTO users (id, username, email) SELECT n, 'm' || n, CASE n WHEN 1 THEN 'other' ELSE 'm' || n END || '@mail.example'
    FROM generate_series(1, 1 + ${grants / APPS}) n`,
@@ -96,7 +96,7 @@ const CAUSES = {
 };
 
 let [idle, longest] = [0, 0];
-/** Runs until all is done. @returns CPU in µs, without that of as long a time in which nothing ends */
+/** Runs until all is done. @returns CPU in µs, minus that of an equally long time in which no access ends */
 async function measure(name, isDone) {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1_000;
@@ -122,7 +122,7 @@ async function measure(name, isDone) {
   longest = Math.max(longest, waits.message, waits.email);
   return used;
 }
-/** Within the day after `at`, without messages about it. */
+/** Ends within the day after `at`, without messages about it. */
 const moveEnds = (at) =>
   dataSource.transaction(async (manager) => {
     await manager.query('SET LOCAL session_replication_role = replica');

@@ -6,9 +6,9 @@ const BETWEEN = 5;
 const AGAIN_MS = 50;
 /** Pause after a response, so that the load leaves the cluster room on two cores. */
 const THINKING_MS = 20;
-/** Not the promise, but when the run is given up. */
+/** Time after which the run is aborted; the promise is shorter. */
 const PATIENCE_MS = 120_000;
-/** A refresh token that was used so long ago is too old for its lost response to be repeated. */
+/** Age in ms beyond which the lost response of a used refresh token is not repeated. */
 const LONG_USED_MS = 11_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -24,14 +24,14 @@ export class Load {
   twice = 0;
   /** Descriptions of everything that must not happen. */
   faults = [];
-  /** For each incident and kind, the longest time in ms for which one of them waited for a success. */
+  /** Longest wait for a success in ms, by incident and kind of request. */
   gaps = [];
   #incidentAt;
   #ending = false;
   #codes = [];
   #chains;
   #over;
-  /** Either server in turn: a browser and an app do not know which. */
+  /** Alternates between the servers, as browsers and apps do. */
   #anyServer;
 
   /**
@@ -66,7 +66,7 @@ export class Load {
     this.#over.catch(() => (this.#ending = true));
   }
 
-  /** Waits until {@link BETWEEN} more of every kind, or of those named, were acknowledged. */
+  /** Waits until {@link BETWEEN} more requests of every kind, or of the named kinds, were acknowledged. */
   async everybody(when, kinds = Object.keys(this.acknowledged)) {
     const before = { ...this.acknowledged };
     for (const latest = performance.now() + PATIENCE_MS; ; await pause(20)) {
@@ -141,7 +141,7 @@ export class Load {
     writer.n = bio;
   }
 
-  /** @param caller has been answered `at` before; undefined at first */
+  /** @param caller has an `at` since its last response; undefined at first */
   #acknowledge(kind, caller) {
     const now = performance.now();
     this.acknowledged[kind]++;
@@ -152,7 +152,7 @@ export class Load {
     caller.at = now;
   }
 
-  /** Each number follows the last one, on every server. */
+  /** Writes numbers, each conditional on the last one, on alternating servers. */
   async #write(writer) {
     let etag;
     let unknown = false;
@@ -187,7 +187,7 @@ export class Load {
     }
   }
 
-  /** Feeds events one by one; a refused one is sent again under its key. */
+  /** Feeds events one by one; a rejected one is sent again with the same Idempotency-Key. */
   async #feed({ key, organizer, ids }) {
     const caller = {};
     for (let id = ids.length + 1; !this.#ending;) {
@@ -243,12 +243,12 @@ export class Load {
         chain.used.push({ token: chain.token, at: performance.now() });
         this.#acknowledge('refresh', caller);
       }
-      chain.token = tokens?.refresh_token; // without: it was used, but the response was lost, too long ago to be repeated
+      chain.token = tokens?.refresh_token; // without: the token was used, but its response was lost and is too old to be repeated
       await pause(THINKING_MS);
     }
   }
 
-  /** Reads from one server, so that gaps are measured for each. */
+  /** Reads from one server, so that interruptions are measured for each. */
   async #read(server, key) {
     const caller = {};
     for (; !this.#ending; await pause(THINKING_MS)) {
@@ -260,7 +260,7 @@ export class Load {
     }
   }
 
-  /** The servers are never killed, so they respond. */
+  /** The servers are never killed, so they always respond. */
   async #ask(url, options) {
     const response = await fetch(url, { ...options, signal: AbortSignal.timeout(PATIENCE_MS) });
     const text = await response.text();
@@ -275,7 +275,7 @@ export class Load {
     };
   }
 
-  /** @returns the result of `work`; undefined if it was refused for now */
+  /** @returns the result of `work`; undefined if it was rejected temporarily */
   async #tried(work) {
     try {
       return await work();
@@ -287,7 +287,7 @@ export class Load {
     }
   }
 
-  /** Uses what can be used once, again until the outcome is known. @returns undefined if it was used, and the response was lost */
+  /** Uses a single-use value, repeatedly until the outcome is known. @returns undefined if it was used, and the response was lost */
   async #used(work) {
     for (let unknown = false; ; unknown = true) {
       try {
@@ -301,7 +301,7 @@ export class Load {
   }
 }
 
-/** The status of what is asked, again while that is 503. */
+/** The status of the response; repeats the request while that is 503. */
 async function outcome(work) {
   for (const latest = performance.now() + PATIENCE_MS; ; await pause(AGAIN_MS)) {
     const status = await work().then(

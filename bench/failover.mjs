@@ -19,7 +19,7 @@ import { Instance } from './instances.mjs';
 import { prepareMembers } from './oauth.mjs';
 import { PatroniCluster } from './patroni-cluster.mjs';
 
-/** Longer than Patroni waits for etcd before it gives the lease up (ttl of patroni.yml, twice). */
+/** Longer than Patroni waits for etcd before it releases the lease (ttl of patroni.yml, twice). */
 const ETCD_FROZEN_MS = 12_000;
 const WRITERS = 3;
 const SIGNING_IN = 2;
@@ -94,7 +94,7 @@ await build();
 const folder = mkdtempSync(join(tmpdir(), 'pua-failover-'));
 chmodSync(folder, 0o755); // PostgreSQL runs as another user
 const cluster = new PatroniCluster(folder);
-process.on('SIGTERM', () => process.exit(1)); // from a time limit: child processes end with this one
+process.on('SIGTERM', () => process.exit(1)); // because of a time limit: child processes end with this one
 const began = performance.now();
 try {
   await cluster.start();

@@ -37,7 +37,7 @@ let requests = Number(options.requests);
 // Ends early, with a verdict on the run so far.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => (requests = 0));
 const MEMBERS = 30;
-/** The members who call; no fed record concerns them. */
+/** The members who send requests; no fed record concerns them. */
 const [BY_KEY, BY_BROWSER] = [1, 2];
 
 // ------------------------------------------------------------------------------------------------------------------- the choices
@@ -138,7 +138,7 @@ const environment = await database.environment({
   RATE_LIMIT_READ: '0',
   RATE_LIMIT_WRITE: '0',
   RATE_LIMIT_PLATFORM: '0',
-  RATE_LIMIT_AUTH: '0', // requests refused by a limit would not reach the code behind it
+  RATE_LIMIT_AUTH: '0', // requests rejected by a limit would not reach the code behind it
 });
 const services = await openServices(environment);
 const { dataSource } = services;
@@ -476,7 +476,7 @@ function make() {
   const { method, target, headers, body } = { api, oauth, page, route: routed }[kind]();
   const list = headers.concat(times(chance(0.4) ? 1 + below(3) : 0, () => pick(HEADERS)()));
   const payload = body === undefined ? undefined : Buffer.from(body);
-  // A request that Node's own parser refuses ends the connection, so control characters are rare.
+  // A request that Node's own parser rejects ends the connection, so control characters are rare.
   const clean = (value) =>
     chance(0.002) ? String(value) : onOneLine(String(value)).replace(/[^ -\xff]/g, '?');
   const sent = [`Host: ${chance(0.98) ? 'localhost' : clean(text())}`];
@@ -575,7 +575,7 @@ function judge({ kind, method, target, bytes }, status, headers, body) {
     if (!isOurs && !location.startsWith('?')) note('a redirect elsewhere', bytes, location);
   }
   const path = target.replace(/^https?:\/\/[^/]+/, '').split('?')[0];
-  if (headers['x-request-id'] === undefined) return; // refused by Node's parser
+  if (headers['x-request-id'] === undefined) return; // rejected by Node's parser
   const api = described.find(({ prefix }) => path.startsWith(`${prefix}/`));
   if (!api || kind === 'socket') return;
   const type = String(headers['content-type'] ?? '').split(';')[0];

@@ -46,7 +46,7 @@ export async function freshDatabase() {
       return {
         PATH: process.env.PATH,
         HOME: process.env.HOME,
-        NODE_ENV: 'test', // receivers of webhooks may be on this machine
+        NODE_ENV: 'test', // webhook endpoints may be on this host
         SECRET_KEY: secretKey,
         DATABASE_URL: url,
         HOST: '127.0.0.1',
@@ -86,7 +86,7 @@ export class Instance {
     this.#spawn();
     for (let starts = 1; !(await fetch(`${this.url}/readyz`).catch(() => undefined))?.ok; await pause(20)) {
       if (this.child.exitCode === null) continue;
-      // Restarted as systemd would: on a busy machine it may not get a connection in time.
+      // Restarted as systemd would: on a busy host it may not get a connection in time.
       if (starts++ === 10) throw new Error(`${this.name} did not start`);
       this.#spawn();
     }
@@ -102,7 +102,7 @@ export class Instance {
     if (this.log) this.child.stdout.pipe(this.log, { end: false });
   }
 
-  /** @returns {Promise<number | null>} its exit code, when it is gone */
+  /** @returns {Promise<number | null>} its exit code, once it has ended */
   async kill(signal = 'SIGKILL') {
     const { child } = this;
     if (child.exitCode !== null || child.signalCode !== null) return child.exitCode; // it ended by itself
@@ -118,7 +118,7 @@ export class Instance {
  * @param {Record<string, string>} environment
  */
 export async function openServices(environment) {
-  // By their names, which differ: the folders are not the same in every version.
+  // Found by class names: the folders differ between versions.
   const paths = readdirSync(join(root, 'dist/src'), { recursive: true });
   const load = (name) =>
     import(

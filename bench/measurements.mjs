@@ -15,7 +15,7 @@ import { cost } from './targets.mjs';
 /** Measured first, since access tokens live ten minutes. */
 const WITH_TOKENS = COMPARED.slice(0, 2);
 
-/** This server beside its peers; two kinds of request also with access tokens, which the peers do not know. */
+/** This server next to its peers; two kinds of request also with access tokens, which the peers do not support. */
 export async function compareServers(servers, dataset, tokens, plan) {
   const compared = {};
   for (const question of plan.questions) {
@@ -30,7 +30,7 @@ export async function compareServers(servers, dataset, tokens, plan) {
   return compared;
 }
 
-/** Measures every other call of the API, on this server. */
+/** Measures all other requests of the API, on this server. */
 export async function measureOthers(server, dataset, plan) {
   const keys = dataset.keys.map(apiKey);
   const firstEvents = [];
@@ -57,12 +57,12 @@ function asking(name, server, question, requests, { connections }) {
  * @returns {Promise<Results[]>} for each figure
  */
 export async function inTurns(candidates, { rounds, seconds }, yardstick = candidates[0].name) {
-  for (const { turn } of candidates) await turn(1); // compiled, planned, cached
+  for (const { turn } of candidates) await turn(1); // warm-up: compiles, plans and caches
   const figures = [];
   for (let round = 0; round < rounds; round++) {
     const measured = new Map();
     for (let i = 0; i < candidates.length; i++) {
-      const { name, turn } = candidates[(i + round) % candidates.length]; // none is always first
+      const { name, turn } = candidates[(i + round) % candidates.length]; // the order rotates
       measured.set(name, await turn(seconds));
     }
     for (const { name } of candidates) {

@@ -19,7 +19,7 @@ export const AUTHORIZE = `/oauth/authorize?${new URLSearchParams({
   code_challenge_method: 'S256',
 })}`;
 
-/** Idle connections are closed here before a server closes them: none is used again at the moment when it does. */
+/** Closes idle connections before a server does, so that no request meets a closing connection. */
 const agent = new Agent({ keepAlive: true, timeout: 5_000 });
 
 /** @returns {Promise<{status: number, headers: import('node:http').IncomingHttpHeaders, body: string}>} */
@@ -105,7 +105,7 @@ export class Browser {
   }
 }
 
-/** The URL to which a page leads at once. */
+/** The URL to which a page redirects at once. */
 const refreshOf = (html) =>
   /http-equiv="refresh" content="0;url=([^"]*)"/.exec(html)?.[1].replaceAll('&amp;', '&');
 

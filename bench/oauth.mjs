@@ -11,7 +11,7 @@ import { NAIVE_PROVIDER } from './servers.mjs';
 const REQUESTS = 600;
 /** Concurrent requests at the token endpoint and at the authorization endpoint. */
 const AT_ONCE = 16;
-/** Each argon2 occupies a processor, and with four at once both were idle for a tenth of the time. */
+/** Each argon2 occupies one processor; with four at once both processors were idle for a tenth of the time. */
 const SIGN_INS_AT_ONCE = 6;
 /** Members whose codes are redeemed. */
 const SIGNED_IN = 32;
@@ -90,7 +90,7 @@ export async function compareOauth(servers, members, datasets, plan, yardstick =
   return { 'Authorization, signed in': authorization, 'Code exchange': exchanged, Refresh: refreshed };
 }
 
-/** Runs ANALYZE, as autovacuum does within a minute of use: before, plans are those for empty tables. */
+/** Runs ANALYZE, as autovacuum does within a minute of use: until then, plans are those for empty tables. */
 async function analyze({ url }) {
   const database = new pg.Client(url);
   await database.connect();

@@ -46,7 +46,7 @@ const refused = [];
 let failed = 0;
 let sent = 0;
 let ended = false;
-/** Requests that are due by now, and how many of them have had a connection. None is stored: at five times the peak, that costs CPU. */
+/** Numbers of due requests and of those that have had a connection. Storing each due time costs CPU at five times the peak. */
 let dueSoFar = 0;
 let taken = 0;
 /** Due times of requests to send once more. */

@@ -1,4 +1,4 @@
-// Loads below and above what the server can handle: how much is answered, how fast, and whether anything is refused or fails.
+// Loads below and above the server's capacity: how many requests it answers, how fast, and whether any is rejected or fails.
 import { request as send } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request, runGenerator } from './generator.mjs';
@@ -6,14 +6,14 @@ import { AUTHORIZE } from './oauth-client.mjs';
 import { OURS } from './servers.mjs';
 import { cpuMicroseconds, memoryMegabytes } from './usage.mjs';
 
-/** Closed loop, to find out what it can handle. */
+/** Closed loop, to find the server's capacity. */
 const PEAK_CONNECTIONS = 32;
 const PROBE_MS = 50;
-/** Between two loads: that a thousand clients leave at once is not part of the next one. */
+/** Pause between two loads, so that the disconnection of a thousand clients is not measured with the next one. */
 const SETTLE_MS = 1_000;
 const HONEST_ADDRESS = '127.0.0.2';
 
-/** Where nothing may be refused or fail; where 85 % of the peak must be answered; and a flood that others must not feel. */
+/** Loads below capacity without failures; at the peak with 85 % of it answered; and a flood that other callers must not notice. */
 const LOADS = [
   { name: '200 clients', connections: 200, isHonest: true },
   ...[0.25, 0.5, 0.75].map((times) => ({
@@ -26,7 +26,7 @@ const LOADS = [
   { name: 'one caller, 1,000 clients', connections: 1_000, isFlood: true },
 ];
 const GOALS = { ratio: 0.85, halfLoadP99: 25, honestP99: 100 };
-/** Must hold however busy the machine is: a collapse (8 of 4,000 answered) fails it. */
+/** Minimum on any host, even a busy one: a collapse (8 of 4,000 answered) fails it. */
 const MIN_RATIO = 0.3;
 
 /**
@@ -161,7 +161,7 @@ function startWatching(server, path, key) {
   };
 }
 
-/** @returns what does not hold, as sentences; what a busy machine may refuse below the peak is in the table only */
+/** @returns violated targets as sentences; rejections that a busy host may cause below the peak are only in the table */
 export function faultsOf(question, rows) {
   const faults = [];
   for (const { name, isHonest, isFlood } of LOADS) {

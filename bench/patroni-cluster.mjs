@@ -25,7 +25,7 @@ const ROLE = 'public_user_api';
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class PatroniCluster {
-  /** A network that most likely nothing else on this machine uses. */
+  /** A network that is unlikely to be in use on this host. */
   #network = `127.${randomInt(2, 255)}.${randomInt(1, 255)}`;
   #passwords = Object.fromEntries(
     ['superuser', 'replication', 'rewind', ROLE].map((name) => [name, randomBytes(18).toString('hex')]),
@@ -46,7 +46,7 @@ export class PatroniCluster {
     });
   }
 
-  /** URL of the server's database, wherever the primary is, for the server's role. */
+  /** URL of the server's database at the current primary, for the server's role. */
   get url() {
     return `postgres://${ROLE}:${this.#passwords[ROLE]}@${this.#network}.10:5000/${ROLE}`;
   }
@@ -197,7 +197,7 @@ export class PatroniCluster {
     const ended = [...this.#children.values()].map(async (child) => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
-      child.kill('SIGCONT'); // what is frozen
+      child.kill('SIGCONT'); // the frozen processes
       await once(child, 'close');
     });
     await Promise.race([Promise.all(ended), pause(20_000)]);

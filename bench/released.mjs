@@ -1,17 +1,17 @@
-// The program of the released commit before, installed from its own lock file: for what upgrades it.
+// The program of the previous released commit, installed from its own lock file, for the upgrade benchmark.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** 1.1.0. Its successor takes its place when it is released. */
+/** 1.1.0. Replace it with each release. */
 export const RELEASED = '7df4f8477e31076526bef25ae9eaeb09aef05b85';
 const root = join(import.meta.dirname, '..');
 
-/** Whether this clone has the commit: one without history has not. */
+/** Whether this clone has the commit: a shallow clone may lack it. */
 export const hasCommit = (commit) =>
   spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: root }).status === 0;
 
-/** Installs a commit below `bench/.data`, unless it is there. @returns {string} its folder */
+/** Installs a commit below `bench/.data`, unless it exists. @returns {string} its folder */
 export function installReleased(commit = RELEASED) {
   const tree = join(root, 'bench/.data', `released-${commit.slice(0, 8)}`);
   if (existsSync(join(tree, 'dist'))) return tree;

@@ -73,7 +73,7 @@ function byQuestion(overload) {
   return Object.fromEntries(rows);
 }
 
-/** Named figures, one a row; bench/starts.mjs explains them. */
+/** Named figures, one per row; bench/starts.mjs explains them. */
 function figures(title, results) {
   const said = (value) => value.toLocaleString('en', { maximumSignificantDigits: 3 });
   return `## ${title}\n\n${table(

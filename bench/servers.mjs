@@ -25,7 +25,7 @@ const GO_PEER = {
   build: ['build', '-o', 'peer', '.'],
   folder: 'peers/go',
 };
-/** `--locked`: with the versions of its Cargo.lock, or not at all. */
+/** `--locked`: fails unless the versions are those of its Cargo.lock. */
 const RUST_PEER = {
   language: 'Rust 1.85',
   tool: 'cargo',
@@ -59,7 +59,7 @@ export async function startAll(dataset, peers) {
   return servers;
 }
 
-/** The image's Node flags and environment, but for where its programs are; its folder is this one. */
+/** The image's Node flags and environment, with this folder's programs. */
 export function containerSettings() {
   const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8').replaceAll('/app/', `${root}/`);
   const [, ...command] = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)[1]);

@@ -1,4 +1,4 @@
-// How long starts take: each the median of three; each first start has its own folder.
+// Start times: each the median of three; each first start has its own folder.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The targets for a run's figures, which each release has to keep, and whether they are met.
+// The targets for a run's figures, which each release must meet, and whether it does.
 import { HANDWRITTEN, GO, NAIVE_PROVIDER, OURS, OURS_WITH_TOKEN, RUST } from './servers.mjs';
 
 /** @typedef {{target: string, wanted: string, measured: string, met: boolean}} Judgement */
@@ -19,7 +19,7 @@ export function judge(results) {
   return [...kept(results), ...entryPoint(results), ...ofOneCall(results), ...atRest(results)];
 }
 
-/** Speed beside the peers. */
+/** Speed compared with the peers. */
 function kept({ compared = {}, oauth = {} }) {
   const judgements = [];
   const ratio = (results, name, of, wanted, label, by = 'ratio') => {
@@ -55,7 +55,7 @@ function kept({ compared = {}, oauth = {} }) {
   return judgements;
 }
 
-/** Above and below the peak (overload.mjs), for cheap requests and dear ones. */
+/** Above and below the peak (overload.mjs), for cheap and expensive requests. */
 function entryPoint({ overload = {} }) {
   const judgements = [];
   for (const [question, rows] of Object.entries(overload[OURS] ?? {})) {
@@ -79,7 +79,7 @@ function entryPoint({ overload = {} }) {
   return judgements;
 }
 
-/** CPU time in µs, by server and database; sign-ins are of a database whose tables of tokens nobody has analysed. */
+/** CPU time in µs, by server and database; sign-ins use a database whose token tables have no statistics yet. */
 function ofOneCall({ compared, signIn, readWhole, others }) {
   const judgements = [];
   const profile = compared?.['GET /profile']?.[OURS];

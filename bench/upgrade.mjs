@@ -82,14 +82,14 @@ Object.assign(process.env, environment);
 
 /** Descriptions of everything that must not happen. */
 const faults = [];
-/** Those to which requests are sent. */
+/** URLs of the servers that get requests. */
 const serving = [];
 const all = [];
 const phases = [];
 /** Whether servers of both versions serve, or have just served. */
 let isMixed = false;
 let isOver = false;
-/** While it is undone, in which nobody is served. */
+/** While the migrations are undone, no server runs. */
 let isPaused = false;
 
 /** The released version's own database, in a copy that may be changed. */
@@ -107,7 +107,7 @@ function makeCluster() {
 const pua = (tree, ...parameters) =>
   JSON.parse(run(process.execPath, ['bin/pua.mjs', ...parameters, '--json'], tree, environment));
 
-/** The server's program; that of older versions. */
+/** The server's program; older versions have another one. */
 const PROGRAMS = ['bin/server.mjs', 'dist/src/main.js'];
 
 async function start(tree) {
@@ -139,7 +139,7 @@ const readiness = (server) =>
     () => 0,
   );
 
-/** As a balancer and a service manager do: no new requests, then SIGTERM. */
+/** As a load balancer and a service manager do: no new requests, then SIGTERM. */
 async function end(server) {
   serving.splice(serving.indexOf(server), 1);
   const ended = once(server.child, 'exit');
@@ -148,7 +148,7 @@ async function end(server) {
   if (code !== 0) faults.push(`${server.name} ended with ${code}`);
 }
 
-/** One after the other: who calls does not know which. */
+/** Alternates between the servers, as callers do. */
 const any = {
   name: 'a server',
   turn: 0,
@@ -157,7 +157,7 @@ const any = {
   },
 };
 
-/** Calls again and again until the end. */
+/** Repeats the request until the end. */
 async function caller(kind, call) {
   while (!isOver) {
     if (isPaused) {
@@ -232,7 +232,7 @@ try {
         return (await send(`${any.url}/api/public/${path}`, { headers: key(reads) })).status;
       }),
     );
-  // Each write is upon the one before it: what is done twice, or lost, breaks the next.
+  // Each write depends on the previous one, so a duplicate or lost write fails the next.
   const profile = async (init) =>
     fetch(`${any.url}/api/public/profile`, { ...init, headers: { ...key(4), ...init?.headers } });
   let etag = (await profile()).headers.get('etag');
@@ -249,11 +249,11 @@ try {
         written++;
         etag = answer.headers.get('etag');
       } else if (answer.status === 412 && isMixed) {
-        // 1.1.0 and 1.2.0 make ETags of a profile each in its own way: who is refused gets the one to repeat with.
+        // 1.1.0 and 1.2.0 compute a profile's ETag differently: a 412 contains the one to retry with.
         phases.at(-1).conflicts++;
         etag = answer.headers.get('etag');
       } else if (answer.status === 503) {
-        // Whether it was done is unknown: who has to know looks.
+        // The outcome is unknown: the caller reads the profile.
         const seen = await profile();
         etag = seen.headers.get('etag');
         written = Number((await seen.json()).bio);
@@ -326,7 +326,7 @@ try {
   rmSync(cluster, { recursive: true, force: true });
 }
 
-/** The last migration that the release knows. */
+/** The last migration of the released version. */
 function lastOf() {
   return run('sh', ['-c', 'ls migrations | tail -n 1'], released)
     .trim()

@@ -1,4 +1,4 @@
-// Rows → the answers of the API, as one writes it by hand in front of node-postgres.
+// Rows → responses of the API, as hand-written in front of node-postgres.
 import { TIERS, computedAt, paginate, percentage, rarityOf, time } from './shared.mjs';
 
 const LIMIT = 20;

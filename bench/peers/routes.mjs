@@ -1,8 +1,8 @@
-// What the peers answer: the request's path and query → its data and how rows become the answer.
+// The peers' responses: the request's path and query → its data and how rows become the response.
 import * as answers from './answers.mjs';
 import { ACHIEVEMENTS, CONNECTIONS, EVENTS, PROFILE, STATISTICS } from './sql.mjs';
 
-/** A list without rows comes as one row of nulls, or as none. */
+/** A list without rows arrives as one row of nulls, or as none. */
 const found = (rows) => (rows.length === 0 || rows[0].id === null ? [] : rows);
 const list = (answer) => (rows) => answer(found(rows), rows[0]?.total ?? 0, rows[0]?.pins ?? []);
 

@@ -1,4 +1,4 @@
-// What the comparison servers have in common: the settings they read, the check of a key's form, and small texts.
+// Shared code of the comparison servers: their settings, the check of a key's form, and small texts.
 import { createHmac, hkdfSync } from 'node:crypto';
 
 export const { DATABASE_URL, PORT, SECRET_KEY } = process.env;
@@ -9,7 +9,7 @@ const derive = (label) => Buffer.from(hkdfSync('sha256', secret, '', `pua:${labe
 const pepper = derive('api-key-pepper');
 const cursorKey = derive('cursor');
 
-/** Id and hash of a key as they are stored; undefined where it has not the form of one. */
+/** Id and hash of a key as they are stored; undefined for a text without the form of a key. */
 export function readKey(key) {
   if (typeof key !== 'string' || key.length !== 71) return undefined;
   return { id: key.slice(9, 21), hash: createHmac('sha256', pepper).update(key).digest() };
@@ -53,7 +53,7 @@ export function rarityOf(earners, active) {
   return TIERS.find(({ min_percentage }) => 100 * earners >= min_percentage * active).rarity;
 }
 
-/** The moment that statistics are said to be of: the last full half minute. */
+/** The time that statistics state: the last full half minute. */
 export function computedAt() {
   return time(new Date(Math.floor(Date.now() / 30_000) * 30_000));
 }

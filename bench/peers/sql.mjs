@@ -62,7 +62,7 @@ export const STATISTICS = {
 const VALID_KEY = `FROM api_keys k JOIN users o ON o.id = k.user_id WHERE k.id = $1 AND k.hash = $2 AND k.revoked_at IS NULL
   AND (k.expires_at IS NULL OR k.expires_at > now()) AND o.disabled_at IS NULL`;
 
-/** Key and data in one: $1 its id, $2 its hash; a key that is not valid or has not the scope gives no row. */
+/** Key and data in one: $1 is the key's id, $2 its hash; an invalid key, or one without the scope, yields no row. */
 export function combined({ scope, columns, from, total, pins }) {
   const key = `WITH valid AS (SELECT k.user_id ${VALID_KEY} AND '${scope}' = ANY (k.scopes))`;
   const more = [
