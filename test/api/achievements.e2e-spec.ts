@@ -12,7 +12,7 @@ let api: TestApi;
 beforeAll(async () => void (api = await TestApi.start()));
 afterAll(() => api.close());
 
-// The catalogue and the number of active members are the platform's, so each test starts with neither.
+// The catalog and the number of active members belong to the platform, so each test starts without either.
 beforeEach(async () => {
   await api.dataSource.query('DELETE FROM user_achievements');
   await api.dataSource.query('DELETE FROM achievements');
@@ -26,7 +26,7 @@ async function member() {
   return { id, key: await api.key(id) };
 }
 
-/** So many active members more. */
+/** Adds this many active members. */
 async function members(count: number): Promise<number[]> {
   const rows = await api.dataSource.query<{ id: number }[]>(
     `INSERT INTO users (username) SELECT 'crowd ' || gen_random_uuid() FROM generate_series(1, $1) RETURNING id`,
@@ -618,7 +618,7 @@ describe('GET /api/public/achievements: parameters', () => {
   });
 });
 
-// The last: what comes after it would have so many members to disable.
+// Last, because later tests would have to disable this many members.
 describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}', () => {
   /** Each view’s own path, and the query that selects it. */
   const views = (id: number): [path: string, query: string][] => [

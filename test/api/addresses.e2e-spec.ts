@@ -7,7 +7,7 @@ import { freshAddress, itInOneWindow } from '../support/windows.js';
 /** The test's own address. */
 const SOCKET = '127.0.0.1';
 
-/** What proxies write into X-Forwarded-For, and the address that it means. */
+/** Values of X-Forwarded-For that proxies write, and the addresses that they mean. */
 const ENTRIES = [
   ['203.0.113.7', '203.0.113.7'],
   ['203.0.113.7:4711', '203.0.113.7'],

@@ -17,14 +17,14 @@ if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not a
 
 const MAX_CALLS = 2;
 const MAX_CHARACTERS = 3_000;
-/** A member with 55 events and 28 connections, which is more than nearly all have. */
+/** A member with 55 events and 28 connections, more than nearly all others have. */
 const MEMBER = 9;
 const DAY_MS = 86_400_000;
 const day = (offset: number) => new Date(Date.now() + offset * DAY_MS).toISOString();
 
 type Values = Record<string, unknown>;
 type Call = readonly [tool: string, values?: Values];
-/** @param first what the first call answered */
+/** @param first response of the first call */
 type Next = (first: any) => Call;
 
 const ANY_STATUS = ['accepted', 'pending_sent', 'pending_received'];
@@ -142,7 +142,7 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
   ],
   ['What have I pinned?', /"total":\d/, () => ['list_pinned_achievements']],
   [
-    'Which events did I attend with Sam last year?', // only where they met: who else attends is not told
+    'Which events did I attend with Sam last year?', // only the events where they met: other attendees are not visible
     /"display_name":"Sam[^"]*"\}.*"met_at_event":\{"id":\d+,"title":"[^"]+"/,
     () => ['list_connections', { q: 'sam' }],
   ],
@@ -231,7 +231,7 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     const sam = await api.platform.user({ first_name: 'Sam', last_name: 'Lee' });
     await api.platform.connection(MEMBER, sam, { met_at_event_id: hike });
     await api.platform.connection(MEMBER, await api.platform.user(), { status: 'pending_sent' });
-    // As if everything but what follows were of last week.
+    // Makes all other data a week old.
     await api.dataSource.query('DELETE FROM changes');
     await api.dataSource.query('UPDATE participants SET changed_in = NULL');
     await api.dataSource.query('UPDATE events SET changed_in = NULL');

@@ -15,7 +15,7 @@ import { Database } from '../../src/database/database.js';
 const PATH = '/api/public/mcp';
 const CURRENT = '2026-07-28';
 const READING = Object.keys(READ_SCOPES);
-/** What a tool can answer. */
+/** Result of a tool. */
 const OF_TOOLS = new Set(
   'invalid_parameter unknown_parameter missing_parameter invalid_cursor insufficient_scope event_not_found achievement_not_found precondition_failed rate_limited internal_error temporarily_unavailable'.split(
     ' ',
@@ -62,9 +62,9 @@ const eventOf = async (user: number, fields: Record<string, unknown> = {}): Prom
   await api.platform.participant(event, user, { role: 'organizer' });
   return event;
 };
-/** What a tool answered. */
+/** The response of a tool. */
 const answerOf = ({ body }: Response): any => JSON.parse(body.result.content[0].text);
-/** A body of the API as tools give it: without what is null or false. */
+/** A body of the API as tools return it: without null and false values. */
 const withoutNothing = (body: unknown) =>
   JSON.parse(
     JSON.stringify(body, (_, value: unknown) => (value === null || value === false ? undefined : value)),
@@ -88,7 +88,7 @@ describe('POST /api/public/mcp', () => {
     const metadata = `${api.config.publicUrl}/.well-known/oauth-protected-resource${PATH}`;
     const challenge = `Bearer realm="public-user-api", scope="${READING.join(' ')}", resource_metadata="${metadata}"`;
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-    // Some clients look for it with a GET before they send a message.
+    // Some clients send a GET before their first message.
     for (const response of [await send(message), await api.send('GET', PATH)])
       expect([response.status, response.headers['www-authenticate']]).toEqual([401, challenge]);
     const { body } = await supertest(api.app.getHttpServer()).get(new URL(metadata).pathname);
@@ -197,7 +197,7 @@ describe('the MCP tools', () => {
     const user = await api.platform.user();
     const names = await toolNames(await api.key(user));
     expect(names.filter((name) => ALL.includes(name))).toEqual(ALL);
-    // A list that is added is a tool without anything being done for it here.
+    // A new list becomes a tool without further code.
     expect(names.filter((name) => !ALL.includes(name) && !name.startsWith('list_'))).toEqual([]);
     expect(await toolNames(await api.key(user, ['events:read']))).toEqual([
       'list_events',
@@ -505,7 +505,7 @@ describe('the MCP tools', () => {
     const key = await api.key(user);
     await api.platform.connection(user, friend);
     const before = (await ask(key, 'tools/list')).text;
-    // Characters that nobody sees and models read, 80 KB of them.
+    // 80 KB of invisible characters, which models read.
     const hidden = [...order]
       .map((letter) => String.fromCodePoint(0xe0000 + (letter.codePointAt(0)! % 128)))
       .join('');
@@ -732,7 +732,7 @@ describe('the MCP endpoint', () => {
     await rounds(5);
     const before = await rounds(5);
     await rounds(60);
-    // Sockets that are still closing keep closures; one kept for each message of a single kind is 60.
+    // Sockets that are still closing keep closures; a leak of one per message of a single kind would be 60.
     await until(() => queryObjects(Function, { format: 'count' }) - before < 60);
     expect(queryObjects(Function, { format: 'count' }) - before).toBeLessThan(60);
   });

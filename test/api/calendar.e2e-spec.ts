@@ -27,7 +27,7 @@ async function accountPage(username: string, browser = oauth.browser()) {
 const make = async (browser: Browser, page: FormPage, name = 'Phone') =>
   (await browser.submit(page, { name }, /\/calendar\/create$/)) as FormPage;
 
-/** A link, without the page: what that does is tested by itself. */
+/** A link created without the page, which has its own test. */
 const linkOf = (userId: number) =>
   oauth.api.app.get(CalendarLinks).create(userId, 'Phone', { actor: 'user' });
 
@@ -53,7 +53,7 @@ async function memberWithEvent(fields: Record<string, unknown> = {}, relation: R
   return { member, event, link: await linkOf(member.id) };
 }
 
-/** The address, which the file says to be one. */
+/** The URL, which the file states to be one. */
 const urlOf = ({ url }: VEvent) => (url as unknown as { val: string } | undefined)?.val ?? null;
 
 /** Entries of a file, unfolded. */
@@ -249,7 +249,7 @@ describe('a calendar link', () => {
       try {
         const { link } = await memberWithEvent();
         const there = link.replace(oauth.issuer, limited.issuer);
-        /** What comes before the limit, and what it answers; a window may end meanwhile, but not two. */
+        /** Number of requests before the limit, and its response; one window may end meanwhile, but not two. */
         const untilRefused = async (url: string) => {
           const before = new Set<number>();
           for (let i = 0; i < 10; i++) {
@@ -345,7 +345,7 @@ describe('a calendar file', () => {
       ['America/New_York', '2031-07-01T18:00:00Z', 'DTSTART;TZID=America/New_York:20310701T140000'],
       ['Asia/Calcutta', '2031-07-01T18:00:00Z', 'DTSTART;TZID=Asia/Kolkata:20310701T233000'],
       ['UTC', '2031-07-01T18:00:00Z', 'DTSTART:20310701T180000Z'],
-      // The hour that comes twice, of which one reader takes the first, another the second.
+      // The hour that occurs twice, of which one reader takes the first, another the second.
       ['Europe/Berlin', '2031-10-26T00:30:00Z', 'DTSTART:20311026T003000Z'],
       ['Europe/Berlin', '2031-10-26T01:30:00Z', 'DTSTART:20311026T013000Z'],
       ['Europe/Berlin', '2031-10-26T18:00:00Z', 'DTSTART;TZID=Europe/Berlin:20311026T190000'],
@@ -589,7 +589,7 @@ postgres.describe('calendar links of one member', () => {
       expect(server.output).toContain('/calendar/');
       expect(server.output + server.errors).not.toContain(secret);
     }
-    // The server wrote the last use as it ended.
+    // The server recorded the last use when it ended.
     expect(await oauth.api.app.get(CalendarLinks).list(member.id)).toMatchObject([
       { last_used_at: expect.any(String) },
     ]);

@@ -8,7 +8,7 @@ import { event, importFiles, type ImportedFiles } from '../support/import-files.
 
 type Item = Record<string, unknown> & { id: number };
 
-/** What `updated_since` promises: who polls with the time of the last answer misses nothing. */
+/** The guarantee of `updated_since`: a client that polls with the time of its last response misses nothing. */
 describe('GET /api/public/events?updated_since', () => {
   let api: TestApi;
   beforeAll(async () => void (api = await TestApi.start()));
@@ -28,14 +28,14 @@ describe('GET /api/public/events?updated_since', () => {
     (await read(key, `&updated_since=${encodeURIComponent(moment)}`, list))
       .map(({ id }) => id)
       .toSorted((a, b) => a - b);
-  /** As if the marks, and what is in them, were of so many seconds ago. */
+  /** Makes the marks, and their content, older by this many seconds. */
   const age = (seconds: number) =>
     api.dataSource.query(`UPDATE change_marks SET taken_at = taken_at - make_interval(secs => $1)`, [
       seconds,
     ]);
-  /** Now, as the next question would say it. */
+  /** The current time, as the next request states it. */
   const now = async () => {
-    await age(10); // a mark of this second would stand for this one
+    await age(10); // a mark of this second would be reused
     await api.app.get(Upkeep).takeChangeMark();
     await age(10);
     const [row] = await api.dataSource.query<{ now: string }[]>(
@@ -75,7 +75,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, before, list)).toEqual([renamed, met, asked].toSorted((a, b) => a! - b!));
     const other = await member();
     expect(await since(other.key, before, list)).toEqual([]);
-    // Changes since then are no longer kept: all of them may have changed.
+    // Changes since then are no longer stored: all records may have changed.
     await api.dataSource
       .query(`INSERT INTO change_places (name, changed_in) SELECT 'swept', max(changed_in) FROM changes
       ON CONFLICT (name) DO UPDATE SET changed_in = EXCLUDED.changed_in`);
@@ -166,7 +166,7 @@ RETURNING taken_at::text AS at`,
     };
     const kept = [await put('30 minutes', 30), await put('62 minutes', 2), await put('39 days', 2)];
     const gone = [await put('62 minutes', 30), await put('41 days', 2)];
-    await age(0); // something happens, or there would be nothing to mark
+    await age(0); // without a change, no mark is recorded
     await api.dataSource.query("DELETE FROM change_marks WHERE taken_at > now() - interval '2 s'");
     await api.app.get(Upkeep).takeChangeMark();
     const found = await api.dataSource.query<{ at: string }[]>(
@@ -176,7 +176,7 @@ RETURNING taken_at::text AS at`,
     expect(found.map(({ at }) => at).toSorted()).toEqual(kept.toSorted());
   });
 
-  // On PostgreSQL other tests' transactions happen meanwhile.
+  // On PostgreSQL, other tests' transactions run meanwhile.
   embedded.it('records no mark if nothing changed since the last one', async () => {
     const taken = await api.dataSource.transaction(async (manager) => {
       await manager.query('DELETE FROM change_marks');
@@ -262,7 +262,7 @@ ON CONFLICT (user_id, event_id) DO UPDATE SET rsvp_status = 'maybe'`,
                 [event],
               );
           }
-          // Others poll while it is in progress.
+          // Other clients poll while it is in progress.
           for (let i = random(3); i > 0; i--) await api.app.get(Upkeep).takeChangeMark();
           await runner.commitTransaction();
           await runner.release();
@@ -275,7 +275,7 @@ ON CONFLICT (user_id, event_id) DO UPDATE SET rsvp_status = 'maybe'`,
         for (let last = false; !last;) {
           last = !writing;
           const next = await now();
-          // That made all marks ten seconds older: so is the time of the question before.
+          // The marks are now ten seconds older, and so is the time of the last request.
           const aged = new Date(Date.parse(asked) - 10_000).toISOString();
           take(await read(key, `&updated_since=${encodeURIComponent(aged)}`));
           asked = next;

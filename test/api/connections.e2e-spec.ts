@@ -12,7 +12,7 @@ async function member() {
   return { id, key: await api.key(id) };
 }
 
-/** A connection of the member with a new person, accepted unless said. */
+/** A connection of the member with a new person, accepted by default. */
 async function connected(userId: number, fields: Fields = {}, person: Fields = {}): Promise<number> {
   return api.platform.connection(userId, await api.platform.user(person), fields);
 }

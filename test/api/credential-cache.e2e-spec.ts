@@ -13,7 +13,7 @@ import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { soon, until } from '../support/timing.js';
 
-/** On PostgreSQL credentials are remembered; on the embedded database each is looked up, and the same must hold. */
+/** On PostgreSQL credentials are cached; the embedded database queries each one, with the same results. */
 let oauth: OauthTest;
 beforeAll(async () => {
   oauth = await OauthTest.start({ assistants: true });
@@ -21,12 +21,12 @@ beforeAll(async () => {
 });
 afterAll(() => oauth.close());
 
-/** Waits until LISTEN is connected, if there is a channel. */
+/** Waits until LISTEN is connected, if notifications are used. */
 async function trusted(): Promise<void> {
   await until(() => !onPostgres || oauth.api.app.get(RevocationChannel).trusted);
 }
 
-/** Sends a credential in one header, and what goes with it. */
+/** Sends a credential in one header, with additional headers. */
 async function ask(path: string, headers: Record<string, string>, method = 'GET'): Promise<number> {
   const body = method === 'PUT' ? { body: JSON.stringify({ bio: 'stolen' }) } : {};
   const response = await fetch(new URL(path, oauth.issuer), {
@@ -43,7 +43,7 @@ const PROFILE = '/api/public/profile';
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 const asKey = (token: string) => ({ 'X-API-Key': token });
 
-/** A token that is bound to a key (RFC 9449), and a way to use it. */
+/** A token bound to a key (RFC 9449), and a function that uses it. */
 async function boundToken(): Promise<{ token: string; withProof: (path: string) => Promise<object> }> {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = await exportJWK(publicKey);
@@ -104,7 +104,7 @@ describe('the kind of a credential', () => {
 });
 
 describe('the API, for a key revoked during its request,', () => {
-  /** Ends a key for every request from now on. */
+  /** Ends a key for every later request. */
   const revoke = async (key: string) => {
     const keyId = key.split('_')[2]!;
     await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'leaked', 'admin');

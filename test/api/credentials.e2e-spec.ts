@@ -240,7 +240,7 @@ describe('API credentials', () => {
         { key_id: last.id, uses_count: 2 },
       ];
       expect(await written()).toEqual(expected);
-      await keys.flush(); // nothing is left over
+      await keys.flush(); // no pending use remains
       expect(await written()).toEqual(expected);
     });
 
@@ -261,7 +261,7 @@ describe('API credentials', () => {
     it('works under the previous SECRET_KEY, and is hashed again under the current one when it is used', async () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');
-      await api.app.get(PeriodicWork).beforeApplicationShutdown(); // it would make signing keys
+      await api.app.get(PeriodicWork).beforeApplicationShutdown(); // periodic work would create signing keys
       const { key } = await newKey();
       const ask = async (secrets: Secrets) => {
         // Signing keys are encrypted under SECRET_KEY, too; here they may be created again.
@@ -275,7 +275,7 @@ describe('API credentials', () => {
       expect(await ask(new Secrets(after))).toBe(401);
       expect(await ask(new Secrets(after, before))).toBe(200);
       expect(await ask(new Secrets(after))).toBe(200);
-      await api.dataSource.query('DELETE FROM signing_keys'); // others have the previous secret
+      await api.dataSource.query('DELETE FROM signing_keys'); // other instances have the previous secret
     });
 
     it('gives access only to its owner’s data', async () => {

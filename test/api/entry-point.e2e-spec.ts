@@ -28,7 +28,7 @@ class Client {
     return new Client(socket);
   }
 
-  /** All that comes back until the server closes. */
+  /** Everything received until the server closes the connection. */
   static async ask(url: string, bytes: string): Promise<string> {
     const client = await Client.open(url);
     client.socket.write(bytes, 'latin1');
@@ -153,7 +153,7 @@ describe('the request target', () => {
   it('reaches a route only if it matches exactly', async () => {
     const routes = [
       ...api.app.get(RouteTable).routes.map(({ path }) => path),
-      // Of the library.
+      // Sent by the library.
       '/oauth/jwks',
       '/oauth/authorize',
       '/oauth/logout',
@@ -175,14 +175,14 @@ describe('the request target', () => {
       fc.asyncProperty(targets, async (target) => {
         const answer = await ask(target);
         const status = statusOf(answer);
-        if (answer === '') return; // no request to Node: closed
+        if (answer === '') return; // not a request for Node: it closes the connection
         if (status === 404 || (status === 400 && !/\nx-request-id:/i.test(answer))) return;
         const path = target
           .replace(/^https?:\/\/[^/?#@\\]+/i, '')
           .replace(/[?][^#\\]*$/, '')
           .replace(/^$/, '/'); // RFC 9112 §3.2.1
         if (status === 308) {
-          expect([target, isRoute(path.slice(0, -1))]).toEqual([target, true]); // a slash too many, typed by hand
+          expect([target, isRoute(path.slice(0, -1))]).toEqual([target, true]); // an extra slash, typed manually
           return;
         }
         expect([target, status, isRoute(path)]).toEqual([target, status, true]);
@@ -201,7 +201,7 @@ thorough.describe('a slow request body', () => {
   let api: TestApi;
   let impatient: TestApi;
   let key: string;
-  /** The final response to a client that never ends its body: awaited while others are tested. */
+  /** The final response to a client that never ends its body: awaited while other tests run. */
   let cutOff: Promise<string[]>;
   beforeAll(async () => {
     api = await TestApi.start({
@@ -223,7 +223,7 @@ thorough.describe('a slow request body', () => {
     await api.close();
   });
 
-  /** Sends the body over twice the time that an answer may take. */
+  /** Sends the body over twice the response deadline. */
   async function dribble(method: string, path: string, headers: Record<string, string>, body: string) {
     const client = await Client.open(api.url);
     const all = { Host: 'x', 'Content-Length': String(body.length), Connection: 'close', ...headers };
@@ -263,7 +263,7 @@ thorough.describe('a slow request body', () => {
     async (kind, line, headers) => {
       const { connections, admissions } = entryPointOf(api);
       const clients = await Promise.all(Array.from({ length: 300 }, () => Client.open(api.url)));
-      // A few at a time: of more callers than are served at once, a slow machine refuses some before it waits for their bodies.
+      // A few at a time: with more concurrent callers than slots, a slow host rejects some before it waits for their bodies.
       for (const [index, { socket }] of clients.entries()) {
         socket.write(
           `${line} HTTP/1.1\r\nHost: x\r\n${headers()}Content-Length: 16384\r\n\r\n${'x'.repeat(16_000)}`,
@@ -396,7 +396,7 @@ describe('an overloaded process', () => {
   beforeAll(async () => {
     api = await TestApi.start({ publicUrl: 'https://api.example' });
     entryPoint = entryPointOf(api);
-    await api.send('GET', '/livez'); // makes the client that compares answers with the OpenAPI document
+    await api.send('GET', '/livez'); // creates the client that compares responses with the OpenAPI document
   });
   afterEach(async () => {
     empty();
@@ -404,7 +404,7 @@ describe('an overloaded process', () => {
   });
   afterAll(() => api.close());
 
-  /** As many requests of the kind as are worked on at once, none of which ends. */
+  /** As many unending requests of the kind as may run at once. */
   const fill = (kind: Kind) => {
     for (let i = 0; i < MAX_CONCURRENT; i++)
       entryPoint.admissions[kind].enter(

@@ -24,7 +24,7 @@ interface OpenApi {
   components: { schemas: Record<string, { enum?: string[] }> };
 }
 
-/** Responses that change without a write to what they show: with each transaction of anybody, and with each half minute. */
+/** Responses that change without a write to their data: with any transaction, or with each half minute. */
 const MOVING = ['/api/public/sync', '/api/public/achievements/stats', '/api/public/achievements/1'];
 
 describe('every API response', () => {
@@ -324,7 +324,7 @@ describe('input on the raw socket', () => {
   });
   afterAll(() => api.close());
 
-  /** Sends bytes as they are; resolves with all that came back when the server closes. */
+  /** Sends raw bytes; resolves with everything received when the server closes the connection. */
   const raw = (bytes: string) =>
     new Promise<string>((resolve, reject) => {
       const { port, hostname } = new URL(api.url);

@@ -26,7 +26,7 @@ async function member(fields: Fields = {}) {
   return { id, key: await api.key(id) };
 }
 
-/** An event in which the member takes part, as an attendee who is going unless said. */
+/** An event in which the member takes part, by default as an attendee who is going. */
 async function eventOf(userId: number, fields: Fields = {}, part: Fields = {}): Promise<number> {
   const id = await api.platform.event(fields);
   await api.platform.participant(id, userId, part);
@@ -524,7 +524,7 @@ describe('GET /api/public/events/{id}: the 404 response', () => {
     answers.forEach(({ used, ...answer }, i) => {
       const { used: before, ...expected } = first!;
       expect(answer).toEqual(expected);
-      expect(Number(used)).toBe(Number(before) - i); // each costs one
+      expect(Number(used)).toBe(Number(before) - i); // each counts toward the limit
     });
   });
 });

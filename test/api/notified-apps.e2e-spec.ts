@@ -8,12 +8,12 @@ import { thorough } from '../support/database.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
-/** Every set of some of them. */
+/** All subsets. */
 function subsetsOf<T>(items: readonly T[]): T[][] {
   return items.reduce<T[][]>((sets, item) => sets.flatMap((set) => [set, [...set, item]]), [[]]);
 }
 
-/** A key of the member, where it has read to, and the endpoint that is told what it may know. */
+/** A key of the member, its sync cursor, and its webhook endpoint. */
 interface Reader {
   readonly scopes: readonly Scope[];
   readonly key: string;
@@ -51,7 +51,7 @@ describe('an app or key with access to some of a member’s data', () => {
       const keyId = key.split('_')[2]!;
       const { url } = receiver;
       const { id } = await webhooks.create({ url, types: WEBHOOK_TYPES, keyId, actor: 'admin' });
-      // An endpoint asks for no more than its key may: what it is told is decided by the scopes all the same.
+      // An endpoint can request only what its key permits; nevertheless the scopes decide on each message.
       await query('UPDATE api_keys SET scopes = $2 WHERE id = $1', [keyId, scopes]);
       readers.push({ scopes, key, endpoint: id, next: (await sync(key)).next });
     }
@@ -70,7 +70,7 @@ describe('an app or key with access to some of a member’s data', () => {
   };
   const may = (scopes: readonly Scope[]) => (resource: Resource) => scopes.includes(`${resource}:read`);
 
-  /** A change of each kind of record, and what the member's lists show differently after it. */
+  /** A change of each kind of record, and the lists of the member in which it is visible. */
   const changes: [
     record: string,
     change: (of: Things) => Promise<unknown>,

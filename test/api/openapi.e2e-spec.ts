@@ -44,7 +44,7 @@ interface Answer {
   links?: Record<string, { operationId: string; parameters: Record<string, string> }>;
 }
 
-/** What the examples have that is compared. */
+/** The compared parts of the examples. */
 interface Shown extends Record<string, unknown> {
   id?: number;
   data?: (Record<string, unknown> & { id?: number; location?: object | null; code?: string })[];
@@ -84,7 +84,7 @@ describe('GET /api/public/openapi.json', () => {
     const names = operations().map(({ operation }) => operation.operationId);
     expect(names).toEqual([...new Set(names)]);
     expect(names.filter((name) => !/^(get|list|update)[A-Z][A-Za-z]+$/.test(name))).toEqual([]);
-    // Programs have methods of these names.
+    // Clients have methods with these names.
     const known =
       'getAchievement getAchievementStatistics getCredential getEvent getMe getOpenApi getProblem getProfile listAchievements listAllAchievements listChanges listConnections listEarnedAchievements listEvents listPinnedAchievements listProblems updateProfile';
     expect(names).toEqual(expect.arrayContaining(known.split(' ')));
@@ -228,7 +228,7 @@ describe('GET /api/public/openapi.json', () => {
       ['rarity', undefined],
       ['updated_since', undefined],
     ]);
-    // What is a default of one view is refused by another.
+    // A default of one view is rejected by another.
     expect(taken.listAchievements).toEqual(
       'action limit cursor sort category rarity earned_after earned_before q updated_since earned id'
         .split(' ')
@@ -418,7 +418,7 @@ describe('GET /api/public/openapi.json', () => {
       }),
     );
     const item = (name: string, of: string) => shown[name]!.data!.find(({ id }) => id === shown[of]!.id);
-    // An item of a list, and what is said of it alone.
+    // An item of a list, and its detail response.
     for (const [list, one] of [
       ['listEvents', 'getEvent'],
       ['listEarnedAchievements', 'getAchievement'],
@@ -458,7 +458,7 @@ describe('GET /api/public/openapi.json', () => {
       const { count, limit, total: whole, has_more, next_cursor } = pagination!;
       expect([name, data!.length, has_more]).toEqual([name, Math.min(limit, whole), whole > limit]);
       expect([name, count]).toEqual([name, data!.length]);
-      // Behind the signature stands the position: a side, the key of the sort, and the id.
+      // After the signature follows the position: a direction, the sort key, and the id.
       const position = next_cursor && Buffer.from(next_cursor, 'base64url').subarray(16).toString();
       const last = position === null ? null : (JSON.parse(position) as unknown[]).toSpliced(1, 1);
       expect([name, last]).toEqual([name, has_more ? ['after', data!.at(-1)!.id] : null]);

@@ -16,7 +16,7 @@ interface Pagination {
 
 describe('paging', () => {
   let api: TestApi;
-  /** Has seven of everything. */
+  /** Has seven items in every list. */
   let user: number;
   let key: string;
   beforeAll(async () => {
@@ -38,7 +38,7 @@ describe('paging', () => {
     Object.fromEntries(
       Array.from(headers.link!.matchAll(/<([^>]+)>; rel="(\w+)"/g), ([, url, rel]) => [rel!, url!]),
     );
-  /** A member of their own going to as many events; ids in the order of the list. */
+  /** A separate member who is going to this many events; ids are in the order of the list. */
   const goingTo = async (count: number) => {
     const member = await api.platform.user();
     const ids: number[] = [];
@@ -116,7 +116,7 @@ describe('paging', () => {
       });
     });
 
-    // The catalogue is everybody's.
+    // All members share the catalog.
     if (!path.endsWith('all'))
       it('returns an empty list to a member without items', async () => {
         const answer = await api.get(path, await api.key(await api.platform.user()));
@@ -385,7 +385,7 @@ describe('paging', () => {
       readonly text: string;
       readonly values: unknown[];
     }
-    /** The statement with which a page is read, and by which of the ways to the database. */
+    /** The statement that reads a page, and the connection that it uses. */
     const sentFor = async (path: string, credential: string): Promise<Sent> => {
       const database = api.app.get(Database);
       const ways = (['read', 'rows', 'long'] as const).map((by) => ({ by, spy: jest.spyOn(database, by) }));
@@ -428,7 +428,7 @@ describe('paging', () => {
         `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
         values,
       );
-      expect(maxRowsIn(row!['QUERY PLAN'][0].Plan)).toBeLessThanOrEqual(5 + 2); // a sort in steps looks at one more
+      expect(maxRowsIn(row!['QUERY PLAN'][0].Plan)).toBeLessThanOrEqual(5 + 2); // an incremental sort reads one more row
     });
   });
 });
@@ -438,5 +438,5 @@ interface Plan {
   readonly Plans?: Plan[];
 }
 
-/** Of all steps of a plan, the rows of the one that had most. */
+/** The highest number of rows among all steps of a plan. */
 const maxRowsIn = (plan: Plan): number => Math.max(plan['Actual Rows'], ...(plan.Plans ?? []).map(maxRowsIn));

@@ -3,16 +3,16 @@ import fc from 'fast-check';
 import { TestApi } from '../support/api.js';
 import { onPostgres, thorough } from '../support/database.js';
 
-/** What an oracle sorts by. */
+/** Sort keys of the oracle. */
 type Value = string | number | null;
 
-/** A row as the oracle knows it: its value for each sort of the list. */
+/** A row in the oracle: its value for each sort of the list. */
 interface Row {
   readonly id: number;
   readonly values: Readonly<Record<string, Value>>;
 }
 
-/** A list of one member, to which rows come and from which they go. */
+/** A list of one member, to which rows are added and from which they are removed. */
 interface World {
   readonly key: string;
   add(draw: Draw): Promise<Row>;
@@ -132,7 +132,7 @@ thorough.describe('paging', () => {
     };
   };
 
-  /** The catalogue is everybody's: it starts empty each time. */
+  /** All members share the catalog: it starts empty each time. */
   const achievements = (all: boolean) => async (): Promise<World> => {
     await sql('DELETE FROM user_achievements', []);
     await sql('DELETE FROM achievements', []);
@@ -154,7 +154,7 @@ thorough.describe('paging', () => {
           name: masked ? 'Hidden achievement' : text,
           position: level,
           earned_at: earned ? earned_at : null,
-          rarity_percentage: level + Number(earned), // how many earned it, of equally many for each
+          rarity_percentage: level + Number(earned), // how many members earned it; the same number are eligible for each
           progress: target === null || masked ? null : level,
         };
         return { id, values };
@@ -209,7 +209,7 @@ thorough.describe('paging', () => {
     ],
   ];
 
-  /** What happens to the list between two pages: a row comes, or one goes. */
+  /** A change of the list between two pages: a row is added or removed. */
   const happening = fc.oneof(
     draw.map((come) => ({ come, go: undefined })),
     fc.nat({ max: 30 }).map((go) => ({ come: undefined, go })),
@@ -254,7 +254,7 @@ thorough.describe('paging', () => {
                   };
                 };
               };
-              /** Reads on to the end of one direction, comparing every page with the oracle. */
+              /** Reads to the end in one direction, and compares every page with the oracle. */
               const walk = async (direction: 'next' | 'prev', from: { cursor: string | null; gap?: Gap }) => {
                 let stayed = rows.filter((row) => lies(row, from.gap, direction));
                 const seen: number[] = [];
@@ -292,7 +292,7 @@ thorough.describe('paging', () => {
                   stayed = stayed.filter((row) => rows.includes(row));
                 }
               };
-              /** A place between rows: right before (-1) or right after (1) one that is, or was, there. */
+              /** A position between rows: directly before (-1) or after (1) an existing or former row. */
               type Gap = [row: Row, side: -1 | 1];
               const lies = (row: Row, gap: Gap | undefined, direction: 'next' | 'prev') => {
                 if (!gap) return true;

@@ -361,7 +361,7 @@ describe('the profile', () => {
       expect(await put(await tagOf(other.key))).toBe(412);
       await api.put('/profile', key, { bio: 'lost in the restore' });
       const lost = await tagOf(key);
-      // The version is that of the lost change again, the values are others.
+      // The version equals that of the lost change; the values differ.
       await api.dataSource.query(`UPDATE users SET bio = 'written after the restore' WHERE id = ${user};
 UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect(await put(lost)).toBe(412);
@@ -461,7 +461,7 @@ postgres.it('waits for several concurrent writers of the member', async () => {
       await holder.query('UPDATE users SET first_name = $2 WHERE id = $1', [member, 'Imported']);
     };
     await held();
-    now.mockReturnValue(performance.now()); // its patience does not end
+    now.mockReturnValue(performance.now()); // it retries without limit here
     const put = api.put('/profile', key, { bio: 'new' });
     const waits = new Set<string>();
     await until(async () => {

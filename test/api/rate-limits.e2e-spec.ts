@@ -9,7 +9,7 @@ import { OauthTest } from '../support/oauth.js';
 import { until } from '../support/timing.js';
 import { freshAddress, inOneWindow, itInOneWindow } from '../support/windows.js';
 
-/** The headers that most client libraries read say the same as the standard ones. */
+/** The older headers, which most client libraries read, must equal the standard ones. */
 function expectSameInAllHeaders(headers: Readonly<Record<string, string>>): void {
   const [, quota] = /;q=(\d+);/.exec(headers['ratelimit-policy']!)!;
   const [, left, seconds] = /;r=(\d+);t=(\d+)$/.exec(headers.ratelimit!)!;
@@ -144,7 +144,7 @@ describe('the limit of failed authentication', () => {
 });
 
 describe('the limit of OAuth routes and pages', () => {
-  const allowed = 100; // for each refused credential that is
+  const allowed = 100; // one for each rejected credential
   let api: TestApi;
   beforeAll(
     async () => void (api = await TestApi.start({ trustProxy: 1, rateLimits: { ...limits, auth: 1 } })),

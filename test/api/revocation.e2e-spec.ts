@@ -21,7 +21,7 @@ postgres.describe('revocation on two servers', () => {
   beforeAll(async () => {
     api = await TestApi.start();
     channel = await TcpProxy.start(api.config.databaseUrl!);
-    // Its reads go straight to the database: only notifications of revocations pass the proxy. Limits would, too.
+    // Its reads bypass the proxy: only revocation notifications pass it, as limits would.
     const rateLimits = { read: 0, write: 0, auth: 0 };
     other = await createApp({ ...api.config, databaseDirectUrl: channel.url, rateLimits });
     await other.listen(0, '127.0.0.1');
@@ -35,7 +35,7 @@ postgres.describe('revocation on two servers', () => {
   const ask = async (app: NestExpressApplication, key: string) =>
     (await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key)).status;
   const trusts = (app: NestExpressApplication) => () => app.get(RevocationChannel).trusted;
-  /** A key that both servers know by heart. */
+  /** A key that both servers have cached. */
   const knownKey = async (userId: number): Promise<{ key: string; id: string }> => {
     const key = await api.key(userId);
     for (const app of [api.app, other]) {
@@ -45,7 +45,7 @@ postgres.describe('revocation on two servers', () => {
     return { key, id: key.split('_')[2]! };
   };
 
-  /** How many statements `request` sends to the database. */
+  /** Number of statements that `request` sends to the database. */
   const statements = async (
     app: NestExpressApplication,
     request: () => Promise<unknown>,
@@ -130,7 +130,7 @@ postgres.describe('revocation on two servers', () => {
     const user = await api.platform.user();
     let expiresInSeconds = 0.5;
     const key = await eventually(async () => {
-      expiresInSeconds *= 2; // long enough for a first request, however busy the machine
+      expiresInSeconds *= 2; // long enough for a first request, even on a busy host
       const { key: short } = await new ApiKeysService(api.dataSource, api.config).create({
         userId: user,
         name: 'short',

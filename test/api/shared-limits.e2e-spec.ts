@@ -15,9 +15,9 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
 import { freshAddress, inOneWindow, itInOneWindow } from '../support/windows.js';
 
-/** The machine that runs the tests may be slow: what is tested is what happens while the store answers. */
+/** The host may be slow, and only the behavior with a responding store is tested. */
 const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15_000 };
-/** Counts are exchanged only when the test says so. */
+/** Counts are exchanged only when the test requests it. */
 const NEVER_MS = 2 ** 31 - 1;
 
 postgres.describe('shared rate-limit counts', () => {
@@ -42,7 +42,7 @@ postgres.describe('shared rate-limit counts', () => {
     await database.drop();
   });
 
-  /** An instance with its own connection, that ends with the test. */
+  /** An instance with its own connection, which ends with the test. */
   const instance = ({ url = '', intervalMs = NEVER_MS, patience = deadlines } = {}) => {
     const counts = postgresCounts(url || database.environment.DATABASE_URL!, patience);
     const add = jest.spyOn(counts, 'add');
@@ -64,7 +64,7 @@ postgres.describe('shared rate-limit counts', () => {
     for (let i = 0; i < times; i++) if (counter.take('read', caller, quota).admitted) admitted++;
     return admitted;
   };
-  /** What the store knows of the caller. */
+  /** The caller's count in the store. */
   const sum = async (caller: string) => {
     const window = Math.floor(Date.now() / 60_000);
     const key = `${window}:read:${caller}`;
@@ -88,7 +88,7 @@ postgres.describe('shared rate-limit counts', () => {
             const most = [0, 0, 0];
             let admitted = 0;
             let arrived = 0;
-            // Each instance exchanges its counts once a round, after its calls of that round.
+            // Each instance exchanges its counts once per round, after its requests of that round.
             for (const { order, calls } of rounds) {
               for (const on of order) {
                 arrived += calls[on]!;
@@ -195,7 +195,7 @@ postgres.describe('shared rate-limit counts', () => {
         return !counter.alone || undefined;
       });
       expect(log.slice(1)).toEqual(['rate limits are shared again']);
-      expect(await sum(caller)).toBeGreaterThanOrEqual(40); // more if the store had counted what it could not answer
+      expect(await sum(caller)).toBeGreaterThanOrEqual(40); // more if the store counted an exchange whose response was lost
     },
   );
 

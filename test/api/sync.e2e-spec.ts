@@ -34,7 +34,7 @@ describe('GET /api/public/sync', () => {
     await settled();
     return (await sync(key, query)).next;
   };
-  /** All that changed since. */
+  /** All changes since a cursor. */
   const since = async (key: string, cursor: string, query: Record<string, string> = {}) => {
     await settled();
     const changes: MemberChange[] = [];
@@ -82,7 +82,7 @@ describe('GET /api/public/sync', () => {
   });
 
   describe('reports', () => {
-    /** A member with one thing of each kind, and what else a case needs. */
+    /** A member with one record of each kind, and the additional records of a case. */
     const world = async () => {
       const { id, key } = await member();
       const organizer = await api.platform.user();
@@ -287,7 +287,7 @@ connected_at = connected_at`,
         await api.platform.participant(events[i]!, id);
       }
       const cursor = await start(key);
-      // One row of the log, five things.
+      // One row of the log, five records.
       await sql(`UPDATE users SET first_name = 'new' WHERE id = $1`, [organizer]);
       for (const limit of ['1', '2', '5', '1000'])
         expect(await since(key, cursor, { limit })).toEqual(events.map((event) => updated('events', event)));
@@ -343,7 +343,7 @@ connected_at = connected_at`,
 GROUP BY resource, user_id, kind`,
         [id, event],
       );
-      // The server's own may have taken some of them before others were written.
+      // The server's periodic work may have processed some of them before others were written.
       expect(Math.max(...rows.map(({ n }) => n))).toBeLessThan(20);
       expect(await since(key, cursor)).toEqual(before);
       expect(sorted(before)).toEqual(sorted([updated('profile', id), removed('events', event)]));

@@ -52,7 +52,7 @@ thorough.describe('polling GET /api/public/sync', () => {
   const anyone = fc.oneof(fc.constantFrom(...FOLLOWED), fc.integer({ min: 1, max: MEMBERS }));
   const anyEvent = fc.integer({ min: 1, max: EVENTS });
   const word = fc.constantFrom('one', 'two', 'three');
-  /** What the shared statements do not touch, and members see. */
+  /** Statements on visible data that the shared statements do not change. */
   const statement = fc
     .oneof(
       { weight: 3, arbitrary: manyThings },
@@ -85,7 +85,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
         !FOLLOWED.some((id) => new RegExp(`disabled_at = (now|CASE).* WHERE id = ${id}\\b`).test(text)),
     );
 
-  /** Without what is counted of others. */
+  /** The copy without counts that depend on other members. */
   const shown = (item: Item) => {
     const { attendees_count: _a, spots_left: _s, rarity: _r, rarity_percentage: _p, ...others } = item;
     const { earned_by_count: _e, eligible_users_count: _u, rarity_computed_at: _c, ...rest } = others;
@@ -102,7 +102,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     if (resource !== 'events') return items;
     for (const event of body.data.map((item) => item.id)) {
       const detail = await api.get(`/events/${event}`, key);
-      // It may have been hidden between the two.
+      // It may have been hidden in between.
       if (detail.status === 200) items.set(event, shown(detail.body as Item));
       else items.delete(event);
     }
@@ -184,7 +184,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     for (const app of apps) expect(app.changes).toBeGreaterThan(5);
   });
 
-  /** Keeps a copy of the records by include=data; some responses get lost, and are asked for again. */
+  /** Keeps a copy of the records by include=data; some responses get lost, and are requested again. */
   class Partner {
     readonly copy = new Map<string, string>();
     changes = 0;

@@ -109,7 +109,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     const flushing = (async () => {
       while (calling) {
         await flush();
-        await setImmediate(); // others have a turn where there was nothing to write
+        await setImmediate(); // yields to other work if nothing was to be written
       }
     })();
     await Promise.all(lanes);
@@ -178,7 +178,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
 postgres.describe('usage records of two servers', () => {
   it('are exact after ten thousand mixed requests; a killed server loses only its unwritten counts', async () => {
     const oauth = await OauthTest.start();
-    // Tokens are for the API of that name.
+    // Tokens are issued for the API at that URL.
     const settings = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer, RATE_LIMIT_READ: '0' };
     const servers = await Promise.all([ServerProcess.start(settings), ServerProcess.start(settings)]);
     try {
@@ -243,7 +243,7 @@ postgres.describe('usage records of two servers', () => {
       await many(0, 9_900, servers);
       expect(statuses).toEqual(new Set([200, 304, 400, 403, 404]));
       await servers[0]!.kill('SIGTERM');
-      // The account pages write what their server has counted.
+      // The account pages show only counts that their server has written.
       const browser = oauth.browser(servers[1]!.url);
       const page = (await browser.open('/account/activity')) as FormPage;
       await browser.submit(page, { username: members[0]!.username, password: PASSWORD });

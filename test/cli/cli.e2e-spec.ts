@@ -57,7 +57,7 @@ describe('pua', () => {
   };
   const createByCommand = (user: number, ...args: string[]) =>
     json<Key>(`keys create --user ${user} --name test --scopes profile:read`, ...args);
-  /** Within a second of the answer, on every server. */
+  /** Takes effect within a second of the response, on every server. */
   const refused = (key: string) => soon(async () => (await api.get('/me', key)).status === 401);
 
   describe('in general', () => {
@@ -857,13 +857,13 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
         expect(await next()).toBe('before');
         await record('one');
         expect(await next()).toBe('one');
-        // An event whose transaction ends after that of a later one.
+        // An event whose transaction ends after that of a later event.
         await api.dataSource.transaction(async (manager) => {
           await manager.query(
             `INSERT INTO auth_events (type, actor, user_id, details) VALUES ('user.created', 'admin', $1, '{"name": "late"}')`,
             [user],
           );
-          if (!onPostgres) return; // one session: nobody else writes meanwhile
+          if (!onPostgres) return; // one session: no other client writes meanwhile
           await record('two');
           expect(await next()).toBe('two');
         });
@@ -991,7 +991,7 @@ describe('pua on an empty database', () => {
     expect(await run('clients disable', client.client_id)).toMatchObject({ code: 0 });
     expect(await run('users disable one')).toMatchObject({ code: 0, stdout: 'one is disabled\n' });
     expect(await run('users revoke-access one')).toMatchObject({ code: 0 });
-    // Of a newer version over which this one may work, everything is done as ever.
+    // With a compatible newer schema, every command works.
     await withDatabase(environment, (query) =>
       query("INSERT INTO compatible_migrations VALUES ('Future9999999999999')"),
     );
@@ -1004,7 +1004,7 @@ describe('pua on an empty database', () => {
   });
 });
 
-// It is the embedded database that is tested; but these are many processes.
+// It tests the embedded database, but starts many processes.
 postgres.describe('pua on an embedded database without a server', () => {
   it('migrates it once, even if many commands start at the same moment', async () => {
     for (let round = 1; round <= 3; round++) {
@@ -1212,7 +1212,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
       const child = startPua(api.environment, 'doctor --watch 1s --json');
       const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
       const next = async () => JSON.parse((await lines.next()).value as string) as Line;
-      /** A machine that is busy may come too late for the database in between. */
+      /** A busy host may connect to the database too late in between. */
       const nextOf = async (name: string) => {
         for (let line = await next(); ; line = await next()) if (line.name === name) return line;
       };
@@ -1228,7 +1228,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
         expect([...names]).toEqual(
           expect.arrayContaining(['settings', 'database', 'migrations', 'signing keys', 'schema']),
         );
-        expect(names).not.toContain('totals'); // which takes long on much data
+        expect(names).not.toContain('totals'); // slow with much data
         await disable();
         const broken = await nextOf('trigger participants.participants_removed');
         expect(broken).toMatchObject({ was: null, status: 'fail' });
@@ -1279,7 +1279,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     const began = Math.floor(Date.now() / 1000);
     const victim = join(folder, 'victim');
     writeFileSync(victim, 'untouched');
-    symlinkSync(victim, `${file}.draft`); // the name that a draft had in former versions
+    symlinkSync(victim, `${file}.draft`); // the former name of a draft
     await api.dataSource.query(`SELECT setval('events_id_seq', 1, false)`);
     await api.platform.event({ id: 5, organizer_id: await api.platform.user() });
     const { code } = await examine({}, ['--textfile', file]);
@@ -1296,7 +1296,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(stderr).toContain('name a file in a folder of this user');
   });
 
-  // The stretches of a sample are drawn from ids that are there.
+  // The ranges of a sample are chosen from existing ids.
   postgres.it(
     'recounts one member in ten in a large database, all with --full, and states which',
     async () => {
@@ -1312,7 +1312,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
           /is right, of one member in ten, drawn anew each time: --full does so of all$/,
         );
         expect((await look('--full')).message).toMatch(/is right$/);
-        // A fault all over is found in the sample, as large as the sample is; and whole by --full.
+        // A fault in every row is found in the sample, up to its size, and completely by --full.
         await query(`INSERT INTO user_totals (user_id, events_count) SELECT id, 1 FROM users`);
         const [, some] = /^is wrong in (\d+) rows/.exec((await look()).message)!;
         expect(Number(some)).toBeGreaterThanOrEqual(5_000);
@@ -1395,7 +1395,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
   });
 });
 
-/** SQL on a database that nobody serves, while this process has it open. */
+/** Runs SQL on a database without a server, while this process has it open. */
 async function withDatabase(
   environment: Record<string, string>,
   work: (query: (sql: string) => Promise<unknown>) => Promise<unknown>,
@@ -1404,7 +1404,7 @@ async function withDatabase(
   await onDatabase(({ dataSource }) => work((sql) => dataSource.query(sql)), 'anything', config);
 }
 
-/** A port of loopback on which nobody listens. */
+/** A loopback port without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -12,11 +12,11 @@ import { PROCESS, puaJson } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
-/** Bold, green, yellow, red, and their ends: the colours of the command line. */
+/** Bold, green, yellow, red, and their ends: the colors of the command line. */
 const STYLES = /\p{Cc}\[(1|22|32|33|31|39)m/gu;
-/** What a progress bar writes: keeps the place and comes back to it, clears lines, hides the cursor, wraps no line. */
+/** Sequences of a progress bar: saves and restores the position, clears lines, hides the cursor, disables line wrapping. */
 const PROGRESS_BAR = /\p{Cc}(\[(\?25[lh]|\d*[GJK]|\?7[lh])|[78])/gu;
-/** A name that tries to steer the terminal, and how it is shown. */
+/** A name that tries to control the terminal, and its displayed form. */
 const HOSTILE = 'Eve\u001b[31m\u009b31m\u202eRed';
 const SHOWN = [
   asShown(HOSTILE), // by doctor
@@ -47,7 +47,7 @@ async function onTerminal(
     cwd: folder,
     env: { ...PROCESS, TERM: 'xterm-256color', SHELL: '/bin/sh', ...environment },
     stdio: ['pipe', 'pipe', 'inherit'],
-    timeout: 100_000, // nothing outlives a test that has failed
+    timeout: 100_000, // no process outlives a failed test
   });
   let seen = '';
   const left = [...answers];
@@ -85,7 +85,7 @@ postgres.describe('pua on a terminal', () => {
     const member = await oauth.member({ username: HOSTILE, first_name: HOSTILE, bio: HOSTILE });
     const id = String(member.id);
     const key = await createKey('Eve', 'profile:read');
-    // As it may be called since before there was a rule for names.
+    // A name from before the naming rules.
     await oauth.dataSource.query('UPDATE api_keys SET name = $2 WHERE id = $1', [key.id, HOSTILE]);
     const other = await createKey('日本語 🚲', 'profile:read,events:read');
     clientId = await oauth.client({ name: 'Jürgen’s 日本 app' });
@@ -171,7 +171,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
   });
   afterAll(() => oauth.close());
 
-  /** What the command that begins so wrote, its styles taken out. */
+  /** Output of the command that begins with this text, without its styles. */
   const written = (...begin: string[]) => {
     const index = commands.findIndex((args) => begin.every((word, i) => args[i] === word));
     return colored[index]!.written.replace(STYLES, '');
@@ -191,7 +191,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
   it('ends every command with the same status as without a terminal; those that need a pipe do nothing', () => {
     const codes: Record<string, number> = {
       'users set-password': 2,
-      'webhooks test': 1, // nobody is there
+      'webhooks test': 1, // no endpoint responds
     };
     const expected = commands.map(([first, second]) => [
       `${first} ${second}`,

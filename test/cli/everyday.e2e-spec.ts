@@ -148,7 +148,7 @@ describe('pua open', () => {
     });
     expect(onDesktop.replaceAll('\r', '')).toBe(`${environment.PUBLIC_URL}/docs\n`.repeat(2));
     const elsewhere = execFileSync('sh', ['-c', line], { env: { ...env, DISPLAY: ':0' }, encoding: 'utf8' });
-    expect(elsewhere).toBe(`${environment.PUBLIC_URL}/docs\n`); // nobody reads the pipe now: a writer that opened it would wait
+    expect(elsewhere).toBe(`${environment.PUBLIC_URL}/docs\n`); // without a reader, opening the pipe would block
   });
 });
 

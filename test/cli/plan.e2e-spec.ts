@@ -7,7 +7,7 @@ import { MIGRATIONS } from '../../src/database/schema/tables.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { createReleasedDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 
-/** The last one of 1.1.0: what came after it, an operator has yet to run. */
+/** The last migration of 1.1.0: an operator has not run later ones. */
 const BEFORE = 'InlineFunctionsOfLists1763700122000';
 const AFTER = MIGRATIONS.slice(MIGRATIONS.findIndex(({ name }) => name === BEFORE) + 1);
 
@@ -88,7 +88,7 @@ describe('pua db migrate --plan', () => {
     await dataSource.query('DELETE FROM oauth_clients');
   });
 
-  // In pg_locks, which the embedded database does not fill.
+  // Compares with pg_locks, which the embedded database does not fill.
   postgres.it('names PostgreSQL’s locks for each migration and every kind of statement', async () => {
     /** Modes for which readers, or only writers, wait (PostgreSQL, “Explicit Locking”). */
     const WAITING: Record<string, string> = {
@@ -110,7 +110,7 @@ describe('pua db migrate --plan', () => {
       'DELETE FROM connections WHERE id = 1; -- nobody waits; truly\nUPDATE events SET title = title',
     ]; // prettier-ignore
     const locked = async (statements: readonly string[]) => {
-      // Read before: a table that a statement drops is in pg_locks only.
+      // Read before: a dropped table is only in pg_locks.
       const tables = await dataSource.query<{ oid: number; name: string }[]>(
         `SELECT oid, relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
       );

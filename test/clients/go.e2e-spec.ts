@@ -20,7 +20,7 @@ postgres.describe('the Go client', () => {
   let folder: string;
   let environment: NodeJS.ProcessEnv;
 
-  /** Runs a program with the module as a partner has it: from the server's own proxy, in a folder and a cache with nothing else. */
+  /** Runs a program with the module like a partner: from the server's own proxy, in an empty folder and with an empty cache. */
   async function output(program: string, env: Record<string, string> = {}): Promise<string> {
     const place = mkdtempSync(join(folder, 'program-'));
     writeFileSync(join(place, 'main.go'), program);

@@ -21,7 +21,7 @@ postgres.describe('the Python client', () => {
   let folder: string;
   let python: string;
 
-  /** Runs a program with the package as a partner has it: installed from the server's own wheel, in an environment with nothing else. */
+  /** Runs a program with the package like a partner: installed from the server's own wheel, in an otherwise empty environment. */
   async function output(program: string, env: Record<string, string> = {}): Promise<string> {
     const file = join(folder, 'program.py');
     writeFileSync(file, program);
@@ -87,7 +87,7 @@ print(one.keys() ^ other.keys(), [name for name in one if one[name] != other[nam
       join(folder, WHEEL),
       join(folder, 'served', WHEEL),
     ]);
-    // Which program made it, and the digests of that.
+    // The program that built it, and its digests.
     const info = `public_user_api_client-${VERSION}.dist-info`;
     expect(stdout).toBe(`set() ['${info}/WHEEL', '${info}/RECORD']\n`);
   });

@@ -31,7 +31,7 @@ const run = promisify(execFile);
 const SCOPE = 'profile:read profile:write events:read connections:read achievements:read';
 
 let oauth: OauthTest;
-/** The package as an app has it: installed from the server's own archive, in a folder with nothing else. */
+/** The package as an app installs it: from the server's own archive, in an otherwise empty folder. */
 let installed: string;
 let client: typeof Client;
 
@@ -71,7 +71,7 @@ async function member(events = 0) {
   return { id, username };
 }
 
-/** `fetch` that counts what is sent, and what came back. */
+/** `fetch` that counts requests and responses. */
 function counted() {
   const calls: { path: string; status: number; headers: Headers; body: string }[] = [];
   const send: typeof fetch = async (url, request) => {
@@ -417,7 +417,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       const foreign = new URL(back);
       foreign.searchParams.set('state', 'another');
       await expect(session.finish(foreign)).rejects.toMatchObject({ code: 'state_mismatch' });
-      await expect(session.finish(back)).rejects.toMatchObject({ code: 'state_mismatch' }); // asked once
+      await expect(session.finish(back)).rejects.toMatchObject({ code: 'state_mismatch' }); // requested once
       const other = await signIn();
       other.back.searchParams.set('iss', 'https://elsewhere.example');
       await expect(other.session.finish(other.back)).rejects.toMatchObject({ code: 'state_mismatch' });

@@ -27,7 +27,7 @@ import { openEmbedded, type EmbeddedDatabase } from '../../src/database/embedded
 import { postgres, thorough } from '../support/database.js';
 import { foreignFolder } from '../support/folders.js';
 
-/** One session serves every connection: what belongs to one must never reach another. */
+/** One session serves every connection: the data of one must never reach another. */
 describe('the embedded database, with many connections', () => {
   let host: string;
   let database: EmbeddedDatabase;
@@ -98,12 +98,12 @@ describe('the embedded database, with many connections', () => {
       client.query("ALTER TABLE thing ADD size int; INSERT INTO thing VALUES (1, 'one', 7)"),
     );
     for (let i = 0; i < 12; i++) expect(await read(1)).toEqual([{ id: 1, name: 'one', size: 7 }]);
-    const long = `SELECT $1::int AS ${'x'.repeat(70)}`; // which is cut, with a notice
+    const long = `SELECT $1::int AS ${'x'.repeat(70)}`; // its connection is cut, with a notice
     for (let n = 0; n < 3; n++) {
       expect((await connected((client) => client.query<object>(long, [n]))).rows).toEqual([
         { ['x'.repeat(63)]: n },
       ]);
-      await connected((client) => client.query(`SELECT $1::int + ${n}`, [1])); // comes once
+      await connected((client) => client.query(`SELECT $1::int + ${n}`, [1])); // the response arrives once
     }
     await expect(
       connected((client) => client.query('SELECT * FROM nothing WHERE id = $1', [1])),
@@ -193,7 +193,7 @@ postgres.describe('the lock of the embedded database', () => {
     };
     for (let round = 1; round <= 4; round++) await Promise.all(Array.from({ length: 8 }, contend));
     expect(killed).toBeGreaterThan(0);
-    // Whoever comes then has it at once.
+    // A later process gets the lock at once.
     const unlock = await takeEmbeddedLock(folder, () => Promise.resolve(false));
     expect(readdirSync(embeddedLock(folder))).toHaveLength(1);
     unlock!();
@@ -201,9 +201,9 @@ postgres.describe('the lock of the embedded database', () => {
   });
 });
 
-// Always on the embedded database. Each creates databases from nothing: not for every `npm test`.
+// Always on the embedded database. Each test creates databases from nothing, so not in every `npm test`.
 postgres.describe('the snapshot that embedded databases begin with', () => {
-  /** Returns the program as built, without files that it has created since. */
+  /** Returns the built program, without files that it has created since. */
   const program = () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'program-'));
     for (const part of ['src', 'migrations', 'schema'])
@@ -245,7 +245,7 @@ postgres.describe('the snapshot that embedded databases begin with', () => {
 
   it('is skipped if the program’s folder is read-only', async () => {
     const { folder, snapshots } = program();
-    writeFileSync(snapshots, ''); // no folder can be made there
+    writeFileSync(snapshots, ''); // the program cannot create a folder there
     const dataDir = join(folder, 'data');
     const opened = start(
       folder,

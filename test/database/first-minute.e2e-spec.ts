@@ -16,7 +16,7 @@ import { eventually } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-/** Every plan that is executed, those of triggers and foreign keys too, is written to the log with what it read. */
+/** Logs every executed plan with the rows that it read, including those of triggers and foreign keys. */
 const SETTINGS = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -34,19 +34,19 @@ const SETTINGS = {
   'auto_explain.log_nested_statements': 'on',
 };
 
-/** A table that has this many rows grows with the platform; tables that do not have at most a hundred. */
+/** A table with this many rows grows with the platform; the others have at most a hundred. */
 const MANY = 5_000;
-/** Rows of such a table that one statement may look at and then not use: some of one member's, or of one batch. */
+/** Rows of such a table that one statement may read without using them: some rows of one member, or of one batch. */
 const MAX_CHECKED = 2_000;
-/** A batch of uses is planned each time with its table's size: it scans a table only while that costs less. */
+/** A batch of uses is planned each time with the table's size: it scans the table only while that costs less. */
 const BATCH = /jsonb_to_recordset/;
-/** Without statistics, a page of what the platform has not read yet is sorted instead of read in order: no more than is unread. */
+/** Without statistics, PostgreSQL sorts unread changes instead of reading them in order: never more than are unread. */
 const UNREAD = /FROM platform_changes WHERE \(changed_in, sequence\) > \(\$1, \$2\)/;
 const ROWS = 20_000;
-/** Members while statistics were taken, so that two of anything are a quarter of all. */
+/** Number of members when statistics were taken, so that two records are a quarter of all. */
 const FEW = 8;
 
-/** What a few months leave behind, of everything that grows. Rows are right by themselves: no trigger copies or checks them. */
+/** Data of a few months in every table that grows. Each row is correct, so triggers do not copy or check it. */
 const rowsOf = (from: number, to: number) =>
   `
   INSERT INTO users (id, username, is_disabled, folded_username, folded_name, display_name, card)
@@ -128,7 +128,7 @@ postgres.describe('the first minute of a new database', () => {
   let cluster: Cluster;
   /** For statements from outside the program: their plans are irrelevant. */
   let admin: pg.Client;
-  /** Of a test: to be ended after it. */
+  /** Resources of a test, to be released after it. */
   const open: { end: () => Promise<unknown> }[] = [];
 
   beforeAll(async () => {
@@ -163,7 +163,7 @@ postgres.describe('the first minute of a new database', () => {
     return client;
   };
 
-  /** Members, an app and a platform that use everything, more than five times: then PostgreSQL keeps plans. */
+  /** Requests of members, an app and a platform that use every feature, more than five times: then PostgreSQL keeps plans. */
   class Users {
     #version = Date.now();
     private constructor(
@@ -306,15 +306,15 @@ postgres.describe('the first minute of a new database', () => {
   }
 
   let marks = 0;
-  /** How much of the log, in bytes, is done with. */
+  /** Bytes of the log that have been read. */
   let done = 0;
-  /** What the program has run in the database since: text and plan. */
+  /** Statements and plans that the program has run since the last call. */
   async function plansDuring(
     database: string,
     work: () => Promise<void>,
   ): Promise<{ text: string; plan: Plan }[]> {
     const log = () => readFileSync(join(folder, 'data/log/log')).subarray(done);
-    /** @returns what was written to the log since the mark before */
+    /** @returns the log since the last mark */
     const mark = async () => {
       const text = `mark ${++marks}`;
       await admin.query(`DO $$ BEGIN RAISE LOG '${text}'; END $$`);
@@ -340,7 +340,7 @@ postgres.describe('the first minute of a new database', () => {
     });
   }
 
-  /** Statements that read more of a table that grows than they used, each once. */
+  /** Statements that read more rows of a growing table than they used, each once. */
   function faultsOf(plans: readonly { text: string; plan: Plan }[], growing: ReadonlySet<string>): string[] {
     const faults = new Set<string>();
     for (const { text, plan } of plans.filter(({ text: sql }) => !BATCH.test(sql) && !UNREAD.test(sql)))
@@ -391,7 +391,7 @@ postgres.describe('the first minute of a new database', () => {
       };
       let users = await start();
       await prepare(aside, users);
-      await users.useEverything(); // plans are kept from here on
+      await users.useEverything(); // PostgreSQL keeps plans from here on
       await load(aside, FEW + 1, ROWS);
       const counts = await aside.query<{ table: string; rows: number }>(`
       SELECT relname AS table, (xpath('/row/c/text()', query_to_xml('SELECT count(*) AS c FROM ' || oid::regclass, false, true, '')))[1]::text::int AS rows
@@ -399,7 +399,7 @@ postgres.describe('the first minute of a new database', () => {
       const growing = new Set(counts.rows.filter(({ rows }) => rows >= MANY).map(({ table }) => table));
       expect(growing.size).toBeGreaterThan(20);
 
-      // Whom ANALYZE saw have nearly everything is looked up as if they still had; members who came later are not.
+      // Members with nearly all rows at ANALYZE are still planned for many rows; later members are not.
       users = await Users.of(users.oauth);
       const old = await plansDuring(database, () => users.useEverything(2)); // sessions keep their plans
       users = await start();

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { TestApi } from '../support/api.js';
 import { onPostgres, thorough } from '../support/database.js';
 
-const MEMBERS = 11; // one disabled member makes every achievement unrated, none makes it rated
+const MEMBERS = 11; // one disabled member leaves every achievement without a rarity; without one, each has a rarity
 const EVENTS = 4;
 const ACHIEVEMENTS = 5;
 const TIERS = ['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated'];
@@ -20,7 +20,7 @@ const relation = fc.constantFrom(
   ['invitee', 'pending'],
   ['invitee', 'declined'],
 );
-/** What the platform does; the indexes are of the members, events and achievements of one run. */
+/** Actions of the platform; the indexes refer to the members, events and achievements of one run. */
 const change = fc.oneof(
   fc.record({ type: fc.constant('disable' as const), member }),
   fc.record({ type: fc.constant('enable' as const), member }),
@@ -71,7 +71,7 @@ thorough.describe('the counts', () => {
 
   const sql = (text: string, values: unknown[] = []) => api.dataSource.query<unknown>(text, values);
 
-  /** Members, events and achievements of one run; nobody else is active. */
+  /** Members, events and achievements of one run; no other members are active. */
   async function makeWorld() {
     await sql('DELETE FROM user_achievements');
     await sql('DELETE FROM achievements');
@@ -164,7 +164,7 @@ thorough.describe('the counts', () => {
     }
   }
 
-  /** What a plain model of the changes says that everybody sees. */
+  /** Data visible to all members, by a plain model of the changes. */
   class Model {
     readonly disabled = new Set<number>();
     readonly #relations = new Map<string, readonly (string | null)[]>();
@@ -192,7 +192,7 @@ thorough.describe('the counts', () => {
       else this.#retired.delete(made.achievement);
     }
 
-    /** Indexes of the events that the member sees, each with how many are going. */
+    /** Indexes of the events visible to the member, each with its number of attendees. */
     events(member: number): [event: number, going: number][] {
       return this.#events.flatMap(({ status, deleted }, event) => {
         const role = this.#relations.get(`${member},${event}`)?.[0];
@@ -205,7 +205,7 @@ thorough.describe('the counts', () => {
       });
     }
 
-    /** Members whom the member is connected with. */
+    /** Connected members of the member. */
     connected(member: number): number[] {
       return [...this.#connections]
         .filter(([, status]) => status === 'accepted')
@@ -227,7 +227,7 @@ thorough.describe('the counts', () => {
       );
     }
 
-    /** @returns null where too few are active */
+    /** @returns null if too few members are active */
     share(achievement: number): number | null {
       const active = MEMBERS - this.disabled.size;
       const earners = [...this.#earned].filter((at) => at.endsWith(`,${achievement}`));
@@ -249,7 +249,7 @@ thorough.describe('the counts', () => {
   const percent = (part: number, whole: number) =>
     whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 
-  /** Reads everything that counts, and compares the figures with each other. */
+  /** Reads all counts, and compares them with each other. */
   async function readConsistently(key: string) {
     const profile = (await read('/profile', key)) as {
       achievements_count: number;

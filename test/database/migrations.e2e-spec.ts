@@ -23,7 +23,7 @@ import {
   type TestDatabase,
 } from '../support/database.js';
 
-/** Tables as the database has them: columns with type, nullability and place in the key; references; uniques. */
+/** Tables of the database: columns with type, nullability and position in the key; references; unique constraints. */
 const TABLES = `
   SELECT c.relname AS table,
     (SELECT json_object_agg(a.attname, format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END)
@@ -49,7 +49,7 @@ interface Table {
   constraints: string[];
 }
 
-/** Tables as the entities say they are, in the same words. */
+/** Tables as the entities declare them, in the same form. */
 function tablesOfEntities({ entityMetadatas, driver }: DataSource): Table[] {
   return entityMetadatas.map((entity) => ({
     table: entity.tableName,
@@ -114,7 +114,7 @@ describe('migrations', () => {
       await dataSource.query(`SET check_function_bodies = off; ${readFileSync('docs/schema.sql', 'utf8')}`);
       const isTable = ({ name }: { name: string }) => name.startsWith('table ');
       expect((await readObjects(dataSource.manager)).filter(isTable)).toEqual(readExpected().filter(isTable));
-      expect(await findDamage(dataSource.manager)).toEqual([]); // nor would the doctor find any after a restore
+      expect(await findDamage(dataSource.manager)).toEqual([]); // the doctor would find no fault after a restore
     } finally {
       await dataSource.destroy();
       await empty.drop();
@@ -183,7 +183,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
       expect(
         await dataSource.query(`SELECT EXTRACT(day FROM access_ends_at - created_at)::int AS days,
   payload -> 'resources' ->> 'https://api.example/' AS scopes FROM oauth_grants ORDER BY id`),
-      ).toEqual([{ days: 180, scopes: 'profile:read' }, { days: 14, scopes: null }]); // as the consent says
+      ).toEqual([{ days: 180, scopes: 'profile:read' }, { days: 14, scopes: null }]); // as stored with the consent
 
       for (const { name } of await lastMigrations(dataSource, BASELINE)) await rollback(dataSource, name);
       expect(await rows()).toEqual(before);
@@ -230,7 +230,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
     const entities = tablesOfEntities(dataSource).map(({ table }) => table);
     const undescribed = tables.filter(({ table }) => !entities.includes(table));
     const hasKey = ({ constraints }: Table) => constraints.some((text) => text.startsWith('PRIMARY KEY'));
-    // TypeORM has its own, and takes no entity without a key, as totals that are only appended to need none.
+    // TypeORM's own table, and counters that are only appended: TypeORM accepts no entity without a key.
     expect(undescribed.filter(hasKey).map(({ table }) => table)).toEqual(['migrations']);
     expect(
       undescribed
@@ -261,7 +261,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
   it('rewrite changed functions and triggers of schema/, and drop those that only the previous version had', async () => {
     const byName = async () => (await schema()).toSorted((a, b) => (a.name < b.name ? -1 : 1)); // new ones are last
     const before = await byName();
-    // As a version before would have left it: one function was another, one trigger and one function were not there, two were more.
+    // As a previous version would leave it: one function differs, a trigger and a function are missing, two are additional.
     await dataSource.query(`
 CREATE OR REPLACE FUNCTION fold_case(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN upper(value);
 DROP TRIGGER users_derive ON users;
@@ -297,7 +297,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
     );
   });
 
-  // The embedded database has one session: nobody else holds a lock there.
+  // The embedded database has one session: no other client holds a lock there.
   postgres.it('are undone once by two concurrent processes, and no others are undone', async () => {
     const { applied } = await readSchema(dataSource);
     const other = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
@@ -310,7 +310,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
   });
 
   postgres.it('release their lock attempt if a lock is held, and retry', async () => {
-    // As far as one that changes a table which requests read.
+    // Up to a migration that changes a table which requests read.
     const undone = [await rollback(dataSource)];
     while (undone[0] !== ReadClientsKeySets1764200000000.name) undone.unshift(await rollback(dataSource));
     const holder = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
@@ -323,7 +323,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
         )
       ).length > 0;
     while (!(await waiting()));
-    // Whoever comes now waits behind the migration, and only until it gives way.
+    // A new reader waits behind the migration, but only until the migration releases its lock attempt.
     expect(await holder.query('SELECT count(*) AS n FROM oauth_clients')).toEqual([{ n: 0 }]);
     await holding.rollback();
     await holder.destroy();

@@ -77,13 +77,13 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     expect(await found('twice')).toEqual([BJÖRN]);
   });
 
-  // The embedded database has one session: nobody else is in the middle of something there.
+  // The embedded database has one session: no other transaction can be in progress there.
   postgres.describe('with other database clients', () => {
     it('never make a rename wait for connected members', async () => {
       const program = await beside();
       await program.query(`UPDATE connections SET source = 'search' WHERE peer_id = ${BJÖRN}`);
       expect((await api.put('/profile', björn, { first_name: 'Jonna' })).status).toBe(200);
-      // Nor does the copying wait, or keep others from being copied.
+      // The copying neither waits nor prevents the copying of other names.
       await rename(CHLOE, 'Klara');
       await api.platform.copyNames();
       expect(await found('klara', björn)).toEqual([CHLOE]);
@@ -99,7 +99,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
       await rename(CHLOE, 'Lotta');
       await rename(DMITRI, 'Maksim');
       await api.platform.copyNames();
-      expect(await findStaleCopies(api.dataSource.manager)).toEqual([]); // what can be seen is right, and the rest is not forgotten
+      expect(await findStaleCopies(api.dataSource.manager)).toEqual([]); // visible names are correct, and the others remain pending
       await program.commit();
       expect(await stale()).toEqual([]);
       expect(

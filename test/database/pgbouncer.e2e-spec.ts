@@ -7,7 +7,7 @@ import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { eventually } from '../support/timing.js';
 
-/** Sessions that PgBouncer lends out: fewer than there are connections to it. */
+/** PgBouncer's server sessions: fewer than its client connections. */
 const SESSIONS = 3;
 
 postgres.describe('with PgBouncer in transaction mode', () => {
@@ -19,7 +19,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
   beforeAll(async () => {
     direct = await OauthTest.start();
     const databaseDirectUrl = direct.api.config.databaseUrl!;
-    // For the role in docs/operators/scaling.md; here it is that of all tests.
+    // For the role in docs/operators/scaling.md; here it is the role of all tests.
     const limits = [
       ...readFileSync('docs/operators/scaling.md', 'utf8').matchAll(
         /^ALTER ROLE public_user_api (SET .*);$/gm,
@@ -64,7 +64,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
 
-  /** In every session that PgBouncer has at that moment: each is held until all are. */
+  /** In every current session of PgBouncer: each is held until all are. */
   async function inEverySession(sql: string): Promise<pg.QueryResultRow[]> {
     const clients = Array.from({ length: SESSIONS }, () => new pg.Client({ connectionString: pooler.url }));
     try {

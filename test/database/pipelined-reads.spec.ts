@@ -34,7 +34,7 @@ postgres.describe('pipelined reads', () => {
 
   const ONE = { name: 'one', text: 'SELECT 1 AS one' };
   const connected = async () => {
-    // Two connections, each in its turn.
+    // Two connections, which alternate.
     for (let inTurn = 0; inTurn < 2;) {
       inTurn = (await rows(ONE, [])) ? inTurn + 1 : 0;
       await turn();
@@ -44,8 +44,8 @@ postgres.describe('pipelined reads', () => {
   it('keep their connections if this process was too busy to read the responses in time', async () => {
     await connected();
     const answers = Promise.all(Array.from({ length: 40 }, () => rows(ONE, [])));
-    await turn(); // sent
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000); // the answers are there, and so are all time-outs
+    await turn(); // the statement is sent
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000); // the responses have arrived, and all timeouts are due
     expect(await answers).toEqual(Array.from({ length: 40 }, () => [{ one: 1 }]));
   });
 
@@ -118,7 +118,7 @@ describe('PipelinedReads', () => {
       }),
     );
     try {
-      // Each of the two is refused, and tries again after a while.
+      // Each of the two is rejected, and retries after a while.
       const deadline = Date.now() + 10_000;
       while (connections < 4 && Date.now() < deadline) {
         await turn();
@@ -129,7 +129,7 @@ describe('PipelinedReads', () => {
       const before = connections;
       await reads.end();
       await jest.advanceTimersByTimeAsync(60_000);
-      // Connections are accepted in order: were there another, it would be counted before this one.
+      // Connections are accepted in order: another one would be counted before this one.
       await once(connect(port, '127.0.0.1'), 'close');
       expect(connections).toBe(before + 1);
     } finally {

@@ -5,7 +5,7 @@ import { TestApi } from '../support/api.js';
 import { asSuperuser, postgres } from '../support/database.js';
 import { CALLS } from '../support/member-calls.js';
 
-/** Tables that grow with the platform. The catalogue of achievements is read whole where all of it is the answer. */
+/** Tables that grow with the platform. The catalog of achievements is read completely if the response contains all of it. */
 const GROWING = [
   'users',
   'events',
@@ -21,7 +21,7 @@ const LOADED = ['users', 'events', 'participants', 'connections', 'achievements'
 const USERS = 200_000;
 /** Members with some hundreds of everything; 20,000 events; 100,000 connections; about forty of each. */
 const [USUAL, MANY_EVENTS, MANY_CONNECTIONS, LIKE_MOST] = [7, 8, 9, 6];
-/** So many rows of a member are read at once, with any filter. */
+/** Maximum rows of a member that are read at once, with any filter. */
 const FEW = 200;
 
 interface Plan {
@@ -44,13 +44,13 @@ postgres.describe('query plans over 200,000 members', () => {
 
   beforeAll(async () => {
     api = await TestApi.start();
-    // Every row is right by itself: what triggers check, copy and count would only take its time.
+    // Each row is correct, so the checks, copies and counts of triggers would only take time.
     await asSuperuser(api, async (superuser) => {
       for (const table of LOADED) await superuser.query(`ALTER TABLE ${table} DISABLE TRIGGER ALL`);
     });
     for (const table of ['users', 'events'])
       await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ${table}_derive`);
-    // One by one: a long transaction holds back sync and webhooks in every database of the cluster, those of other tests too.
+    // One by one: a long transaction delays sync and webhooks in every database of the cluster, including those of other tests.
     for (const load of `
       INSERT INTO users (id, username) SELECT n, 'member' || n FROM generate_series(1, ${USERS}) n;
       INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id)
@@ -98,7 +98,7 @@ postgres.describe('query plans over 200,000 members', () => {
       return read.call(database, statement, values) as never;
     };
     database.rows = (text, values) => {
-      // The instance writes uses in the background: they do not belong to a request.
+      // The instance writes uses in the background, outside of requests.
       if (!/api_key_usage|oauth_grant_usage|member_usage/.test(text)) statements.push({ text, values });
       return rows.call(database, text, values) as never;
     };
@@ -131,7 +131,7 @@ postgres.describe('query plans over 200,000 members', () => {
     expect(scanned).toEqual([]);
   });
 
-  // Of those in plpgsql and those that look something up there is one call per statement at most, and none per row.
+  // Functions in plpgsql, and those that query, are called once per statement at most, never per row.
   it.each(CALLS)('%s calls no SQL function that PostgreSQL has not inlined', async (call) => {
     const functions = await api.dataSource.query<{ proname: string }[]>(`
       SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
@@ -144,7 +144,7 @@ postgres.describe('query plans over 200,000 members', () => {
 
   const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
   const blocksOf = (plan: Plan) => plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
-  /** Rows of the table that were read, whether or not they were then kept. */
+  /** Rows of the table that were read, including those that were then filtered out. */
   const readOf = (plans: Plan[], table: string) =>
     plans
       .flatMap(nodes)
@@ -163,7 +163,7 @@ postgres.describe('query plans over 200,000 members', () => {
       for (const plan of await plansOf('ANALYZE, ')) {
         expect(scans(plan).filter((table) => GROWING.includes(table))).toEqual([]);
         expect(nodes(plan).filter((node) => node['Node Type'].startsWith('Gather'))).toEqual([]);
-        expect(readOf([plan], 'users')).toBeLessThanOrEqual(2 * 21); // a sort in steps looks at one more
+        expect(readOf([plan], 'users')).toBeLessThanOrEqual(2 * 21); // an incremental sort reads one more row
         expect(readOf([plan], 'events')).toBeLessThanOrEqual(20_000 + 21 * 2);
         expect(readOf([plan], 'event_totals')).toBeLessThanOrEqual(2 * 21);
       }
@@ -189,7 +189,7 @@ postgres.describe('query plans over 200,000 members', () => {
       const [plan] = await plansOf('ANALYZE, BUFFERS, ');
       for (const own of ['participants', 'connections', 'events', 'users'])
         expect(readOf([plan!], own)).toBeLessThanOrEqual(3 * rows);
-      // An index's root, its leaf, and the row: of all that it reads.
+      // The root and leaf of an index, and the row, are all that it reads.
       expect(blocksOf(plan!)).toBeLessThanOrEqual(60 * rows);
     },
   );
@@ -198,7 +198,7 @@ postgres.describe('query plans over 200,000 members', () => {
     '%s of a large member is classified as long after a bounded number of rows',
     async (call) => {
       const many = call.startsWith('/events') ? manyEvents : manyConnections;
-      await api.get('/credential', many); // its credential is known for a while
+      await api.get('/credential', many); // its credential is cached for a while
       statements.length = 0;
       expect((await api.get(call, many)).status).toBe(200);
       expect(statements).toHaveLength(2);
@@ -220,18 +220,18 @@ postgres.describe('query plans over 200,000 members', () => {
     },
   );
 
-  // Among millions PostgreSQL took an index of peers alone, which was smaller, for pairs, too, and read all rows of a peer who has very
-  // many, for each line of an import.
+  // With millions of rows PostgreSQL used a smaller index on the peer alone for pairs, and so read all rows of a peer with very
+  // many connections, for each line of an import.
   it('no index except the listed ones could replace the unique key in a query for a pair', async () => {
     const some = await api.dataSource.query<{ index: string }[]>(`SELECT i.indexrelid::regclass::text AS index
       FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indexrelid <> k.indexrelid AND i.indpred IS NULL
       WHERE k.indisunique AND k.indpred IS NULL AND k.indnkeyatts = 2 AND k.indrelid IN ('connections'::regclass, 'participants'::regclass)
         AND i.indkey[0] = k.indkey[1] AND NOT k.indkey[0] = ANY (i.indkey::int2[]) ORDER BY 1`); // prettier-ignore
-    // Two rows have an id; the other is as large as the key of the pair, and so is never taken for less.
+    // Two indexes have the id; the other one is as large as the key of the pair, so PostgreSQL never prefers it.
     expect(some.map(({ index }) => index)).toEqual(['connections_id_idx', 'connections_pkey']);
   });
 
-  // Each statement would plan it again, and each call start an executor, in stored columns and CHECKs too: half of an UPDATE of an event was that.
+  // A function that is not inlined is planned by each statement and starts an executor per call: half of the cost of updating an event.
   it('PostgreSQL inlines every IMMUTABLE function in SQL', async () => {
     const functions = await api.dataSource.query<{ name: string; given: string; values: string }[]>(`SELECT proname AS name,
         (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, pronargs) n) AS given,

@@ -9,9 +9,9 @@ import { Participant } from '../../src/resources/events/table.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
-/** Each of them more often than PostgreSQL tries plans for the parameters at hand: five times in each session. */
+/** More often than PostgreSQL creates custom plans: five times in each session. */
 const RUNS = 10;
-/** Reads go by turns to two pipelined connections. */
+/** Reads alternate between two pipelined connections. */
 const READS = 2 * RUNS;
 
 interface Prepared {
@@ -25,7 +25,7 @@ interface Prepared {
 const PREPARED = `SELECT pg_backend_pid() AS pid, name, regexp_replace(statement, '\\s+', ' ', 'g') AS statement, custom_plans, generic_plans
 FROM pg_prepared_statements`;
 
-/** Rows of others: in a table of one page every plan costs the same. */
+/** Rows of other members: in a table of one page every plan costs the same. */
 const OTHERS = `INSERT INTO users (id, username) SELECT 100000 + n, 'other-' || n FROM generate_series(1, 3000) n;
 INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
   SELECT 'grant-' || n, 100000 + n, (SELECT min(id) FROM oauth_clients), '{}', 'infinity' FROM generate_series(1, 3000) n;
@@ -72,11 +72,11 @@ postgres.describe('prepared statements', () => {
   let oauth: OauthTest;
   let user: { id: number; username: string };
   let clientId: string;
-  /** Through all tests: the statements of one are in the sessions of the next only while their connections last. */
+  /** Used by all tests: statements prepared by one remain in the sessions for the next while the connections last. */
   let seen: Seen;
 
   beforeAll(async () => {
-    // One connection beside the two for pipelined reads: each session runs everything often enough.
+    // One connection next to the two for pipelined reads, so that each session runs every statement often enough.
     oauth = await OauthTest.start({ databasePoolSize: 1 });
     user = await oauth.member();
     clientId = await oauth.client();
@@ -91,7 +91,7 @@ postgres.describe('prepared statements', () => {
   });
   afterAll(() => oauth.close());
 
-  /** What the sessions of requests have prepared. */
+  /** Statements that the sessions of requests have prepared. */
   const prepared = () => workFor(new Requester(), readPrepared);
   async function readPrepared(): Promise<Prepared[]> {
     const database = oauth.api.app.get(Database);
@@ -103,7 +103,7 @@ postgres.describe('prepared statements', () => {
     return rows;
   }
 
-  /** All prepared statements so far: a lost connection for pipelined reads loses its own. */
+  /** All statements prepared so far: a lost connection for pipelined reads loses its own. */
   class Seen {
     readonly #rows = new Map<string, Prepared>();
 
@@ -116,13 +116,13 @@ postgres.describe('prepared statements', () => {
     }
   }
 
-  /** Those that were planned for their parameters more than five times, in the test's words. */
+  /** Statements with more than five custom plans, in the test's form. */
   const plannedAnew = (rows: readonly Prepared[]) =>
     rows
       .filter(({ name, custom_plans }) => name !== 'all' && custom_plans > 5)
       .map(({ custom_plans, statement }) => `planned ${custom_plans} times: ${statement}`);
 
-  /** Every route that is read, with each value of its parameters that have few of them. */
+  /** Every route that is read, with each value of the parameters that have few. */
   async function reads(): Promise<string[]> {
     const { body } = await oauth.api.send('GET', '/api/public/openapi.json');
     return Object.entries((body as Document).paths).flatMap(([template, { get }]) => {
@@ -197,7 +197,7 @@ postgres.describe('prepared statements', () => {
   });
 
   it('include filtered queries, up to the limit of a session', async () => {
-    // A new list: all tests of a process share the program's lists, and may have used up their limit.
+    // A new list: all tests of a process share the program's lists, and may have reached their limit.
     const list = new List<OwnQuery>({
       ...listOf('events'),
       name: 'events-of-this-test',
@@ -230,12 +230,12 @@ postgres.describe('prepared statements', () => {
       await seen.look();
     }
     const filtered = seen.rows.filter(({ statement }) => statement.includes("'this test'"));
-    // By their texts: the pool, which reads while a connection is down, has other names for them.
+    // By text: the pool, which reads while a connection is lost, uses other names.
     expect(new Set(filtered.map(({ statement }) => statement)).size).toBe(32);
     expect(plannedAnew(filtered)).toEqual([]);
   });
 
-  /** How often what the authorization server asks for was run, by statement, and in which sessions. */
+  /** Number of runs of each statement of the authorization server, and the sessions in which it ran. */
   async function runs(): Promise<{ pids: string; counts: Map<string, number> }> {
     const rows = await prepared();
     const asked = rows.filter(
@@ -250,7 +250,7 @@ postgres.describe('prepared statements', () => {
     return { pids: pids.join(), counts };
   }
 
-  /** How often each statement is run by the request; asked again where a connection was lost meanwhile. */
+  /** Number of runs of each statement by the request; repeated if a connection was lost meanwhile. */
   async function executed<T>(
     prepare: () => Promise<T>,
     request: (of: T) => Promise<number>,

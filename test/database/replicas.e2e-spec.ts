@@ -27,7 +27,7 @@ postgres.describe('streaming replicas', () => {
   const folders = ['primary', 'first', 'second'].map((name) => mkdtempSync(join(tmpdir(), `pua-${name}-`)));
   let primary: Cluster;
   let replicas: Cluster[];
-  /** As superusers of the replicas. */
+  /** Connections to the replicas as superuser. */
   let sessions: DataSource[];
   let api: TestApi;
   let channel: TcpProxy;
@@ -72,7 +72,7 @@ postgres.describe('streaming replicas', () => {
   const pause = () => Promise.all(sessions.map((session) => session.query('SELECT pg_wal_replay_pause()')));
   const resume = () => Promise.all(sessions.map((session) => session.query('SELECT pg_wal_replay_resume()')));
 
-  afterEach(() => resume().catch(() => undefined)); // those that were killed
+  afterEach(() => resume().catch(() => undefined)); // the killed replicas
 
   const get = async (path: string, key: string, instance: number) => {
     const response = await fetch(`${urls[instance]}${path}`, { headers: { 'X-API-Key': key } });
@@ -87,11 +87,11 @@ postgres.describe('streaming replicas', () => {
     });
     return status;
   };
-  /** As a program beside the server does it. */
+  /** As a program next to the server does it. */
   const write = (member: number, bio: string) =>
     api.dataSource.query('UPDATE users SET bio = $2 WHERE id = $1', [member, bio]);
 
-  /** Resolves when reads of the member come from replicas, on the instance. */
+  /** Resolves when the instance reads the member's data from replicas. */
   const readFromReplicas = (key: string, instance: number) =>
     eventually(async () => {
       const { reads } = [api.app, other][instance]!.get(MemberReads);
@@ -100,7 +100,7 @@ postgres.describe('streaming replicas', () => {
       return reads.replica > before || undefined;
     });
 
-  /** A member and their key, whose reads come from replicas on both instances. */
+  /** A member and their key, whose data both instances read from replicas. */
   async function member(bio = 'as it was'): Promise<{ id: number; key: string }> {
     const id = await api.platform.user({ bio });
     const key = await api.key(id);
@@ -158,7 +158,7 @@ postgres.describe('streaming replicas', () => {
     await Promise.all([0, 1].map((instance) => readFromReplicas(key, instance)));
     await pause();
     await write(id, 'told of');
-    // What is recorded can be read as soon as no older transaction is open.
+    // A recorded change can be read as soon as no older transaction is open.
     await eventually(async () => {
       const { body } = await get(`/sync?cursor=${encodeURIComponent(start)}`, key, 0);
       return (body.data as unknown[]).length > 0 || undefined;
@@ -261,7 +261,7 @@ postgres.describe('streaming replicas', () => {
     await eventually(async () => (await bioOf(key, 1)) === 'unheard' || undefined);
     expect(await put('written elsewhere', key, 0)).toBe(200);
     expect(await bioOf(key, 1)).toBe('written elsewhere');
-    // Nor when it hears again, of what it has not heard.
+    // Nor after notifications are back, since it missed some.
     channel.mend();
     await resume();
     await readFromReplicas(key, 1);
@@ -282,7 +282,7 @@ postgres.describe('streaming replicas', () => {
       const stranger = { ...need, epoch: 3, proof: '2001-01-01 00:00:00.123456+00' };
       expect(await replica.lag(stranger)).toBe(Infinity);
       for (let asked = 0; asked < 20; asked++) {
-        // The last look at this connection says that it is not proven.
+        // The last check of this connection found no proof.
         expect(await replica.lag(stranger)).toBe(Infinity);
         expect(replica.sessionWith(stranger)).toBeUndefined();
       }
@@ -344,7 +344,7 @@ postgres.describe('streaming replicas', () => {
         const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
         return text.split('\n').includes(line) || undefined;
       });
-    /** What the log says of a channel, in its order: a busy machine may cut it more often than this test does. */
+    /** Log lines about a channel, in order: a busy host may break it more often than this test does. */
     const saysOf = (channel: string) =>
       server.output.split('\n').flatMap((line) => {
         const [, state] = new RegExp(`"msg":"the ${channel} is (cut|heard again)`).exec(line) ?? [];
@@ -357,7 +357,7 @@ postgres.describe('streaming replicas', () => {
     await shows('member_writes_channel_up 0');
     await shows('database_replica_asked{replica="1"} 0');
     const enough = direct.refused + 20;
-    await eventually(() => direct.refused >= enough || undefined); // each channel has tried again several times
+    await eventually(() => direct.refused >= enough || undefined); // each channel has retried several times
     direct.mend();
     await shows('member_writes_channel_up 1');
     await eventually(() => channels.every((name) => saysOf(name).at(-1) === 'heard again') || undefined);
@@ -416,7 +416,7 @@ postgres.describe('streaming replicas', () => {
     };
     const [first, second] = replicas as [Cluster, Cluster];
     await someRounds();
-    signalPostgres(first.pid, 'SIGSTOP'); // its connections stay, and nobody answers
+    signalPostgres(first.pid, 'SIGSTOP'); // its connections remain, without a response
     await someRounds();
     signalPostgres(first.pid, 'SIGKILL');
     await someRounds();

@@ -23,7 +23,7 @@ postgres.describe('PostgreSQL’s own log', () => {
   const folders = ['primary', 'replica'].map((name) => mkdtempSync(join(tmpdir(), `pua-log-${name}-`)));
   let primary: Cluster;
   let replica: Cluster;
-  /** Over one database: with ids of requests in statements, and without. */
+  /** Two servers over one database: with request ids in statements, and without. */
   let marked: TestApi;
   let plain: TestApi;
   let key: string;
@@ -48,7 +48,7 @@ postgres.describe('PostgreSQL’s own log', () => {
   });
 
   const logOf = (index: number) => readFileSync(join(folders[index]!, 'data/log/log'), 'utf8');
-  /** What a request did there: each statement, with how it was sent; once the last of them has the text. */
+  /** Statements of a request, each with its protocol, once the last of them has the text. */
   const statementsOf = (id: string, last: string, index = 0) =>
     eventually(() => {
       const found = logOf(index)
@@ -72,7 +72,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     });
     expect(written.status).toBe(200);
     const writes = await statementsOf('a-write', 'UPDATE users');
-    // A name stands for one text.
+    // Each name belongs to one text.
     expect([...reads, ...writes].filter((statement) => /^execute (?!<unnamed>)/.test(statement))).toEqual([]);
     await call(marked, '/api/public/events?q=nothing', 'a-list');
     await statementsOf('a-list', 'participants');
@@ -100,10 +100,10 @@ postgres.describe('PostgreSQL’s own log', () => {
         ),
       ),
     );
-    // Who finds no room is refused: no statement of theirs is there.
+    // A request without a slot is rejected, so the log has no statement of it.
     expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
     const pairs = await eventually(() => {
-      // Of the two statements in which the member's id is the first parameter.
+      // The two statements that have the member's id as the first parameter.
       const found = logOf(0)
         .split('\n|LOG:')
         .filter((entry) => /FROM users u|FROM participants/.test(entry))

@@ -8,7 +8,7 @@ import { makeNextVersion } from '../support/next-version.js';
 import { eventually } from '../support/timing.js';
 
 const FILLED = 'FillPronouns1763999999001';
-/** As CONTRIBUTING.md says: the column first, then, without holding anybody up, what fills, checks and indexes it. */
+/** As CONTRIBUTING.md says: first the column, then the steps that fill, check and index it without blocking clients. */
 const MIGRATIONS = {
   '1763999999000-add-pronouns.ts': `
 export class AddPronouns1763999999000 {
@@ -99,7 +99,7 @@ describe('a migration with steps', () => {
     let holder: QueryRunner;
     beforeEach(async () => {
       await open(createTestDatabase());
-      // The one before it needs the table for itself.
+      // The previous migration needs an exclusive lock on the table.
       await migrate();
       await puaProcess(database.environment, ['db', 'rollback', '--yes'], next);
       await dataSource.query(
@@ -110,14 +110,14 @@ describe('a migration with steps', () => {
     });
     afterEach(() => holder.release());
 
-    /** Starts to migrate, and kills it once it has come so far. */
+    /** Starts to migrate, and kills the process at this point. */
     const killOnce = async (hasCome: () => Promise<unknown>) => {
       const child = startPua(database.environment, ['db', 'migrate'], next);
       const ended = once(child, 'close');
       await eventually(async () => (await hasCome().catch(() => undefined)) || undefined);
       child.kill('SIGKILL');
       await ended;
-      // PostgreSQL only notices when it has something to send: what waits would still be done.
+      // PostgreSQL notices only when it sends something: a waiting statement would still run.
       await dataSource.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );

@@ -71,14 +71,14 @@ postgres.describe('a synchronous standby', () => {
   const get = async (path: string) =>
     (await fetch(`${oauth.issuer}/api/public${path}`, { headers: { 'X-API-Key': key } })).status;
 
-  /** Writes that were refused for want of a standby are tried again each second. */
+  /** Writes that were rejected without a standby are retried each second. */
   const goodAgain = () => until(async () => (await put('confirmed')).status === 200);
 
   it('receives writes', async () => {
     expect((await put('confirmed')).status).toBe(200);
   });
 
-  // An administrator, or anything else that cancels, ends the wait of a COMMIT: PostgreSQL answers success and a warning.
+  // An administrator, or any other cancellation, ends the wait of a COMMIT: PostgreSQL reports success and a warning.
   it.each<[string, () => Promise<unknown>, unknown]>([
     ['a PUT', async () => (await put('cancelled')).status, 503],
     [
@@ -112,7 +112,7 @@ postgres.describe('a synchronous standby', () => {
     await standby.stop();
     let ended = false;
     const answered = write().finally(() => (ended = true));
-    // The server writes on its own each second, and waits as well: every waiting statement is canceled, until this one has its response.
+    // The server also writes and waits each second: every waiting statement is canceled until this one has its response.
     for (; !ended; await setTimeout(10)) await count(WAITING);
     expect(await answered).toEqual(outcome);
     await startStandby();
@@ -154,7 +154,7 @@ postgres.describe('a synchronous standby', () => {
 
     await startStandby();
     await goodAgain();
-    expect((await oauth.refresh(clientId, unused)).status).toBe(200); // the other may be used, longer ago than 10 s
+    expect((await oauth.refresh(clientId, unused)).status).toBe(200); // the other may have been used more than 10 s ago
   });
 
   const connections = () =>

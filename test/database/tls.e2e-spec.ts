@@ -32,7 +32,7 @@ postgres.describe('a primary and a replica that require TLS', () => {
   let replica: Cluster;
   let api: TestApi;
 
-  /** A key and a certificate, which `issuer` signs, or it itself. */
+  /** A key and a certificate, signed by `issuer` or self-signed. */
   function certificate(name: string, subject: string, issuer?: string): void {
     const { status, stderr } = spawnSync(
       'openssl',
@@ -49,7 +49,7 @@ postgres.describe('a primary and a replica that require TLS', () => {
     if (status !== 0) throw new Error(stderr);
   }
 
-  /** Of a cluster, by the name in its certificate or by another. */
+  /** Settings of a cluster, by the name in its certificate or by another one. */
   function urlOf({ url }: Cluster, { host = 'localhost', ca = 'ca' } = {}): string {
     const secured = new URL(url);
     secured.hostname = host;
@@ -76,7 +76,7 @@ postgres.describe('a primary and a replica that require TLS', () => {
     };
     primary = await startPostgres(primaryFolder, settings);
     await migrateAt(urlOf(primary));
-    // libpq searches the home folder for its own certificate, which is not that of PostgreSQL's user, unless one is named.
+    // Unless a certificate is named, libpq searches the home folder, which is not that of PostgreSQL's user.
     const follow = `${urlOf(primary)}&sslcert=${file('none.pem')}`;
     replica = await startPostgres(replicaFolder, settings, follow);
     api = await TestApi.start({
@@ -92,7 +92,7 @@ postgres.describe('a primary and a replica that require TLS', () => {
     for (const made of [folder, primaryFolder, replicaFolder]) rmSync(made, { recursive: true, force: true });
   });
 
-  /** The sessions of the server there, and whether each is encrypted. */
+  /** The server's sessions there, and whether each is encrypted. */
   async function sessionsOn(cluster: Cluster): Promise<[name: string, encrypted: boolean][]> {
     const client = new pg.Client({ connectionString: urlOf(cluster) });
     await client.connect();
@@ -104,7 +104,7 @@ WHERE application_name LIKE 'public-user-api%' ORDER BY name`,
     return rows.map(({ name, ssl }) => [name, ssl]);
   }
 
-  /** Resolves when a call of the path is answered by the replica. */
+  /** Resolves when the replica has served a request of the path. */
   const readFromReplica = (path: string, key: string) =>
     eventually(async () => {
       const reads = api.app.get(MemberReads);
@@ -117,7 +117,7 @@ WHERE application_name LIKE 'public-user-api%' ORDER BY name`,
     const key = await api.key(await api.platform.user());
     await readFromReplica('/profile', key);
     const { id } = (await api.get('/profile', key)).body as { id: number };
-    // More than a few, which a list that filters reads on connections of the pool.
+    // More than a few, so that a filtered list reads them on connections of the pool.
     await api.dataSource.query(
       `INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id)
 SELECT 'A walk over hill ' || n, 'scheduled', 'public', now(), 'UTC', $1 FROM generate_series(1, 201) n`,
@@ -128,7 +128,7 @@ SELECT 'A walk over hill ' || n, 'scheduled', 'public', now(), 'UTC', $1 FROM ge
 WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
       [id],
     );
-    // Its second, longer read goes to the primary where the replica is behind by then.
+    // Its second, longer read goes to the primary if the replica is behind by then.
     await until(async () => {
       await readFromReplica('/events?q=walk', key);
       return (await sessionsOn(replica)).length === 2;

@@ -58,7 +58,7 @@ thorough.describe('maintained totals, after random histories', () => {
   };
   const RIGHT = { drift: [], stale: [], sides: 0 };
 
-  /** All writers at once, each its own statements; compaction runs meanwhile, as it does alongside a server. */
+  /** Runs all writers at once, each with its own statements; compaction runs meanwhile, as it does alongside a server. */
   async function writeAll(
     statements: string[],
     write: (writer: DataSource, sql: string, n: number) => Promise<unknown>,
@@ -127,7 +127,7 @@ thorough.describe('maintained totals, after random histories', () => {
       );
       changed += expected.length;
       expect([sql, reported]).toEqual([sql, expect.arrayContaining(expected)]);
-      // A deleted draft is reported to its organizers alone; a profile has no declaration.
+      // A deleted draft is reported only to its organizers; a profile has no declaration.
       if (/^UPDATE (events|users)/.test(sql)) return;
       expect([sql, reported.filter((key) => !differs(key))]).toEqual([sql, []]);
     };

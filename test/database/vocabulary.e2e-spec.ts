@@ -72,7 +72,7 @@ describe('the limits that the code and the database share', () => {
     );
     return row!.accepted;
   };
-  /** Columns with their own CHECK that contains this. */
+  /** Columns with their own CHECK that contains this text. */
   const checkedWith = (part: RegExp) =>
     checks
       .filter(({ columns, expression }) => columns.length === 1 && part.test(expression))
@@ -85,7 +85,7 @@ describe('the limits that the code and the database share', () => {
 
   it.each(lengths)('allow %s %j code points', async (name, [least, most]) => {
     const [table, column] = name.split('.') as [string, string];
-    // Two code units each: it is code points that count.
+    // Two code units each, since the limit counts code points.
     const ofLength = (length: number) => accepted(table, { [column]: `repeat('😀', ${length})::text` });
     expect(await ofLength(most)).toBe(true);
     expect(await ofLength(most + 1)).toBe(false);

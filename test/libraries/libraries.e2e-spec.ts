@@ -18,7 +18,7 @@ const SMOKE = {
   ruby: 'oauth2',
 };
 
-// Only where LIBRARIES is set: the libraries come from the registries of their languages.
+// Only with LIBRARIES set: the libraries come from the registries of their languages.
 (process.env.LIBRARIES ? describe : describe.skip)('other people’s libraries', () => {
   let signIns: SignIns;
   beforeAll(async () => {

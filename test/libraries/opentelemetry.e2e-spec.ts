@@ -29,13 +29,13 @@ interface Span {
   readonly name: string;
   readonly kind: number;
   readonly attributes: readonly { key: string; value: { stringValue?: string } & Record<string, unknown> }[];
-  /** Of what it was made. */
+  /** The resource that created the span. */
   readonly scope: string;
 }
 
-/** Takes traces as a collector does (OTLP/HTTP, JSON). */
+/** Accepts traces as a collector does (OTLP/HTTP, JSON). */
 class Collector {
-  /** Everything that was received, as it came. */
+  /** Everything received, unchanged. */
   received = '';
   readonly spans: Span[] = [];
   readonly #server: Server;
@@ -65,7 +65,7 @@ class Collector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The span of a request of this trace, and all others of it, once it is there. */
+  /** The span of a request of this trace, and all others of the trace, once it has arrived. */
   trace(traceId: string): Promise<{ request: Span; others: Span[] }> {
     return eventually(() => {
       const all = this.spans.filter((span) => span.traceId === traceId);
@@ -82,7 +82,7 @@ class Collector {
 
 const attributesOf = ({ attributes }: Span): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
-/** The text of its statement; empty where it is of none. */
+/** The text of its statement; empty for other spans. */
 const statementOf = (span: Span) =>
   span.attributes.find(({ key }) => key === 'db.query.text')?.value.stringValue ?? '';
 const newTrace = () => {
@@ -145,7 +145,7 @@ const newTrace = () => {
     };
 
     it('contain the caller’s trace, the request, its route and its SQL, without values', async () => {
-      // What is read in pipeline mode goes to the pool until its connections stand.
+      // Pipelined reads use the pool until their connections are open.
       const { response, caller, request, others } = await eventually(async () => {
         const trace = await call('/api/public/profile');
         const piped = trace.others.some(({ scope }) => scope === 'public-user-api');
@@ -158,7 +158,7 @@ const newTrace = () => {
         'http.response.status_code': 200,
       });
       expect(JSON.stringify(request)).toContain(response.headers.get('x-request-id'));
-      // Nothing of who asked, and how, but what stands here.
+      // Nothing about the caller or the request except these attributes.
       expect(Object.keys(attributesOf(request)).toSorted()).toEqual([
         'http.request.method',
         'http.response.header.x-request-id',
@@ -169,7 +169,7 @@ const newTrace = () => {
       ]);
       const profile = others.find((span) => /FROM users/.test(statementOf(span)))!;
       expect(profile).toMatchObject({ kind: CLIENT, parentSpanId: request.spanId });
-      // The embedded database has one session: nothing has a name there.
+      // The embedded database has one session: its statements have no names.
       expect(profile.name).toBe(`pg.query:${onPostgres ? 'read-profile' : 'SELECT'} postgres`);
       expect(attributesOf(profile)).toMatchObject({
         'db.system.name': 'postgresql',
@@ -269,7 +269,7 @@ const newTrace = () => {
         call(`/${key}`, { headers: { 'User-Agent': key, Referer: `https://x.example/?${code}` } }),
       ].map(async (traced) => (await traced).response.status);
       expect(await Promise.all(calls)).toEqual([200, 400, 404, 404]);
-      expect((await redeem()).status).toBe(400); // used already
+      expect((await redeem()).status).toBe(400); // already used
       await call('/api/public/me');
       const cookies = [...browser.cookies.values()]
         .map(({ value }) => value)
@@ -281,7 +281,7 @@ const newTrace = () => {
       expect(secrets.length).toBeGreaterThanOrEqual(8);
       for (const secret of secrets) expect(collector.received).not.toContain(secret);
       expect(collector.received).not.toContain('a bio that nobody traces');
-      // Statements beside requests come many times a second.
+      // Statements outside of requests run many times per second.
       expect(
         collector.spans.filter((span) => span.kind !== SERVER && span.parentSpanId === undefined),
       ).toEqual([]);
