@@ -17,7 +17,7 @@ const native = () => oauth.client({ type: 'native', redirect_uris: [NATIVE] });
 const codeIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('code') : null);
 const errorIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('error') : null);
 
-/** What a page offers, and which of it is preselected. */
+/** The offered choices of a page, and the preselected one. */
 function durationsOn(html: string) {
   const radios = [...html.matchAll(/<input type="radio" name="duration" value="(\w+)"( checked)?>/g)];
   return {
@@ -185,7 +185,7 @@ JOIN oauth_consents c ON c.client_id = g.client_id WHERE g.client_id = $1`,
       `SELECT EXTRACT(epoch FROM max(access_ends_at) - now())::float8 / 86400 AS days FROM oauth_grants WHERE client_id = $1`,
       [clientId],
     );
-    expect(grant!.days).toBeCloseTo(1, 2); // it is not longer than what the member allowed
+    expect(grant!.days).toBeCloseTo(1, 2); // it is not longer than the member allowed
     await oauth.passTime(DAY + 1);
     expect(errorIn(await silent())).toBe('consent_required');
     const again = await browser.view(oauth.request(clientId, { scope: SCOPE }).url);
@@ -222,7 +222,7 @@ describe('access without an end', () => {
     let body = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
     const form = { client_id: clientId, token: body.refresh_token };
     const { body: introspected } = await oauth.post('/oauth/introspect', form);
-    expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(180, 2); // without use
+    expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(180, 2); // end without use
     for (let halfYear = 0; halfYear < 4; halfYear++) {
       expect(body).not.toHaveProperty('refresh_token_expires_in');
       expect((await credential(body.access_token)).access_ends_at).toBeNull();

@@ -19,9 +19,9 @@ import { eventually } from '../support/timing.js';
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
-/** At least so many in the simulated year. */
+/** Minimum numbers in the simulated year. */
 const GRANTS = Number(process.env.ACCESS_GRANTS ?? 30);
-/** Each is compared only after their own steps, and after a sweep. */
+/** Each is compared only after its own steps, and after a sweep. */
 const MEMBERS = Math.max(2, Math.ceil(GRANTS / 40));
 const NATIVE = 'com.example.app:/cb';
 const API_SCOPES = ['events:read', 'profile:read'];
@@ -30,7 +30,7 @@ type Duration = (typeof DURATIONS)[number];
 const secondsOf = (duration: Duration) =>
   duration === 'once' ? 660 : duration === 'unlimited' ? Infinity : Number(duration) * DAY;
 
-/** Each as often as it is named. */
+/** Each as often as it is listed. */
 const STEPS = `consent consent consent consent consent consent consent consent signInAgain signInAgain signInAgain redeem redeem
 refresh refresh refresh refresh reuse revokeToken change change endAccess endAccess enableMember enableMember toggleApp approve
 sweep sweep passTime passTime passTime passTime passTime`;
@@ -41,12 +41,12 @@ const step = fc.record({
   does: fc.constantFrom(...(STEPS.split(/\s/) as Name[])),
   member: fc.nat({ max: MEMBERS - 1 }),
   app: fc.nat({ max: 2 }),
-  /** Of the grants that it can be about. */
+  /** Grants that the step can affect. */
   pick: fc.nat({ max: 99 }),
   duration: fc.constantFrom(...DURATIONS),
   scopes: fc.subarray(API_SCOPES, { minLength: 1 }),
   redeems: fc.boolean(),
-  /** By the member, by an admin, of all apps, and with the member's password or account. */
+  /** Ended by the member, by an admin, for all apps, or with the member's password or account. */
   end: fc.constantFrom('member', 'admin', 'all', 'password', 'disable', 'erase'),
   seconds: fc.constantFrom(HOUR, DAY, 5 * DAY, 24 * DAY, 40 * DAY, 175 * DAY),
 });
@@ -82,7 +82,7 @@ interface Grant {
   readonly createdAt: number;
   scopes: readonly string[];
   endsAt: number;
-  /** When the row is deleted if nobody uses it. */
+  /** Time at which the row is deleted if the access is not used. */
   expiresAt: number;
   code: Record<string, string> | undefined;
   /** End of the last token. */
@@ -93,7 +93,7 @@ interface Grant {
   usedAt: number;
   readonly noticedAt: { event: number; webhook: number };
   gone: boolean;
-  /** Why it ended, as its app reads it. */
+  /** The reason of the end, as its app reads it. */
   why: string | undefined;
   endedAt: number;
 }
@@ -115,7 +115,7 @@ async function makeMember(oauth: OauthTest): Promise<Member> {
   return { ...made, browser: oauth.browser(), calendar, hasCalendar: true, disabled: false, erased: false };
 }
 
-/** A server with some members and three apps, and what a plain model says of them. */
+/** A server with some members and three apps, and a plain model of them. */
 class World {
   #passed = 0;
   readonly #grants: Grant[] = [];
@@ -158,7 +158,7 @@ class World {
   }
 
   now = () => this.#passed + Date.now() / 1_000;
-  /** How much of the year, and of its grants, is over. */
+  /** Share of the year, and of its grants, that is over. */
   get progress(): { time: number; grants: number } {
     return { time: this.#passed / YEAR, grants: this.#grants.length / GRANTS };
   }
@@ -167,10 +167,10 @@ class World {
     return this.oauth.dataSource.query<Row[]>(sql, values);
   }
 
-  /** Carries a step out on the server and in the model, and compares them. */
+  /** Runs a step on the server and in the model, and compares them. */
   async take(made: Step): Promise<void> {
     const count = this.#grants.length;
-    if (!this.#isClear(0, 30)) await this.passTime({ ...made, seconds: 700 }); // a slow machine
+    if (!this.#isClear(0, 30)) await this.passTime({ ...made, seconds: 700 }); // for a slow host
     await this.#check(made, () => this[made.does](made));
     const added = this.#grants[count];
     if (added && made.redeems) await this.#check(made, () => this.#redeem(added));
@@ -192,7 +192,7 @@ class World {
     await this.#comparePages(members);
   }
 
-  /** Finds each message sent once, except those that the app may no longer get. Deletes the apps, whose access would end later. */
+  /** Checks that each message was sent once, except those that the app may no longer get. Deletes the apps, whose access would end later. */
   async end(): Promise<void> {
     const endpoints = this.apps.map(({ endpoint }) => endpoint);
     const sent = await eventually(async () => {
@@ -206,7 +206,7 @@ class World {
     const ids = sent.filter(({ status }) => status === 'delivered').map(({ id }) => id);
     const { received } = this.receiver;
     expect(new Set(received.map(({ id }) => id)).size).toBe(received.length);
-    // Erasure deletes what was delivered about the member.
+    // Erasure deletes delivered messages about the member.
     const kept = received.filter(
       ({ id, message }) => ids.includes(id) || !this.#erased.includes(message.data.member_id!),
     );
@@ -232,11 +232,11 @@ class World {
   }
 
   #pick(picked: number, isWanted: (grant: Grant) => boolean): Grant | undefined {
-    const found = this.#grants.filter(isWanted).slice(-20); // the latest, of which more are live
+    const found = this.#grants.filter(isWanted).slice(-20); // the latest, if several are active
     return found[picked % found.length];
   }
 
-  /** What the app of these grants is told when some were deleted, or changed. */
+  /** The app's notification when some of these grants were deleted or changed. */
   #tell(
     ofMember: Member,
     ofApp: App,
@@ -312,7 +312,7 @@ class World {
     await this.#addCode(ofMember, ofApp, await signingIn, request.verifier, granted, at + secondsOf(wanted));
   }
 
-  /** Without a page: a web app gets access again until the consent ends. */
+  /** Signs in without a page: a web app gets access again until the consent ends. */
   async signInAgain({ member: m }: Step) {
     const [ofMember, ofApp] = [this.members[m]!, this.apps[0]!];
     if (ofMember.disabled || ofApp.disabled) return;
@@ -420,9 +420,9 @@ class World {
     this.#issue(grant, body);
   }
 
-  /** A thief, or the app itself after a theft: ends the grant. */
+  /** Replays a used token, as a thief or the app after a theft does: ends the grant. */
   async reuse({ pick }: Step) {
-    // A used token is known for 30 days after its creation: then the sweeper deletes it.
+    // A used token is stored for 30 days after its creation: then the sweeper deletes it.
     const usedBefore = ({ used, createdAt }: Grant) =>
       used.find(
         ({ at }, i) => at < this.now() - HOUR / 2 && (used[i - 1]?.at ?? createdAt) > this.now() - 29 * DAY,
@@ -503,7 +503,7 @@ class World {
 
   async enableMember({ member: m }: Step) {
     const ofMember = this.members[m]!;
-    if (ofMember.erased) this.members[m] = await makeMember(this.oauth); // another one
+    if (ofMember.erased) this.members[m] = await makeMember(this.oauth); // another grant
     if (!ofMember.disabled || ofMember.erased) return;
     await new UsersService(this.oauth.dataSource).enable(ofMember.id, 'admin');
     ofMember.disabled = false;
@@ -660,7 +660,7 @@ class World {
       }
   }
 
-  /** What the server has told and recorded since the last time. */
+  /** Messages, notices and audit events of the server since the last call. */
   async #news() {
     await eventually(async () => {
       await this.#query('SELECT tell_apps_of_access(1000)');

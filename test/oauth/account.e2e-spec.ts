@@ -463,7 +463,7 @@ VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
     expect(data.pending_connections).toEqual(
       (await oauth.api.get('/connections?status=pending_sent,pending_received', key)).body.data,
     );
-    // Rarities are counted beside requests.
+    // Rarities are counted outside of requests.
     const stable = ({ rarity, rarity_percentage, ...rest }: Record<string, unknown>) => {
       expect([rarity, rarity_percentage]).not.toContain(undefined);
       return rest;
@@ -555,7 +555,7 @@ SELECT $1, current_date - n % 80, 'client', 'app' || n, 'events:read', 1, now() 
       expect(new Set(data.connections!.map(({ id }) => id)).size).toBe(many);
       expect(data.account_events!.filter(({ type }) => type === 'session.ended')).toHaveLength(1_200);
       expect(new Set(data.usage!.map(({ app_id }) => app_id)).size).toBe(1_200);
-      // One for each few hundred rows, and more where the machine is not busy with other tests.
+      // One for each few hundred rows, and more if the host is busy with other tests.
       expect(answered - before).toBeGreaterThan(5);
     },
   );

@@ -132,7 +132,7 @@ describe('an assistant', () => {
     expect(new Set(body.scope.split(' '))).toEqual(new Set(FIRST_SCOPES));
     const fewer = await signedIn({ scope: undefined }, { scopes: ['profile:write', 'events:read'] });
     expect(fewer.body.scope).toBe('events:read');
-    // As a form, and pushed.
+    // As a form, and as a pushed request.
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId, { scope: undefined, resource: address() });
     const asForm = await fetch(new URL(url.pathname, url), {
@@ -313,7 +313,7 @@ postgres.describe('an unregistered client', () => {
     const event = await platform.event({ title: 'Choir', starts_at: soon });
     await platform.participant(event, id);
 
-    // What the address says to a stranger leads to everything else.
+    // The URL's response to an anonymous client leads to all other URLs.
     const stranger = await send({}, 'initialize');
     expect(stranger.status).toBe(401);
     const challenge = stranger.headers.get('www-authenticate')!;

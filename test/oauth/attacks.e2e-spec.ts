@@ -18,7 +18,7 @@ async function errorOf(form: Record<string, string>): Promise<string | undefined
   return (await oauth.token(form)).body.error;
 }
 
-/** Without ending grants and sessions with it, as the database does otherwise. */
+/** Without ending grants and sessions, which a trigger does otherwise. */
 async function disableAlone(userId: number): Promise<void> {
   await oauth.query('ALTER TABLE users DISABLE TRIGGER end_sign_ins');
   await oauth.query('UPDATE users SET disabled_at = now() WHERE id = $1', [userId]);
@@ -82,7 +82,7 @@ describe('an authorization code', () => {
     await oauth.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
     expect(await errorOf(again)).toBe('invalid_grant');
     await oauth.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [id]);
-    expect(await errorOf(again)).toBe('invalid_grant'); // its grant is gone
+    expect(await errorOf(again)).toBe('invalid_grant'); // its grant is deleted
   });
 
   it('of a just disabled client is rejected before any notification, and so is a refresh token', async () => {
@@ -533,7 +533,7 @@ describe('a token bound by DPoP', () => {
       }
       const second = await refresh(first.body.refresh_token, await own());
       expect([second.status, second.body.token_type]).toEqual([200, 'DPoP']);
-      // Within the seconds in which a used token is answered again, and after a rotation, too.
+      // Within the grace period of a used token, and also after a rotation.
       for (const used of [first, second])
         expect((await refresh(used.body.refresh_token, await other())).status).toBe(400);
       expect((await refresh(second.body.refresh_token, await own())).status).toBe(200);

@@ -57,7 +57,7 @@ CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
     expect(await oauth.query(consents, [member.id])).toHaveLength(1);
   });
 
-  // The log is what a process of its own writes, and the embedded database serves one process alone.
+  // The log comes from a separate process, and the embedded database serves only one process.
   postgres.it('and the server log have the true reason of a rejection under its error id', async () => {
     const server = await ServerProcess.start({
       ...oauth.api.environment,

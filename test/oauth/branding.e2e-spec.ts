@@ -31,7 +31,7 @@ let plain: OauthTest;
 beforeAll(async () => void (plain = await OauthTest.start()));
 afterAll(() => plain.close());
 
-/** A server whose pages have this logo, once it was looked for. */
+/** A server with this logo, once it has fetched the logo. */
 async function withLogo(platformLogoUrl: string): Promise<OauthTest> {
   const oauth = await OauthTest.start({ platformLogoUrl, platformName: 'Gipfel' }, plain);
   await oauth.api.app
@@ -55,7 +55,7 @@ describe('the platform’s logo', () => {
     const response = await fetch(`${oauth.issuer}/logos/platform`);
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe(type);
-    // Opened by itself, a drawing runs nothing and loads nothing.
+    // Opened directly, an SVG runs no script and loads no resource.
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*sandbox/);
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     await response.arrayBuffer();
@@ -143,14 +143,14 @@ describe('the platform’s name and texts', () => {
     expect(chosen.html).toContain('<h1>Se connecter</h1>');
     const url = oauth.request(await oauth.client(), { ui_locales: 'de' }).url;
     expect((await browser.view(url)).html).toContain('<h1>Se connecter</h1>');
-    // After a form was refused, its address leads to the page.
+    // After a rejected form, its URL redirects to the page.
     const above = await browser.view('/account/calendar/create?ui_locales=de');
     expect([above.url.pathname, above.html.includes('<h1>Anmelden</h1>')]).toEqual([
       '/account/calendar',
       true,
     ]);
     expect((await browser.view('/account/apps?ui_locales=xx')).html).toContain('<h1>Anmelden</h1>');
-    // What a stranger put into the address, or what is a secret there, is in none of the page's links.
+    // No link of the page contains anonymous input or secrets of the URL.
     expect((await browser.view('/account/apps?other=1&code=x')).html).not.toContain('hreflang');
   });
 

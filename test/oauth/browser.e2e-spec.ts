@@ -117,7 +117,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
 
     await page.goto(`${oauth.issuer}/account/apps`);
     await page.getByText('Revoke access of Trailmix').first().click();
-    expect(await (await call()).json()).toMatchObject({ username }); // it asks first
+    expect(await (await call()).json()).toMatchObject({ username }); // its question appears first
     await page.getByRole('button', { name: 'Revoke access of Trailmix' }).click();
     await page.getByText('No app can see your account.').waitFor();
     await page.getByRole('status').getByText('The app no longer has access to your account.').waitFor();
@@ -131,7 +131,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     const { id, username } = await oauth.member();
     const key = await oauth.api.key(id);
     const page = await (await browser.newContext({ acceptDownloads: true })).newPage();
-    /** Until that is focused; a page has no more than so many stops. */
+    /** Presses Tab until that is focused; a page has a limited number of stops. */
     const tabTo = async (name: string) => {
       for (let stop = 0; stop < 30; stop++) {
         await page.keyboard.press('Tab');
@@ -142,7 +142,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
       }
       throw new Error(`${name} cannot be reached by keyboard`);
     };
-    /** Opens the question, which does nothing yet, then the button below it. */
+    /** Opens the question, which has no effect yet, and then presses the button below it. */
     const confirmed = async (name: string) => {
       await tabTo(name);
       await page.keyboard.press('Enter');
@@ -151,7 +151,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
       await page.keyboard.press('Enter');
     };
     await page.goto(`${oauth.issuer}/account/calendar`);
-    await page.locator('[name=username]:focus').waitFor(); // the browser puts the cursor there once it has drawn
+    await page.locator('[name=username]:focus').waitFor(); // the browser focuses the field after it has rendered the page
     await page.keyboard.type(username);
     await tabTo('Password');
     await page.keyboard.type(PASSWORD);
@@ -214,7 +214,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
       const signOut = new URL('/oauth/logout', oauth.issuer);
       signOut.searchParams.set('client_id', started.clientId);
       signOut.searchParams.set('post_logout_redirect_uri', appUrl + path);
-      /** Opens a page, signs in if it asks, presses a button, and waits for the request to which the callback redirects. */
+      /** Opens a page, signs in if necessary, presses a button, and waits for the request to which the callback redirects. */
       const leave = async (url: URL, button: string, signsIn: boolean) => {
         const page = await started.page.context().newPage();
         const complaints: string[] = [];
@@ -247,7 +247,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     await signIn(username, 'mistyped');
     await page.getByRole('alert').waitFor();
     expect(await page.getByLabel('Username').inputValue()).toBe(username);
-    await page.locator('[name=password]:focus').waitFor(); // the browser puts the cursor there once it has drawn
+    await page.locator('[name=password]:focus').waitFor(); // the browser focuses the field after it has rendered the page
     await page.keyboard.type(PASSWORD);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Allow' }).waitFor();

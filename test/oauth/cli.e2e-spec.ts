@@ -69,7 +69,7 @@ describe('pua for OAuth', () => {
       expect([other, await at(other)]).toEqual([other, 400]);
     const { url } = oauth.request(clientId.client_id, { redirect_uri: cursor });
     expect((await browser.authorize(url, { username })).href).toMatch(/^cursor:.*[?&]code=/);
-    expect((await browser.view(url)).html).toContain('name="decision"'); // asks every time
+    expect((await browser.view(url)).html).toContain('name="decision"'); // requests consent every time
     const unproven = oauth.request(clientId.client_id, { redirect_uri: cursor, code_challenge: undefined });
     expect(((await browser.open(unproven.url)) as URL).searchParams.get('error')).toBe('invalid_request');
   });
@@ -106,7 +106,7 @@ describe('pua for OAuth', () => {
       id_token_signed_response_alg: 'RS256',
     });
     expect(await json('clients', 'update', clientId, '--policy-uri', '')).toMatchObject({ policy_uri: null });
-    // Until the server has loaded the keys of an algorithm that is new, a second or so, it answers 503.
+    // The server responds 503 for about a second, until it has loaded the keys of a new algorithm.
     const signIn = () => oauth.tokens(clientId, username, { redirect_uri: other });
     const tokens = () =>
       signIn().catch((error: Error) => {

@@ -26,7 +26,7 @@ const { publicKey, privateKey } = await generateKeyPair('RS256');
 const RSA_KEY = { ...(await exportJWK(publicKey)), kid: 'first', alg: 'RS256', use: 'sig' };
 
 const CODE = { grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] };
-/** Documents as common assistants publish them, and what is read of each. */
+/** Documents as common assistants publish them, and the values read from each. */
 const DOCUMENTS: [{ client_id: string; client_name: string; [said: string]: unknown }, object][] = [
   [
     {
@@ -281,7 +281,7 @@ postgres.describe('client documents on a server', () => {
   const describing = ({ headers, url }: IncomingMessage, response: ServerResponse) => {
     if (headers['user-agent'] === 'public-user-api')
       sendJson(response, documentOf(`https://${headers.host}${url}`));
-    else response.writeHead(403).end(); // as many sites answer requests that do not name their sender
+    else response.writeHead(403).end(); // like many sites for requests without a User-Agent
   };
 
   const ask = (clientId: string, parameters: Record<string, string> = {}) =>
@@ -333,7 +333,7 @@ postgres.describe('client documents on a server', () => {
       const page = await browser.view(url);
       expect(page.html).toContain(`App on this device, ${new URL(at).host}`);
       const stored = () => oauth.query<object>('SELECT name FROM oauth_clients WHERE id = $1', [clientId]);
-      expect(await stored()).toEqual([]); // a stranger makes no row
+      expect(await stored()).toEqual([]); // an anonymous client causes no row
       const consent = await browser.press(page, { username, password: PASSWORD });
       expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
       expect(consent.html).toContain(
@@ -371,9 +371,9 @@ postgres.describe('client documents on a server', () => {
         );
         return row!.fresh;
       };
-      // For a second a client is remembered as it was.
+      // A client is cached for a second.
       await until(isFresh);
-      // An admin has the last word.
+      // The admin's setting takes precedence.
       await oauth.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
       await until(async () => (await oauth.browser().view(ask(clientId).url)).status === 400);
     });
@@ -383,7 +383,7 @@ postgres.describe('client documents on a server', () => {
       const { username } = await oauth.member();
       await oauth.browser().authorize(ask(clientId).url, { username });
       site.answer = (_, response) => response.destroy();
-      // Another instance, which has not read it.
+      // Another instance, which has not read the document.
       const other = await OauthTest.start(
         { clientIdMetadataDocuments: true, publicUrl: oauth.issuer },
         oauth,
@@ -395,7 +395,7 @@ postgres.describe('client documents on a server', () => {
           [clientId, hours],
         );
         const open = async () => (await oauth.browser(other.api.url).view(ask(clientId).url)).status;
-        await until(async () => (await open()) === status); // for a second a client is remembered as it was
+        await until(async () => (await open()) === status); // a client is cached for a second
       };
       await answers(200, 23);
       await answers(400, 25);
@@ -508,7 +508,7 @@ postgres.describe('client documents on a server', () => {
       ]);
       expect(row).toMatchObject({ jwks: { keys: [{ kid: 'second' }] } });
 
-      // Anybody can name another key, so the server reads again once a minute at most.
+      // Anyone can name another key, so the server reads the keys again at most once a minute.
       const form = await signed(privateKey, 'third');
       const refused = await oauth.refresh(clientId, renewed.body.refresh_token, form);
       expect([refused.status, refused.body.error, read.length]).toEqual([401, 'invalid_client', 4]);
@@ -581,7 +581,7 @@ postgres.describe('client documents on a server', () => {
   });
 
   describe('requests of anonymous clients', () => {
-    /** An instance that has not read anything yet. */
+    /** An instance that has not read any document yet. */
     let server: OauthTest;
 
     beforeEach(async () => {
@@ -593,7 +593,7 @@ postgres.describe('client documents on a server', () => {
     /** The URL of a document, at its own host. */
     const clientAt = (host: string, path = '/client.json') =>
       `https://${host}.agents.localhost:${site.port}${path}`;
-    /** The status of an authorization request that comes from an address: 303 leads to the sign-in. */
+    /** The status of an authorization request from an address: 303 redirects to the sign-in. */
     const statusFor = async (clientId: string, address: string, redirectUri = REDIRECT) => {
       const { url } = server.request(clientId, { redirect_uri: redirectUri, scope: 'profile:read' });
       const headers = { 'X-Forwarded-For': address };
@@ -602,7 +602,7 @@ postgres.describe('client documents on a server', () => {
       return response.status;
     };
 
-    /** Whether it is refused to read the document now. A busy machine may take too long for one: that is another matter. */
+    /** Whether the limit rejects reading the document. A busy host may time out instead, which is a separate case. */
     const isRefused = async (clientId: string, address: string) =>
       (await statusFor(clientId, address)) === 503;
 
@@ -611,7 +611,7 @@ postgres.describe('client documents on a server', () => {
       for (let i = 0; i < 70; i++) refused.push(await isRefused(clientAt(`stranger-${i}`), '192.0.2.1'));
       expect(refused).toEqual([...Array<boolean>(30).fill(false), ...Array<boolean>(40).fill(true)]);
       expect(await isRefused(clientAt('somebody-else'), '192.0.2.2')).toBe(false);
-      // A network of IPv6 is one caller.
+      // An IPv6 network counts as one caller.
       for (let i = 1; i <= 30; i++) await statusFor(clientAt(`network-${i}`), `2001:db8::${i}`);
       expect(await isRefused(clientAt('network'), '2001:db8::ffff')).toBe(true);
     });
@@ -621,7 +621,7 @@ postgres.describe('client documents on a server', () => {
       for (let i = 0; i < 60; i++)
         expect(await isRefused(clientAt('flooded', `/${i}.json`), address(i))).toBe(false);
       expect(await isRefused(clientAt('flooded', '/60.json'), address(60))).toBe(true);
-      expect(await isRefused(clientAt('flooded', '/0.json'), address(60))).toBe(false); // is known
+      expect(await isRefused(clientAt('flooded', '/0.json'), address(60))).toBe(false); // is cached
       expect(await isRefused(clientAt('spared'), address(60))).toBe(false);
     });
 
@@ -632,7 +632,7 @@ postgres.describe('client documents on a server', () => {
         Array.from({ length: 80 }, (_, i) => statusFor(clientAt(`silent-${i}`), `192.0.2.${i % 20}`)),
       );
       await eventually(() => site.connections >= 80 || undefined);
-      // Four documents are being read for it already.
+      // The server is already reading four documents for this address.
       expect(await statusFor(clientAt('another'), '192.0.2.0')).toBe(503);
       const statuses: number[] = [];
       for (let i = 0; i < 40; i++) statuses.push(await statusFor(registered, '192.0.2.99', REDIRECT_URI));

@@ -12,7 +12,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-/** What the revocation endpoint answers a client: 200 once it has authenticated, for any token. */
+/** The revocation endpoint's status for a client: 200 once it has authenticated, for any token. */
 const authenticate = (form: Record<string, string>, headers: Record<string, string> = {}) =>
   oauth.post('/oauth/revoke', { token: 'x'.repeat(43), ...form }, headers);
 
@@ -22,7 +22,7 @@ const events = (id: string) =>
     [id],
   );
 
-/** As the database’s notice does a moment later. */
+/** As the database’s notification does a moment later. */
 const forget = () => oauth.api.app.get(RevocationChannel).announce('all');
 
 describe('a client with a secret', () => {
@@ -220,7 +220,7 @@ describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', ()
       client.allowInsecureRequests(configuration);
       await expect(client.tokenRevocation(configuration, 'x')).resolves.toBeUndefined();
     }
-    // As Go’s url.QueryEscape, and as a form does.
+    // Encoded like Go’s url.QueryEscape, and like a form.
     expect((await authenticate({}, basic(id, secret))).status).toBe(200);
     expect((await authenticate({ client_id: id, client_secret: secret })).status).toBe(200);
   });

@@ -26,7 +26,7 @@ async function status(path: string, accessToken: string, origin?: string): Promi
   return response.status;
 }
 
-/** Sends the same form several times at once, each time on to where it leads. */
+/** Sends the same form several times at once, and follows each redirect. */
 function together(browser: Browser, action: string, form: Record<string, string>, times = 3) {
   return Promise.all(
     Array.from({ length: times }, () =>
@@ -105,13 +105,13 @@ describe('a consent form sent several times at once', () => {
     const { browser, consent } = await atConsent();
     const action = `${consent.url.pathname}/consent`;
     const form = { csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' };
-    await browser.post(consent, action, form); // left before its redirect was followed
+    await browser.post(consent, action, form); // closed before its redirect was followed
     const [end] = await together(browser, action, form, 1);
     expect(codeIn(end!)).not.toBeNull();
   });
 });
 
-/** Asks the member again, who now unticks some scopes. */
+/** Requests consent again; the member now unticks some scopes. */
 const narrow = (clientId: string, username: string, untick: string[], browser = oauth.browser()) =>
   browser.authorize(oauth.request(clientId, { scope: SCOPE, prompt: 'consent' }).url, { username, untick });
 
@@ -203,7 +203,7 @@ describe('a narrowed consent', () => {
     const { access_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
     for (const at of [oauth.issuer, origin]) expect(await status('events', access_token, at)).toBe(200);
     await narrow(clientId, username, ['events:read']);
-    expect(await status('events', access_token)).toBe(403); // at once where it was done
+    expect(await status('events', access_token)).toBe(403); // at once on the instance of the change
     await soon(async () => (await status('events', access_token, origin)) === 403);
     expect(await status('events', access_token, origin)).toBe(403);
     await other.close();
@@ -263,7 +263,7 @@ describe('a consent', () => {
     expect(scopesOn(page.html)).toContain('profile:read');
     expect(page.html).toContain(new URL(added).host);
 
-    // It counts where it was given, and after the next one, for both.
+    // The consent counts at its own origin and, after the next one, at both.
     const there = oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url;
     expect(codeIn(await browser.open(there))).not.toBeNull();
     await browser.submit(page, { scope: scopesOn(page.html), decision: 'allow' }, /\/consent$/);
@@ -311,7 +311,7 @@ describe('a consent to an unreviewed app', () => {
     keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
   };
 
-  /** An app, as a document describes it, or as a member registered it. */
+  /** An app described by a document, or registered by a member. */
   async function unreviewed(kind: string): Promise<string> {
     const clientId = await described.client({ name: 'Before' });
     const { id } = await described.member();

@@ -60,7 +60,7 @@ postgres.describe('the demo app in Chromium', () => {
   });
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close();
-    await oauth.query('DELETE FROM oauth_consents'); // or nobody is asked again
+    await oauth.query('DELETE FROM oauth_consents'); // or the consent page does not appear again
   });
   afterAll(async () => {
     await browser.close();
@@ -78,7 +78,7 @@ postgres.describe('the demo app in Chromium', () => {
     await page.getByText('Signed in, with').waitFor();
   }
 
-  /** A page whose complaints, and the tokens that it was given, are kept. */
+  /** A page, with its console errors and the tokens that it received. */
   async function open(options: BrowserContextOptions = {}) {
     const page = await (await browser.newContext(options)).newPage();
     const complaints: string[] = [];
@@ -239,7 +239,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Through the debugger, past the page's policy: axe is not the page's. */
+/** Through the debugger, past the page's policy, which does not allow axe. */
 async function axe(page: Page): Promise<AxeResults> {
   await page.evaluate(AXE);
   return page.evaluate("axe.run({ resultTypes: ['violations'] })");

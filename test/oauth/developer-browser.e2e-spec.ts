@@ -36,7 +36,7 @@ postgres.describe('a developer in Chromium', () => {
     await page.getByRole('heading', { name: 'Apps and keys' }).waitFor();
   }
 
-  /** What the console says of the request with this error id. */
+  /** The console's entry for the request with this error id. */
   const reasonOf = async (page: Page, errorId: string) => {
     await page.goto(`${oauth.issuer}/developer/requests`);
     return page.getByRole('row').filter({ hasText: errorId }).innerText();
@@ -52,7 +52,7 @@ postgres.describe('a developer in Chromium', () => {
     await signIn(page, username);
     await page.getByRole('link', { name: 'Register an app' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Trailmix');
-    // What is wrong is said while it is typed, by the server.
+    // The server reports faults while the member types.
     const redirectUris = page.getByLabel('Redirect URIs', { exact: true });
     await redirectUris.pressSequentially('http://trailmix.example/callback');
     await page.getByText('The redirect URI http://trailmix.example/callback must be https').waitFor();
@@ -74,7 +74,7 @@ postgres.describe('a developer in Chromium', () => {
         code_challenge_method: 'S256',
       }).href;
 
-    // The redirect URI that is registered has a slash too many.
+    // The registered redirect URI has an extra slash.
     await page.goto(await ask());
     await page.getByRole('heading', { name: 'The app cannot be sent your answer' }).waitFor();
     const errorId = await page.locator('.error-id code').innerText();
@@ -86,7 +86,7 @@ postgres.describe('a developer in Chromium', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The changes are saved').waitFor();
 
-    // Now it asks for a scope that it is not registered for.
+    // Now it requests a scope that it is not registered for.
     await page.goto(await ask());
     await page.getByRole('heading', { name: 'The app could not sign you in' }).waitFor();
     await page.getByText('invalid_scope').waitFor();
@@ -106,7 +106,7 @@ postgres.describe('a developer in Chromium', () => {
       pkceCodeVerifier: verifier,
     });
 
-    // Its token is sent in the header of keys.
+    // It sends its token in the header for keys.
     const call = (headers: Record<string, string>) =>
       fetch(new URL('/api/public/connections', oauth.issuer), { headers });
     const wrong = (await (await call({ 'X-API-Key': access_token })).json()) as { request_id: string };

@@ -22,7 +22,7 @@ interface Developer {
   open(path: string): Promise<FormPage>;
   /** A form of the page, filled in and sent. */
   submit(page: FormPage, action: RegExp, fields?: Record<string, string | string[]>): Promise<FormPage>;
-  /** A form as nobody would fill it in, with the token of one that was. */
+  /** Sends a form with values that the page does not offer, with the token of a real one. */
   post(path: string, fields?: Record<string, string>): Promise<Response>;
   register(fields?: Record<string, string | string[]>): Promise<string>;
   makeKey(fields?: Record<string, string | string[]>): Promise<string>;
@@ -75,7 +75,7 @@ const longAgo = (userId: number, of = oauth) => of.ageSignIns(userId, 301);
 const clients = () => new ClientsService(oauth.dataSource, oauth.api.config);
 const idOfKey = (key: string) => key.split('_')[2]!;
 
-/** Of each request that the console shows: what was sent, how it was answered, and what was wrong. */
+/** Status and faults of each request that the console shows, with its parameters. */
 function rowsOf({ html }: FormPage): string[] {
   return [...html.matchAll(/<tr id="request-\d+">\n([^]*?)<\/tr>/g)].map(([, row]) =>
     row!
@@ -472,7 +472,7 @@ describe('a developer’s repeatable action', () => {
       `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, 100)`,
       [(await oauth.member()).id],
     );
-    await (await developer()).register(); // nobody else is held back
+    await (await developer()).register(); // other developers are not limited
   });
 });
 
@@ -496,7 +496,7 @@ describe('an app or key of another member or the platform', () => {
         ]);
       expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
     }
-    // A key that an admin made is not the member's own either.
+    // A key created by an admin is also not the member's own.
     for (const id of [keyId, ofAdmin, 'nobodyskey00']) {
       for (const action of ['rotate', 'revoke'])
         expect([id, action, (await mallory.post(`/developer/keys/${id}/${action}`)).status]).toEqual([
@@ -616,7 +616,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(text).toMatch(/Script 113, 3 with errors 120, 10 with errors \d+ ms \d+ ms/);
     expect(text).toContain('503 temporarily_unavailable GET /old 0 7 –');
     expect(text).toContain('403 insufficient_scope GET /api/public/events 3 3 Open');
-    // Its link leads to the latest of them.
+    // Its link goes to the latest of them.
     const [, row] = /href="#request-(\d+)">Open<span class="only-heard"> insufficient_scope/.exec(html)!;
     expect(new RegExp(`<tr id="request-${row}">[^]*?</tr>`).exec(html)![0]).toContain('/api/public/events');
   });

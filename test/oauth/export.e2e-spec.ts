@@ -20,7 +20,7 @@ async function signedIn(username: string, browser = oauth.browser()): Promise<Fo
   return await browser.signIn('/account/data', username);
 }
 
-/** The member's file, as it is read from the database. */
+/** The member's data export, as read from the database. */
 async function fileOf(userId: number) {
   const pieces: Buffer[] = [];
   for await (const piece of oauth.api.app.get(PersonalData).of(userId, () => Promise.resolve()))
@@ -104,7 +104,7 @@ describe('the data export', () => {
     expect(data.platform_news!.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['member.signed_in', 'consent.granted']),
     );
-    // Of secrets, their own names alone: how an app sends one, and since when it has it.
+    // Only metadata of secrets: the authentication method, and the creation time.
     expect(text.replaceAll(/"own_apps_secrets"|"secret_auth_method"/g, '')).not.toContain('secret');
     expect(text).not.toContain(`/${other.id}"`);
   });
@@ -212,7 +212,7 @@ describe('POST /account/data/download', () => {
 postgres.describe('downloads that stop reading', () => {
   const MANY = 40;
 
-  /** A member whose file is larger than what the system accepts for a reader who takes nothing. */
+  /** A member whose export exceeds the system's buffers for a client that reads nothing. */
   async function memberWithMuch(): Promise<{ id: number; username: string }> {
     const member = await oauth.member();
     const [event] = await oauth.query<{ first: number }>(
@@ -268,7 +268,7 @@ postgres.describe('downloads that stop reading', () => {
       return downloads.inProgress === 0;
     });
     for (const socket of sockets) socket.destroy();
-    // A client that reads gets the whole file.
+    // A client that reads gets the whole export.
     const { browser, page } = readers[0]!;
     const { html } = await browser.press(page, {}, /download$/);
     expect((JSON.parse(html) as { events: unknown[] }).events).toHaveLength(1_200);

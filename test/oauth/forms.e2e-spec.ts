@@ -16,7 +16,7 @@ import { addPasskey, Authenticator, optionsFor, startWithPasskeys } from '../sup
 
 let oauth: OauthTest;
 beforeAll(async () => {
-  // Nobody takes mails there.
+  // No mail server listens there.
   const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@platform.example' };
   oauth = await startWithPasskeys({ developerConsole: true, mail });
 });
@@ -43,7 +43,7 @@ async function signedIn(path: string): Promise<Signed> {
 const count = async (from: string, userId: number) =>
   (await oauth.query<{ count: number }>(`SELECT count(*) AS count FROM ${from} = $1`, [userId]))[0]!.count;
 
-/** Sends the form of a page twice at once, and again; each time the browser follows to the page that shows what was made. */
+/** Sends the form of a page twice at once, and again; each time the browser follows to the page that shows the result. */
 async function sendThrice(
   { browser }: Signed,
   page: FormPage,
@@ -69,7 +69,7 @@ describe('a form that creates a resource', () => {
     const shown = pages.find(({ html }) => LINK.test(html))!;
     expect((await signed.browser.view(shown.url)).html).not.toMatch(LINK);
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(1);
-    // Another form of the same page is another link.
+    // Another form of the same page creates another link.
     const next = await signed.browser.press(pages[2]!, { name: 'Laptop' }, /create$/);
     expect(next.html).toMatch(LINK);
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(2);
@@ -139,10 +139,10 @@ describe('a form that creates a resource', () => {
   });
 });
 
-/** Sends a form once more, as the same browser. */
+/** Sends a form once more from the same browser. */
 type Sending = () => Promise<FormPage | URL>;
 
-/** The forms by their routes: each is filled in, and ready to be sent. */
+/** The forms by route, each filled in and ready to send. */
 const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   '/account/language': async () => {
     const browser = oauth.browser();
@@ -160,7 +160,7 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
     const { username, browser } = await signedIn('/account/apps');
     await oauth.tokens(await oauth.client(), username); // in another browser
     const page = await browser.view('/account/sessions');
-    const other = page.html.match(/\/account\/sessions\/\w+\/end(?=")/g)!.at(-1)!; // the first is this one
+    const other = page.html.match(/\/account\/sessions\/\w+\/end(?=")/g)!.at(-1)!; // the first is this browser's
     return () => browser.submit(page, {}, new RegExp(`^${other}$`));
   },
   '/account/sessions/end-others': () =>
@@ -237,16 +237,16 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   },
 };
 
-/** Routes that are called by scripts or programs, or whose effect cannot be repeated. */
+/** Routes for scripts or programs, or with an effect that cannot be repeated. */
 const OTHERS = [
   /\/options$/,
   /\/redirect-uris$/,
   /\/backchannel-logout$/,
-  /\/passkey$/, // the proof counts once
+  /\/passkey$/, // a proof is accepted once
   /^\/account\/security\/passkeys$/, // as above; it has its own test
   /^\/interaction\/:uid\/(consent|cancel)$/, // the app has the response: they have their own tests
   /^\/account\/data\/download$/, // one at a time
-  /\/redeliver$/, // only what was sent
+  /\/redeliver$/, // only forms that were sent
   /^\/developer\/review\/|\/apps\/(accept|leave)$/, // test/oauth/review.e2e-spec.ts sends each twice
   /^\/developer\/webhooks\//, // test/webhooks/developer.e2e-spec.ts sends each twice
 ];
@@ -268,7 +268,7 @@ async function on(
   return () => signed.browser.submit(page, fields, form);
 }
 
-/** At the page to which the link of a mail leads. */
+/** Opens the page to which an email's link leads. */
 async function atNewPassword() {
   const { id } = await oauth.member();
   const token = randomBytes(32).toString('base64url');
@@ -323,7 +323,7 @@ async function atStep(
 }
 
 describe('a form sent twice at once and again a minute later', () => {
-  /** The pages on which members sign in have the same form. */
+  /** All pages with a sign-in use the same form. */
   const routeOf = (path: string) =>
     path.replace(/^\/(account|developer)(\/[\w-]+)?\/sign-in$/, '/account/apps/sign-in');
 
@@ -383,7 +383,7 @@ describe('a form sent twice at once and again a minute later', () => {
   });
 });
 
-/** What a page says is wrong. */
+/** The error text of a page. */
 const faultOn = ({ html }: FormPage) => /role="alert">([^]*?)<\/div>/.exec(html)?.[1];
 
 describe('a step of a completed sign-in', () => {
@@ -403,7 +403,7 @@ describe('a step of a completed sign-in', () => {
     expect(consent.html).toContain('name="decision"');
     for (const again of [await browser.open(page.url), await signIn()] as FormPage[])
       expect(again.url.href).toBe(consent.url.href);
-    browser.cookies.clear(); // as if the response after the sign-in had not arrived
+    browser.cookies.clear(); // as if the response to the sign-in had been lost
     for (const [name, cookie] of before) browser.cookies.set(name, cookie);
     expect((await signIn()).html).toMatch(/type="password"/);
     expect((await signIn()).url.pathname).toMatch(/^\/interaction\//);

@@ -6,7 +6,7 @@ import { OauthTest, pkcePair, REDIRECT_URI } from '../support/oauth.js';
 import { clientWithKey } from '../support/client-kinds.js';
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
-/** What no stored request exceeds, in bytes. */
+/** Maximum size of a stored request, in bytes. */
 const LARGEST_ROW = 8192;
 
 let oauth: OauthTest;
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => oauth.close());
 
-/** A request to the authorization endpoint, by one who is not signed in. */
+/** An anonymous request to the authorization endpoint. */
 const authorize = async (parameters: Record<string, string | undefined>) => {
   const { url } = oauth.request(clientId, parameters);
   const response = await fetch(url, { redirect: 'manual', headers: { Accept: 'text/html' } });
@@ -145,7 +145,7 @@ describe('an authorization request', () => {
     'takes at most 8 KB in storage, as an interaction and pushed, at its longest and with escapes',
     async () => {
       for (const character of ['x', '"', '\\', 'é', '💙']) {
-        // As long as it may be, found by halving.
+        // The longest accepted value, found by bisection.
         let [low, high] = [0, 2048 / character.length];
         const parameters = (length: number) => {
           const text = character.repeat(length);
@@ -284,7 +284,7 @@ describe('a client assertion', () => {
     confidential = id;
     sign = async (claims) => (await assertion({ iat: undefined, ...claims })).client_assertion!;
   });
-  /** How far one comes with it: `invalid_grant` is past the client's authentication. */
+  /** The response to the assertion: `invalid_grant` means that the client has authenticated. */
   const errorWith = async (client_assertion: string) => {
     const { status, body } = await oauth.token({
       grant_type: 'refresh_token',
@@ -489,7 +489,7 @@ __proto__ unknown`.split(/\s/);
   const encode = (value: string | { raw: string }) =>
     typeof value === 'string' ? encodeURIComponent(value.toWellFormed()) : value.raw;
 
-  /** Endpoints with a request that each of them would take. */
+  /** Endpoints, each with a request that it would accept. */
   const endpoints = (): [method: string, path: string, good: Record<string, string>][] => {
     const request = Object.fromEntries(oauth.request(clientId).url.searchParams);
     const redeem = {
@@ -581,7 +581,7 @@ __proto__ unknown`.split(/\s/);
           .browser()
           .authorize(url, { username })
           .catch((error: Error) => error.message);
-        // A page that says what is wrong, or back to the client, with or without a code.
+        // An error page, or a redirect to the client with or without a code.
         expect([name, text, typeof back === 'string' ? back.slice(0, 3) : back.origin]).toEqual([
           name,
           text,

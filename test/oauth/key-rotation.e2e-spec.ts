@@ -14,7 +14,7 @@ import { OauthTest, PASSWORD, type Browser } from '../support/oauth.js';
 const OLD = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
 const NEW = Buffer.alloc(32, 'new');
 
-/** What was issued under one SECRET_KEY, met by a server with the next one. */
+/** Values issued under one SECRET_KEY, sent to a server with the next one. */
 describe('a new SECRET_KEY', () => {
   let oauth: OauthTest;
   let app: NestExpressApplication;
@@ -37,7 +37,7 @@ describe('a new SECRET_KEY', () => {
     await oauth.close();
   });
 
-  /** The same browser, with the cookies of the server before. */
+  /** The same browser, with the cookies of the previous server. */
   function moved(from: Browser): Browser {
     const browser = oauth.browser(url);
     for (const [name, cookie] of from.cookies) browser.cookies.set(name, cookie);
@@ -170,7 +170,7 @@ describe('a new SECRET_KEY', () => {
       const { searchParams } = oauth.request(clientId).url;
       const pushed = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
       await endApp(app);
-      await oauth.query('DELETE FROM signing_keys'); // what an admin has to do who lost the key
+      await oauth.query('DELETE FROM signing_keys'); // the remedy of an admin who lost the key
       await start(new Secrets(NEW));
 
       expect(await oauth.me(body.access_token, url)).toBe(401);
@@ -190,7 +190,7 @@ describe('a new SECRET_KEY', () => {
       expect([expired.status, /expired/.test(expired.html)]).toEqual([400, true]);
       const unknown = await oauth.browser(url).view(oauth.pushedUrl(clientId, pushed));
       expect(unknown.status).toBe(400);
-      // And members sign in as ever.
+      // Members can sign in as before.
       const anew = await oauth.code(clientId, username, {}, oauth.browser(url));
       expect((await oauth.token(anew, {}, url)).status).toBe(200);
     });

@@ -52,7 +52,7 @@ const createKey = (
     actor: 'admin',
   });
 
-/** Resolves when no email to the member waits. @returns the emails to the member */
+/** Resolves when no email to the member is pending. @returns the emails to the member */
 async function mailsTo({ id, email }: { id: number; email: string }) {
   await eventually(async () => {
     const waiting = await oauth.query('SELECT FROM notice_emails WHERE user_id = $1', [id]);
@@ -247,7 +247,7 @@ postgres.describe('an instance that is killed', () => {
         'SELECT EXTRACT(epoch FROM due_at - now())::float8 AS seconds, attempts FROM notice_emails',
       );
       expect([claim!.attempts, claim!.seconds <= 60]).toEqual([1, true]);
-      await dataSource.query('UPDATE notice_emails SET due_at = now()'); // those seconds pass
+      await dataSource.query('UPDATE notice_emails SET due_at = now()'); // lets those seconds pass
       await Promise.all([start(), start()]);
       await eventually(
         async () =>

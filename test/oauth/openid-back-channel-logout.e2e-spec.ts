@@ -51,7 +51,7 @@ async function signIn(
   return { id, username, browser, tokens: body, sid: sid as string };
 }
 
-/** The logout tokens that a receiver has got, verified as an app has to (Back-Channel Logout 1.0 §2.6). */
+/** The logout tokens of a receiver, verified as an app must (Back-Channel Logout 1.0 §2.6). */
 async function tokensAt(
   clientId: string,
   { received }: Receiver,
@@ -78,7 +78,7 @@ const queued = () =>
 
 const accountPage = async (browser: Browser, path: string) => await browser.view(path);
 
-/** Every way in which a session ends, but the platform's own login (upstream-sign-out.e2e-spec.ts). */
+/** Every way in which a session ends, except through the external identity provider (upstream-sign-out.e2e-spec.ts). */
 const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unknown>> = {
   'the member signs out on the account pages': async ({ browser }) =>
     browser.submit(await accountPage(browser, '/account/apps'), {}, /\/sign-out$/),
@@ -139,7 +139,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(decodeJwt(body.id_token!).sid).toBe(member.sid);
     const other = await toldApp();
     const there = await signIn(other.clientId, member);
-    expect(there.sid).not.toBe(member.sid); // apps cannot compare
+    expect(there.sid).not.toBe(member.sid); // so that apps cannot be correlated
     expect((await signIn(await oauth.client(), member)).sid).toBeUndefined();
   });
 
@@ -185,7 +185,7 @@ describe('an app with a back-channel logout URI', () => {
     const member = await signIn(one.clientId);
     await signIn(two.clientId, member);
     const url = `/oauth/logout?id_token_hint=${member.tokens.id_token}`;
-    await member.browser.submit(await accountPage(member.browser, url), {}); // without `logout`: stay
+    await member.browser.submit(await accountPage(member.browser, url), {}); // without `logout`: the member stays signed in
     await one.receiver.untilReceived(1);
     expect((await tokensAt(one.clientId, one.receiver))[0]!.sid).toBe(member.sid);
     const silent = oauth.request(two.clientId, { scope: 'openid', prompt: 'none' }).url;
@@ -236,7 +236,7 @@ describe('an app with a back-channel logout URI', () => {
     await receiver.untilReceived(1);
     await until(async () => (await queued())[0]?.waits === true && receiver.underWay === 0, 'the outcome');
     await eventually(async () => {
-      // The claim, too, would be over some day: until the outcome is recorded, the wait is longer.
+      // The claim also expires at some point: until the outcome is recorded, the wait is longer.
       const [row] = await oauth.query<{ soon: boolean }>(
         `SELECT due_at <= now() + interval '6 seconds' AS soon FROM oauth_logouts`,
       );
@@ -306,7 +306,7 @@ describe('an app with a back-channel logout URI', () => {
     );
     await receiver.untilReceived(1);
     await until(async () => (await queued()).length === 0, 'that it is given up');
-    expect(receiver.received).toHaveLength(1); // no redirect is followed
+    expect(receiver.received).toHaveLength(1); // the server follows no redirect
   });
 
   it('gets no connection if its name resolves to the server’s network', async () => {

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => oauth.close());
 
-/** An authorization request as OpenID Connect Core has it. */
+/** An authorization request in the form of OpenID Connect Core. */
 const requestOf = ({ id }: Client, parameters: Parameters) =>
   oauth.request(id, {
     scope: 'openid',
@@ -37,7 +37,7 @@ const requestOf = ({ id }: Client, parameters: Parameters) =>
     ...parameters,
   }).url;
 
-/** Opens a request, and signs the member in where that is asked for. @returns where it ends, if not at the app: a page */
+/** Opens a request, and signs the member in if required. @returns a page, unless it ends at the app */
 async function open(
   url: URL,
   { username, browser = oauth.browser() }: { username?: string; browser?: Browser },
@@ -51,7 +51,7 @@ async function open(
   return at;
 }
 
-/** What the app is told: of the query, or of the form that the browser sends it. */
+/** The parameters that the app receives: from the query, or from the browser's form. */
 function toldBy(mode: string, at: URL | FormPage): Record<string, string> {
   if (mode === 'query') {
     expect((at as URL).href.split('?')[0]).toBe(REDIRECT_URI);

@@ -32,11 +32,11 @@ type Parameters = Record<string, string | undefined>;
 
 const claimsWith = (acr: object) => JSON.stringify({ id_token: { acr } });
 
-/** Sends a request from a browser whose member is, or is not, signed in. @returns a page or where the app is told the answer */
+/** Sends a request from a browser with or without a signed-in member. @returns a page, or the URL that the app receives */
 const send = (browser: Browser, parameters: Parameters) =>
   browser.open(oauth.request(clientId, { scope: 'openid', state: 's', ...parameters }).url);
 
-/** What the app is told: `code`, or the error. */
+/** The response that the app receives: `code`, or the error. */
 function answerOf(at: FormPage | URL): string {
   if (!(at instanceof URL)) throw new Error(`${at.status} at ${at.url.pathname}`);
   expect([at.origin + at.pathname, at.searchParams.get('state')]).toEqual([REDIRECT_URI, 's']);
@@ -61,7 +61,7 @@ describe('a request for a recent sign-in', () => {
     const browser = oauth.browser();
     await idTokenOf(username, {}, browser);
     await oauth.ageSignIns(id, 100);
-    const before = await idTokenOf(username, { max_age: '10000' }, browser); // is not asked
+    const before = await idTokenOf(username, { max_age: '10000' }, browser); // needs no new sign-in
     expect(asksForPassword(await send(browser, { max_age: '50' }))).toBe(true);
     const after = await idTokenOf(username, { max_age: '50' }, browser);
     expect(Number(after.auth_time) - Number(before.auth_time)).toBeGreaterThanOrEqual(99);
@@ -270,7 +270,7 @@ describe('a key rotation during a request', () => {
     const { raw: before } = await idTokenOf(username, {}, browser);
     await new SigningKeysService(oauth.dataSource, oauth.api.config).rotate();
 
-    const { body } = await oauth.token(code); // begun before
+    const { body } = await oauth.token(code); // started before
     expect(body.id_token).toBeDefined();
     const after = await eventually(async () => {
       const { raw } = await idTokenOf(username, {}, browser);
@@ -283,7 +283,7 @@ describe('a key rotation during a request', () => {
     }
     expect(new Set(both.keys.map(({ kid }) => kid)).size).toBe(both.keys.length);
     const options = { issuer: oauth.issuer, audience: clientId };
-    // Whoever fetched the keys before the rotation, or after it, verifies both.
+    // Clients that fetched the keys before or after the rotation verify both.
     for (const keys of [published, both])
       for (const token of [before, after, body.id_token!])
         await jwtVerify(token, createLocalJWKSet(keys), options);

@@ -27,7 +27,7 @@ async function signIn(browser = oauth.browser()): Promise<SignedIn> {
   return { browser, idToken: body.id_token!, tokens: body };
 }
 
-/** Asks to sign out. @returns a page, or the address outside of this server to which the browser is sent */
+/** Requests a sign-out. @returns a page, or the external URL to which the browser is redirected */
 function ask({ browser }: SignedIn, parameters: Record<string, string>, method = 'GET') {
   const form = new URLSearchParams(parameters);
   if (method === 'GET') return browser.open(`/oauth/logout?${form}`);
@@ -35,14 +35,14 @@ function ask({ browser }: SignedIn, parameters: Record<string, string>, method =
   return browser.open('/oauth/logout', { method, body: String(form), headers });
 }
 
-/** The same, and agrees. */
+/** Requests a sign-out, and confirms it. */
 async function signOut(member: SignedIn, parameters: Record<string, string>, method?: string) {
   const page = (await ask(member, parameters, method)) as FormPage;
   expect([page.status, page.url.pathname]).toEqual([200, '/oauth/logout']);
   return member.browser.submit(page, { logout: 'yes' });
 }
 
-/** What `prompt=none` says. */
+/** The result of `prompt=none`. */
 async function isSignedIn({ browser }: SignedIn): Promise<boolean> {
   const back = (await browser.open(oauth.request(clientId, { scope: 'openid', prompt: 'none' }).url)) as URL;
   if (back.searchParams.has('code')) return true;
@@ -119,7 +119,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
         whose === 'another member' ? other.idToken : await signedAgain(other.idToken, { sub: sub! });
       const page = (await ask(member, { id_token_hint, post_logout_redirect_uri: BYE })) as FormPage;
       expect([page.status, await isSignedIn(member), await isSignedIn(other)]).toEqual([200, true, true]);
-      const back = (await member.browser.submit(page, {})) as URL; // stays
+      const back = (await member.browser.submit(page, {})) as URL; // the member stays signed in
       expect([back.href, await isSignedIn(member)]).toEqual([BYE, true]);
     },
   );

@@ -161,7 +161,7 @@ thorough.describe('a client that is registered for RS256', () => {
       ...more,
     ]);
 
-  /** The first client of an algorithm has its keys made: the running server knows them within a second, and says 503 until then. */
+  /** The first client of an algorithm causes the creation of its keys: the running server loads them within a second, and responds 503 until then. */
   async function idToken(clientId: string): Promise<string> {
     const { username } = await oauth.member();
     const { url } = oauth.request(clientId, { scope: 'openid profile' });
@@ -195,7 +195,7 @@ thorough.describe('a client that is registered for RS256', () => {
     });
     await verify(after);
     await verify(before);
-    await service.rotate(); // one is retired: the database requires that its private half is gone
+    await service.rotate(); // one is retired: the database requires the deletion of its private half
     const kept = (await service.list()).filter(({ status }) => status !== 'retired');
     expect(kept.map(({ alg, status }) => `${alg} ${status}`).sort()).toEqual(
       ['ES256', 'RS256'].flatMap((alg) =>
@@ -275,6 +275,6 @@ describe('a client that only sends HTTP Basic with an empty password', () => {
     expect(await statusOf({ ...code, client_id: clientId }, basic(clientId, 'x'))).toBe('401 invalid_client');
     expect(await statusOf(code, basic(confidential))).toBe('401 invalid_client');
     expect(await statusOf(code, { Authorization: 'Basic Og==' })).toBe('400 invalid_request');
-    expect((await oauth.token(code, basic(clientId))).status).toBe(200); // not burned
+    expect((await oauth.token(code, basic(clientId))).status).toBe(200); // the refresh token is not consumed
   });
 });

@@ -8,7 +8,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true, assistants: true })));
 afterAll(() => oauth.close());
 
-/** What the page of an origin gets to see of a token request with a code that does not exist. */
+/** The part of a response to a token request with an unknown code that a page of this origin can read. */
 async function seenFrom(origin: string, clientId: string) {
   const { status, headers, body } = await oauth.token(
     {

@@ -9,7 +9,7 @@ import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oau
 
 let oauth: OauthTest;
 beforeAll(async () => {
-  // Nobody takes mails there.
+  // No mail server listens there.
   const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@platform.example' };
   oauth = await OauthTest.start({ developerConsole: true, mail });
 });
@@ -88,7 +88,7 @@ describe('a form sent by another site', () => {
       const stolen = { ...form, csrf: csrfOf(await oauth.browser().view('/account/apps')) };
       expect([action, (await post(from, action, stolen)).status]).toEqual([action, 403]);
     }
-    // From our own page, as Chromium sends it, each of them works: the last first, since it ends the session.
+    // From our own page, as Chromium sends it, each of them works; the last comes first, since it ends the session.
     for (const [from, action, form] of forms.filter(([, action]) => !/switch-user|sign-out/.test(action))) {
       const { status } = await post(from, action, form, { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' });
       expect([action, status]).toEqual([action, 303]);
@@ -136,7 +136,7 @@ describe('a form sent by another site', () => {
 });
 
 describe('a session that an attacker planted in the browser', () => {
-  /** Of nobody, with all its cookies, as anybody can get one. */
+  /** A new browser without a member, with all cookies that any client can get. */
   async function planted(): Promise<{ attacker: Browser; victim: Browser }> {
     const [attacker, victim] = [oauth.browser(), oauth.browser()];
     await attacker.open('/oauth/logout');
@@ -264,7 +264,7 @@ describe('untrusted text', () => {
 
   /** The hostile text may appear as text, never as markup. */
   function expectText(html: string): void {
-    expect(html).not.toMatch(/<script>alert|<img src=x/i); // ours are others
+    expect(html).not.toMatch(/<script>alert|<img src=x/i); // our scripts have other attributes
     expect(html).not.toContain(`"'>`);
   }
 

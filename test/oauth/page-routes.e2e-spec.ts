@@ -115,10 +115,10 @@ const BESIDE_THEM = [
   'GET /demo/client/:file',
 ];
 
-/** What the platform's own login calls, which is answered in JSON. */
+/** Endpoint for the external identity provider, which responds with JSON. */
 const CALLED_BACK = ['POST /sign-in/backchannel-logout'];
 
-/** Controllers outside the API without a limit for each address, and why. */
+/** Controllers outside the API without a limit per address, and the reason. */
 const UNLIMITED: Readonly<Record<string, string>> = {
   CalendarController: 'each link has a limit of its own, and wrong links count for their address',
   DemoController: 'files from memory',
@@ -131,10 +131,10 @@ const UNLIMITED: Readonly<Record<string, string>> = {
   UserinfoController: 'the limits of the API',
 };
 
-/** Images on pages: there are none where nobody set or registered one. */
+/** Images on pages: they respond 404 unless an operator or developer has set one. */
 const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
 
-/** Every other form of members and developers, and how what it does is taken back. */
+/** Every other form of members and developers, and the way to undo its effect. */
 const UNDOABLE: Readonly<Record<string, string>> = {
   '/interaction/:uid/sign-in': 'sign out',
   '/interaction/:uid/passkey': 'sign out',
@@ -168,7 +168,7 @@ const UNDOABLE: Readonly<Record<string, string>> = {
   '/developer/redirect-uris': 'changes nothing',
 };
 
-/** The sign-ins on pages themselves. */
+/** The sign-in forms on pages. */
 const SIGN_IN = /^\/(account\/\w+|developer|developer\/new-key)\/(sign-in|passkey|passkey\/options)$/;
 
 let oauth: OauthTest;
@@ -184,7 +184,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** To the letter, as fetch would not send it. */
+/** Sends the path unchanged, which fetch would normalize. */
 function ask(
   method: string,
   path: string,
@@ -239,7 +239,7 @@ describe('the pages', () => {
       const has = methods.split(', ').includes(method);
       const isRead = method === 'GET' || method === 'HEAD';
       if (isRead && (!has || route === '/account')) {
-        // A form's address leads to its page.
+        // GET of a form's URL redirects to its page.
         expect([method, answer.status]).toEqual([method, 303]);
         expect(answer.headers['x-frame-options']).toBe('DENY');
         expect(PAGES[routeOf(answer.headers.location!)]).toMatch(/^GET/);

@@ -28,14 +28,14 @@ import { AUTOMATIC, HOSTILE, SAMPLES } from '../support/page-samples.js';
 import { pathPattern } from '../../src/http/route-table.js';
 import { QUESTIONS } from '../../src/member-pages/rendering/questions.js';
 
-/** Of a platform that says this of itself. */
+/** Pages of a platform with these settings. */
 const pagesWith = (settings: Record<string, string> = {}) => {
   const config = loadConfig({ NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY, ...settings });
   return new Pages(config, new PlatformLogo(config), new Layout(config));
 };
 const pages = pagesWith();
 const ICON = '<link rel="icon" href="/favicon.ico">\n';
-/** The style sheet of a page, and the source by which its policy allows it. */
+/** The style sheet of a page, and the source that allows it in the page's policy. */
 const styleOf = (html: string) => {
   const style = /<style>([^]*?)<\/style>/.exec(html)![1]!;
   return { style, source: `'sha256-${createHash('sha256').update(style).digest('base64')}'` };
@@ -48,7 +48,7 @@ describe('every member page', () => {
     (name) => {
       let html = htmlOf(SAMPLES[name]!).replaceAll('src="/logos/client?client_id=trailmix"', '');
       expect(html).toContain('<html lang="en">');
-      // The scripts of ours, known by their hashes.
+      // Our scripts, identified by their hashes.
       const { headers } = pages.render(SAMPLES[name]!, 'en');
       const own = Array.from(html.matchAll(/<script>([^]*?)<\/script>/g), ([, text]) => text!);
       const allowed = /script-src ([^;]+)/.exec(headers['Content-Security-Policy']!)?.[1]!.split(' ') ?? [];
@@ -221,14 +221,14 @@ describe('an irreversible action', () => {
   });
 });
 
-/** By what a page is shown in another language: the authorization server's own by a form, those whose address is ours by links. */
+/** Controls that show a page in another language: forms on the authorization server's own pages, links on ours. */
 function languagesAt({ name }: SamplePage) {
   if (name === 'onward') return undefined;
   const isItsOwn = ['error', 'sign-out', 'signed-out'].includes(name);
   return isItsOwn ? { to: '/oauth/authorize?client_id=trailmix', csrf: 'token' } : new URLSearchParams();
 }
 
-/** The narrowest window for which there must be no scrolling in two directions (WCAG 2.2, 1.4.10). */
+/** The narrowest window without scrolling in two directions (WCAG 2.2, 1.4.10). */
 const SMALLEST = { width: 320, colorScheme: 'dark' } as const;
 
 const SHOWN = Object.keys(SAMPLES).filter((name) => !(AUTOMATIC as readonly string[]).includes(name));
@@ -242,7 +242,7 @@ postgres.describe('in Chromium', () => {
   /** Forms that were posted to the site, newest last. */
   let posts: { path: string; form: URLSearchParams; origin: string | undefined }[] = [];
   let redirectTo = '';
-  /** Is not closed after each test. */
+  /** Stays open after each test. */
   let lasting: BrowserContext | undefined;
 
   beforeAll(async () => {
@@ -262,7 +262,7 @@ postgres.describe('in Chromium', () => {
     posts = [];
   });
 
-  /** The samples by name; a posted form is kept, and its response leads to the client as this server's do. */
+  /** The samples by name; a posted form is stored, and its response redirects to the client as this server's do. */
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = decodeURIComponent(request.url!.slice(1));
     if (request.method === 'POST') {
@@ -292,7 +292,7 @@ postgres.describe('in Chromium', () => {
 
   async function open(name: string, options: BrowserContextOptions = {}) {
     const page = await (await browser.newContext(options)).newPage();
-    // Nothing is behind these pages that could tell the script what to ask the browser for.
+    // These pages have no server that could send the script its options.
     await page.addInitScript('delete PublicKeyCredential.isConditionalMediationAvailable');
     const complaints: string[] = [];
     const requests: string[] = [];
@@ -303,7 +303,7 @@ postgres.describe('in Chromium', () => {
     return { page, complaints, requests };
   }
 
-  // One page shows them all, one after the other, and as each of those who look: to open another takes longer than to look.
+  // One page shows all samples in all appearances: opening another page takes longer than checking it.
   describe('a page', () => {
     let page: Page;
     let complaints: string[];
@@ -519,7 +519,7 @@ postgres.describe('in Chromium', () => {
     expect(HOSTILE.length).toBeGreaterThan(500);
   });
 
-  /** Opens the question below the button, takes it back, and opens it again to say yes. */
+  /** Opens the question below the button, cancels it, and opens it again to confirm. */
   const ask = async (page: Page, name: string) => {
     const button = page.getByRole('button', { name });
     const question = page.locator('details.ask').filter({ hasText: name });
@@ -534,7 +534,7 @@ postgres.describe('in Chromium', () => {
   it('each button names the session or app access that it ends', async () => {
     redirectTo = '/sessions';
     const { page } = await open('sessions', { javaScriptEnabled: false });
-    /** Its response leads on: the next navigation must not meet that one. */
+    /** Its response redirects: the next navigation must not interrupt that. */
     const askAndReturn = (name: string) =>
       Promise.all([
         page.waitForEvent('load', { predicate: () => page.url() === siteUrl + redirectTo }),
@@ -553,7 +553,7 @@ postgres.describe('in Chromium', () => {
   });
 });
 
-/** Opens every question of the page at once, of which members see one at a time. */
+/** Opens all questions of the page at once, although members see one at a time. */
 async function askEverything(page: Page): Promise<void> {
   await page.evaluate(() => {
     for (const question of document.querySelectorAll<HTMLDetailsElement>('details.ask')) {

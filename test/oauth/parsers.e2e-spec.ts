@@ -3,9 +3,9 @@ import { request as httpRequest } from 'node:http';
 import { OauthTest } from '../support/oauth.js';
 import { costsAtMost } from '../support/timing.js';
 
-/** How much more of the processor a long request may take than a short one. */
+/** Maximum ratio of processor time between a long and a short request. */
 const TIMES = 20;
-/** Node takes 16 KB of a header. */
+/** Node accepts headers of 16 KB. */
 const LONG = 14_000;
 
 let oauth: OauthTest;

@@ -101,7 +101,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     for (const { page, violations } of [laptop, phone]) {
       await page.context().clearCookies();
       await page.goto(oauth.request(clientId).url.href);
-      // Nothing is typed, and nothing pressed: the authenticator chooses at once what the browser offers.
+      // No typing and no click: the authenticator immediately chooses a passkey that the browser offers.
       await page.getByRole('heading', { name: 'Allow Trailmix to use your account?' }).waitFor();
       expect(violations).toEqual([]);
     }

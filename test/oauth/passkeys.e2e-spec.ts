@@ -24,7 +24,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await startWithPasskeys({ developerConsole: true })));
 afterAll(() => oauth.close());
 
-/** What the trail has of the member, the last first. */
+/** The member's audit events, the latest first. */
 const trailOf = (userId: number, type: string) =>
   oauth.query<{ details: Record<string, unknown>; actor: string; ip: string | null }>(
     'SELECT details, actor, host(ip) AS ip FROM auth_events WHERE user_id = $1 AND type = $2 ORDER BY id DESC',
@@ -150,7 +150,7 @@ describe('a passkey', () => {
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
       excludeCredentials: [{ id: authenticator.credentialId.toString('base64url'), type: 'public-key' }],
     });
-    // One handle for all of a member's: an authenticator replaces, and does not pile up.
+    // One user handle for all of a member's passkeys, so that an authenticator replaces an old one.
     expect(options.user.id).toBe(authenticator.userHandle);
     expect(Buffer.from(options.user.id, 'base64url')).toHaveLength(64);
     expect(Buffer.from(options.user.id, 'base64url').includes(String(id))).toBe(false);
@@ -488,7 +488,7 @@ describe('a change of sign-in methods', () => {
     const mine = await memberWithPasskey(oauth);
     const page = await mine.browser.view('/account/security');
     const path = `/account/security/passkeys/${passkey!.id}/remove`;
-    expect((await mine.browser.post(page, path)).status).toBe(303); // as if it were removed already
+    expect((await mine.browser.post(page, path)).status).toBe(303); // as if it had been removed already
     expect(await passkeysOf(victim.id)).toHaveLength(1);
     for (const id of ['0', 'x', '-1', '99999999999999999', '1e3'])
       expect((await mine.browser.post(page, `/account/security/passkeys/${id}/remove`)).status).toBe(400);
@@ -734,7 +734,7 @@ describe('RATE_LIMIT_AUTH for passkeys', () => {
       oauth,
     );
     try {
-      // What other tests have asked and failed with.
+      // Failures of other tests count in the same window.
       await oauth.query('DELETE FROM login_throttle');
       await oauth.query('DELETE FROM rate_limit_counts');
       const { username, authenticator } = await memberWithPasskey(limited);

@@ -17,7 +17,7 @@ import {
 import { MailServer, textOf } from '../support/smtp.js';
 
 const NEW = 'seven quiet herons wade';
-/** Of nothing that anybody knows. */
+/** A random name or address that exists nowhere. */
 const OTHER_HASH = '$2b$10$abcdefghijklmnopqrstuuLhnAFMCGkGaGpPeXKq7Q9GVOQ4tPzMK';
 
 let oauth: OauthTest;
@@ -35,7 +35,7 @@ beforeEach(() => {
   mails.refusal = () => undefined;
 });
 
-/** The mails with which passwords are reset, without notices. */
+/** The password reset emails, without notices. */
 const received = () => mails.received.filter(({ source }) => !source.includes('<notice-'));
 
 const member = async (fields: Record<string, unknown> = {}) => {
@@ -45,7 +45,7 @@ const member = async (fields: Record<string, unknown> = {}) => {
   return { ...made, email };
 };
 
-/** Asks for a mail. Resolves when what comes of it has come. @returns the page */
+/** Requests an email. Resolves when its work has ended. @returns the page */
 async function ask(username: string, language = 'en', browser = oauth.browser()) {
   const page = await browser.view('/account/password-reset');
   const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
@@ -60,7 +60,7 @@ async function ask(username: string, language = 'en', browser = oauth.browser())
   return { status: answer.status, html };
 }
 
-/** The path of the link in such a mail. */
+/** The path of the link in such an email. */
 function linkOf(mail: MailServer['received'][number] | undefined): string {
   return /http:\/\/localhost:\d+(\/account\/new-password\/[\w-]{43})\s/.exec(textOf(mail))![1]!;
 }
@@ -96,7 +96,7 @@ describe('a member who forgot the password', () => {
     expect(mail!.source).toMatch(/^Auto-Submitted: auto-generated\r$/m);
     expect(mail!.source).toMatch(/^Subject: Your new password for Gipfel & Tal\r$/m);
     const path = linkOf(mail);
-    // To look at it takes nothing: programs do that before the member does.
+    // Opening the link does not consume it: email programs do that before the member.
     for (let i = 0; i < 3; i++) {
       const page = await oauth.browser().view(path);
       expect([page.status, page.headers.get('referrer-policy')]).toEqual([200, 'no-referrer']);
@@ -145,12 +145,12 @@ describe('a member who forgot the password', () => {
     );
     await ask(username);
     expect(received()).toHaveLength(2);
-    // Either link works; with one the other is gone.
+    // Either link works, and its use deletes the other one.
     const [one, other] = received().map(linkOf);
     expect([await set(one!, NEW), await set(other!, PASSWORD)]).toEqual([200, 410]);
   });
 
-  /** Lets what the member was sent be so many seconds older. */
+  /** Makes the member's emails older by this many seconds. */
   const later = (id: number, seconds: number) =>
     oauth.query(
       `UPDATE oauth_state SET expires_at = expires_at - make_interval(secs => $2) WHERE user_id = $1`,
@@ -324,7 +324,7 @@ describe('a password reset link', () => {
           const changed = await browser.post(page, '/account/security/password', passwords);
           expect(changed.status).toBe(303);
         },
-        // As import and feed do.
+        // As imports and feeds do.
         (id) => oauth.query('UPDATE users SET password_hash = $2 WHERE id = $1', [id, OTHER_HASH]),
         async (id) => {
           await oauth.query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);

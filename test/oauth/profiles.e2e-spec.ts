@@ -10,10 +10,10 @@ afterAll(() => oauth.close());
 
 type Profile = (typeof PROFILE_NAMES)[number];
 
-/** Status and code of an answer; `ok` where it is none of an error. */
+/** Status and code of a response; `ok` for a success. */
 type Said = string;
 
-/** Pushes an authorization request without what the fault leaves out or replaces. */
+/** Pushes an authorization request, without the parameters that the fault omits or replaces. */
 async function pushed(profile: Profile, parameters: Record<string, string | undefined>): Promise<Said> {
   const { id, assertion } = await clientWithKey(oauth, { profile });
   const { searchParams } = oauth.request(id, parameters).url;
@@ -64,7 +64,7 @@ const REQUEST = '400 invalid_request';
 const AUTH = /may not authenticate by/;
 const PKCE = /only a confidential client of the profile oidc may leave PKCE out/;
 
-/** Fault → how it is caused, and the answer for each profile. A RegExp is that of a message at registration. */
+/** Fault → its cause, and the response for each profile. A RegExp matches an error at registration. */
 type Fault = [
   fault: string,
   cause: (profile: Profile) => Promise<Said>,
@@ -263,7 +263,7 @@ describe('FAPI 2.0', () => {
     const proof = await dpopKey(oauth);
     const { status, body } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
     expect([status, body.token_type]).toEqual([200, 'DPoP']);
-    expect(await oauth.me(body.access_token)).toBe(401); // not as Bearer
+    expect(await oauth.me(body.access_token)).toBe(401); // not accepted as Bearer
   });
 
   it('keeps a refresh token, bound to the client: it works repeatedly with any DPoP key, but never without one or for another client', async () => {
@@ -288,7 +288,7 @@ describe('FAPI 2.0', () => {
       seen.add(body.access_token);
     }
     expect(seen.size).toBe(4);
-    await oauth.age('oauth_tokens', 60); // no grace period is needed
+    await oauth.age('oauth_tokens', 60); // no grace period is required
     expect((await refresh(await proof())).status).toBe(200);
     const stranger = await clientWithKey(oauth, { profile: 'fapi2' });
     for (const [headers, client] of [

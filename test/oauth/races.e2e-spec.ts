@@ -8,7 +8,7 @@ import { OauthTest, type Answer } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually, soon } from '../support/timing.js';
 
-/** Two processes of the program over one PostgreSQL, beside the application of the test itself. */
+/** Two server processes over one PostgreSQL, in addition to the test's own application. */
 postgres.describe('two servers on one database', () => {
   let oauth: OauthTest;
   let servers: ServerProcess[];
@@ -18,7 +18,7 @@ postgres.describe('two servers on one database', () => {
 
   beforeAll(async () => {
     oauth = await OauthTest.start();
-    // Waiting a while is right where twenty ask for the same row on a slow machine.
+    // Waiting is correct here, since twenty requests use the same row on a slow host.
     environment = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer, RATE_LIMIT_READ: '0' };
     servers = await Promise.all([ServerProcess.start(environment), ServerProcess.start(environment)]);
     clientId = await oauth.client();
@@ -31,7 +31,7 @@ postgres.describe('two servers on one database', () => {
 
   const spread = (count: number, send: (origin: string) => Promise<Answer>) =>
     Promise.all(Array.from({ length: count }, (_, i) => send(servers[i % servers.length]!.url)));
-  /** What is refused for want of a free lock or connection has changed nothing, and may be sent again. */
+  /** A request rejected for lack of a lock or connection has changed nothing, and may be sent again. */
   const patiently = async (send: () => Promise<Answer>): Promise<Answer> => {
     for (;;) {
       const answer = await send();
@@ -192,7 +192,7 @@ WHERE endpoint_id = $1 AND user_id = $2`,
     for (let round = 0; round < 5; round++) {
       const victim = await ServerProcess.start(environment);
       const { refresh_token } = await oauth.tokens(clientId, username);
-      // Killed at another moment each round: before and while the answer is made, and when the token is used up.
+      // Killed at another moment in each round: before and during the response, and when the token is consumed.
       const lost = oauth.refresh(clientId, refresh_token, {}, victim.url).catch(() => undefined);
       if (round < 3) await new Promise((resolve) => setTimeout(resolve, round * 4));
       else while (!(await isUsedUp(refresh_token)));

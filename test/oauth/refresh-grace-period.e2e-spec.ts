@@ -31,7 +31,7 @@ describe('the stored response of a used refresh token', () => {
     );
     return row!.count;
   };
-  /** Refreshes once. @returns the token that was used, and what it gave */
+  /** Refreshes once. @returns the used token, and its response */
   const refreshed = async () => {
     const { refresh_token } = await oauth.tokens(clientId, (await oauth.member()).username);
     return { used: refresh_token, ...(await oauth.refresh(clientId, refresh_token)) };
@@ -51,7 +51,7 @@ describe('the stored response of a used refresh token', () => {
     expect((await oauth.refresh(clientId, used)).body.refresh_token).toBe(body.refresh_token);
     await usedEarlier(1);
     await goneInTime();
-    // The token itself is still known as used: again, it ends its family.
+    // The token itself is still stored as used: using it again ends its family.
     expect((await oauth.refresh(clientId, used)).body.error).toBe('invalid_grant');
     expect(await oauth.me(body.access_token)).toBe(401);
   });
@@ -96,7 +96,7 @@ describe('the stored response of a used refresh token', () => {
   thorough.describe('while no server is running', () => {
     let database: TestDatabase;
     let dataSource: DataSource;
-    /** Of the next server, which does nothing by itself before it listens. */
+    /** Application of the next server, which does nothing by itself before it listens. */
     let app: NestExpressApplication;
     beforeEach(async () => {
       database = await createTestDatabase();

@@ -91,12 +91,12 @@ const query = (text: string, values: unknown[] = []) => oauth.query(text, values
 const wrongSecret = (id: string) => basic(id, `pua_secret_${'x'.repeat(43)}`);
 const fapiClient = () => clientWithKey(oauth, { profile: 'fapi2', allowed_origins: [] });
 
-/** Begins a sign-in with the platform’s own login. */
+/** Begins a sign-in with the external identity provider. */
 async function upstreamSignIn({ browser }: Caller): Promise<URL> {
   return withUpstream.upstream.answerTo(browser, '/account/apps');
 }
 
-/** Provoked at the second server, which has an upstream login and a limit. */
+/** Caused at the second server, which has an external identity provider and a limit. */
 const OF_UPSTREAM: readonly string[] = [
   'unknown_member',
   'upstream_away',

@@ -12,7 +12,7 @@ const DEADLINES = { connect: 1_500, lock: 1_500, statement: 3_000, answer: 4_500
 interface Step {
   readonly name: string;
   readonly send: () => Promise<Response>;
-  /** What the same request is answered once the database is back: nothing was used up by the refusal. */
+  /** The response to the same request once the database is back: the rejection consumed nothing. */
   readonly later: number;
 }
 
@@ -195,7 +195,7 @@ postgres.describe('the authorization server with a failing database', () => {
     async (harm) => {
       const all = await steps();
       proxy[harm]();
-      await expectUnavailable(all[0]!); // alone, on a connection that seems to be there
+      await expectUnavailable(all[0]!); // as the only request, on a connection that seems to be open
       for (let round = 0; round < 2; round++) await Promise.all(all.map((step) => expectUnavailable(step)));
       // Clients can still read the metadata.
       for (const path of ['/oauth/jwks', '/.well-known/oauth-authorization-server'])
@@ -241,7 +241,7 @@ postgres.describe('the authorization server with a failing database', () => {
     await oauth.code(clientId, (await oauth.member()).username, {}, browser);
     const send = () => browser.send(oauth.request(clientId).url);
     expect((await send()).status).toBe(303);
-    proxy.slow(1_300); // each way: a read and a write are too much, and neither alone
+    proxy.slow(1_300); // each direction: a read and a write together exceed the limit, and neither does alone
     try {
       await expectUnavailable({ name: 'authorize', send, later: 303 });
     } finally {

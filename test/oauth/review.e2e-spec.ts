@@ -45,7 +45,7 @@ interface Signed {
   post(path: string, fields?: Record<string, string>): Promise<FormPage>;
 }
 
-/** A member who is signed in on their account pages. */
+/** A member signed in to their account pages. */
 async function signedIn(of = oauth): Promise<Signed> {
   const member = await of.member();
   const browser = of.browser();
@@ -74,7 +74,7 @@ async function approvedApp(logo?: Buffer) {
   return app;
 }
 
-/** What a member gets who signs in for the app. */
+/** The result of a sign-in for the app. */
 async function atConsent(clientId: string, username: string, parameters = {}, of = oauth) {
   const browser = of.browser();
   const { url } = of.request(clientId, { scope: SCOPE, ...parameters });

@@ -15,10 +15,10 @@ const OLD = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
 const NEW = Buffer.alloc(32, 'new');
 const THIRD = Buffer.alloc(32, 'third');
 
-/** The settings of two instances: SECRET_KEY, and SECRET_KEY_PREVIOUS where there is one. */
+/** The settings of two instances: SECRET_KEY, and optionally SECRET_KEY_PREVIOUS. */
 type Pair = readonly [readonly Buffer[], readonly Buffer[]];
 
-/** Every state that two instances are in while SECRET_KEY changes as docs/operators/operations.md has it. */
+/** Every state of two instances while SECRET_KEY changes as docs/operators/operations.md describes. */
 const DRILL: readonly [string, Pair][] = [
   ['before', [[OLD], [OLD]]],
   ['one knows the next key', [[OLD, NEW], [OLD]]],
@@ -49,7 +49,7 @@ const DRILL: readonly [string, Pair][] = [
 
 const FLOWS = 6;
 
-/** Requests go to two instances in turn. */
+/** Requests alternate between two instances. */
 postgres.describe('a rolling change of SECRET_KEY', () => {
   let balancer: RoundRobin;
   let oauth: OauthTest;
@@ -96,7 +96,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       [OLD, NEW],
     ]);
     for (let i = 0; i < 12; i++) expect((await api('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
-    await listener.query('SELECT'); // what was announced before it has arrived
+    await listener.query('SELECT'); // earlier notifications have arrived
     await listener.end();
     expect(announced.length).toBeGreaterThan(0);
     expect(announced.length).toBeLessThanOrEqual(2);
@@ -108,7 +108,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       body: (await answer.json()) as { data?: unknown[]; pagination?: { next_cursor: string | null } },
     }));
 
-  /** From authorization to revocation, every step at the other instance than the previous one. */
+  /** From authorization to revocation, each step on the other instance. */
   async function flow(n: number): Promise<void> {
     const { username } = await oauth.member();
     const browser = oauth.browser();
@@ -147,7 +147,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     });
     const used = await headers('/api/public/me');
     expect((await api('/api/public/me', used)).status).toBe(200);
-    expect((await api('/api/public/me', used)).status).toBe(401); // a proof counts once, wherever
+    expect((await api('/api/public/me', used)).status).toBe(401); // a proof is accepted once, on any instance
     expect((await api('/oauth/userinfo', await headers('/oauth/userinfo'))).status).toBe(200);
 
     const account = await browser.view('/account/apps');
@@ -158,7 +158,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     expect((await oauth.post('/oauth/revoke', { token: access_token, client_id: clientId })).status).toBe(
       200,
     );
-    // In force everywhere within a second.
+    // Takes effect everywhere within a second.
     const me = async () => (await api('/api/public/me', await headers('/api/public/me'))).status;
     await soon(async () => (await me()) === 401);
     expect((await refresh(second.body.refresh_token, nonce)).body.error).toBe('invalid_grant');
@@ -179,7 +179,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       await start(pair);
       await Promise.all(Array.from({ length: FLOWS }, (_, n) => flow(n)));
 
-      // What was issued or begun at the step before.
+      // Tokens and flows of the previous step.
       const list = await api(`/api/public/events?limit=1${cursor && `&cursor=${cursor}`}`, {
         'X-API-Key': apiKey,
       });
@@ -282,14 +282,14 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       expect((await doctor([THIRD, NEW]))['sign-ins']).toMatch(
         /^warn: \d+ refresh tokens and \d+ sessions date from before/,
       );
-      await start([[THIRD], [THIRD]]); // needs the one before no more
+      await start([[THIRD], [THIRD]]); // no longer needs the previous key
       await flow(0);
     });
   });
 
   it('breaks sign-ins and new flows if the operator skips a step', async () => {
     const next = Buffer.alloc(32, 'next');
-    await start([[THIRD], [next, THIRD]]); // the first does not know the next key
+    await start([[THIRD], [next, THIRD]]); // the first instance lacks the next key
     const { username } = await oauth.member();
     const outcomes = await Promise.allSettled(
       Array.from({ length: 4 }, () => oauth.code(clientId, username, {}, oauth.browser())),

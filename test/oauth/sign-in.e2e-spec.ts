@@ -44,7 +44,7 @@ describe('a sign-in', () => {
   let passwordHash: string;
   let addresses = 0;
 
-  /** One more instance over the same database. */
+  /** Another instance over the same database. */
   async function instance(authLimit = NO_LIMIT, overrides: Partial<Config> = {}): Promise<Instance> {
     const rateLimits = { read: 0, write: 0, auth: authLimit };
     const config = testConfig(store.environment, { rateLimits, ...overrides });
@@ -74,7 +74,7 @@ describe('a sign-in', () => {
   const ip = () => `198.51.100.${++addresses % 250}`;
   const attempt = (username: string, password = PASSWORD, at = instances[0]!) =>
     at.signIn.attempt({ username, password, ip: ip() });
-  /** Resolves when all hashes were replaced that a sign-in has begun to replace. */
+  /** Resolves when all hash upgrades that a sign-in has started are stored. */
   const upgraded = () => instances[0]!.signIn.onApplicationShutdown();
   const guesses = (username: string, count: number) =>
     Promise.all(Array.from({ length: count }, (_, i) => attempt(username, `guess ${i}`, instances[i % 2])));
@@ -84,10 +84,10 @@ describe('a sign-in', () => {
         Object.groupBy(results, (each) => ('reason' in each ? String(each.reason) : 'signed-in')),
       ).map(([name, all]) => [name, all!.length]),
     );
-  /** An attempt as the throttle sees it, without a password to be hashed. */
+  /** An attempt as the throttle sees it, without hashing a password. */
   const take = (name: string, at = instances[0]!, patience = 10_000) =>
     at.throttle.take([{ kind: 'account', of: name }], timeIn(patience));
-  /** @returns how many of `count` failures were let through to the password */
+  /** @returns number of the `count` failures whose password was checked */
   const fail = async (name: string, count: number) => {
     let through = 0;
     for (let i = 0; i < count; i++) {
@@ -97,7 +97,7 @@ describe('a sign-in', () => {
     }
     return through;
   };
-  /** What waiting would do. */
+  /** The effect of waiting. */
   const pass = (seconds: number) =>
     dataSource.query(
       'UPDATE login_throttle SET window_ends_at = window_ends_at - make_interval(secs => $1)',
@@ -188,7 +188,7 @@ describe('a sign-in', () => {
         await admin.query('SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
         try {
           expect(await attempt('beside')).toMatchObject({ userId });
-          await waitingForLock(dataSource); // the old hash was good, and the new one is about to be stored
+          await waitingForLock(dataSource); // the old hash was valid, and the new one is about to be stored
           await admin.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
           await admin.commitTransaction();
         } finally {
@@ -575,7 +575,7 @@ describe('a sign-in', () => {
   });
 
   describe('that is rejected, with any kind of imported hash,', () => {
-    /** Each takes as long as its kind says; the password is another one in NFKC, so that it is looked at in both forms. */
+    /** Each hash takes the time of its kind; the password changes in NFKC, so both forms are checked. */
     const TWO_FORMS = 'ﬁne but wrong';
     const dear = () => bcrypt.hash(PASSWORD, 13);
 
@@ -584,7 +584,7 @@ describe('a sign-in', () => {
       const disabled_at = '2026-01-01T00:00:00Z';
       await platform.user({ username: 'time-disabled', password_hash: await dear(), disabled_at });
       const at = await instance();
-      /** How much longer the slowest kind takes than the fastest, by the medians of three. */
+      /** Ratio of the slowest kind's time to the fastest, by the medians of three. */
       const ratio = async () => {
         const times = new Map<string, number[]>();
         for (let round = 0; round < 3; round++) {
@@ -611,7 +611,7 @@ describe('a sign-in', () => {
         const config = testConfig(store.environment, { shortestRefusal: 500 });
         const refusal = async () => {
           const time = new RefusalTime(instances[0]!.database, config);
-          await time.waitFrom(Number.NEGATIVE_INFINITY); // measures, and has nothing to wait for
+          await time.waitFrom(Number.NEGATIVE_INFINITY); // only measures, and does not wait
           const startedAt = performance.now();
           await time.waitFrom(startedAt);
           return performance.now() - startedAt;
@@ -620,7 +620,7 @@ describe('a sign-in', () => {
           '$argon2id$v=19$m=12288,t=3,p=1$%',
         ]);
         const hash = await bcrypt.hash(PASSWORD, 13);
-        let milliseconds = Infinity; // what else this process does meanwhile counts, too, but not each time
+        let milliseconds = Infinity; // other work of this process also counts, but not in each round
         for (let run = 0; run < 3; run++) {
           const startedAt = process.cpuUsage();
           await bcrypt.compare('wrong', hash);
@@ -630,7 +630,7 @@ describe('a sign-in', () => {
         const userId = await platform.user({ username: 'dearest', password_hash: hash });
         expect(await refusal()).toBeGreaterThan(milliseconds * 2.5);
         await dataSource.query('UPDATE users SET password_hash = NULL WHERE id = $1', [userId]);
-        // A machine that is busy may wake it up late, but not each time.
+        // A busy host may wake it up late, but not each time.
         expect(await eventually(async () => (await refusal()) < milliseconds * 2 || undefined)).toBe(true);
       },
     );

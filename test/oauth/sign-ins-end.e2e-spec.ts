@@ -25,7 +25,7 @@ interface Member {
   readonly username: string;
 }
 
-/** Whatever ends sign-ins, and the password with which the member signs in afterwards. */
+/** Every operation that ends sign-ins, and the password with which the member signs in afterwards. */
 const ENDINGS: [string, (member: Member) => Promise<string>][] = [
   [
     'a new password',
@@ -52,7 +52,7 @@ const ENDINGS: [string, (member: Member) => Promise<string>][] = [
   ],
 ];
 
-/** Sends the sign-in form of a page, and goes no further. @returns where it leads */
+/** Sends the sign-in form of a page without following its redirect. @returns the redirect's URL */
 async function signInOnly(browser: Browser, page: FormPage, username: string, password = PASSWORD) {
   const action = /action="([^"]*sign-in)"/.exec(page.html)![1]!;
   const response = await browser.post(page, action, { username, password });
@@ -68,7 +68,7 @@ async function halfSignedIn({ username }: Member): Promise<{ browser: Browser; l
   return { browser, location: location! };
 }
 
-/** How much of the member's sign-ins the database holds. */
+/** Number of the member's sign-in records in the database. */
 async function left({ id }: Member): Promise<object> {
   const [row] = await oauth.query<object>(
     `SELECT (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions, (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
@@ -162,8 +162,8 @@ describe('an existing sign-in', () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     await oauth.code(await oauth.client(), member.username, {}, browser);
-    const replaced = () => oauth.api.app.get(SignIn).onApplicationShutdown(); // beside the sign-in
-    await replaced(); // the cheap hash that members have in tests
+    const replaced = () => oauth.api.app.get(SignIn).onApplicationShutdown(); // in parallel to the sign-in
+    await replaced(); // the inexpensive hash of members in tests
     await oauth.query('UPDATE users SET password_hash = $2 WHERE id = $1', [member.id, imported]);
     await oauth.browser().authorize(oauth.request(await oauth.client()).url, member);
     await replaced();
@@ -194,7 +194,7 @@ describe('an existing sign-in', () => {
 });
 
 postgres.describe('a sign-in that races its end', () => {
-  /** Ends the member's sign-ins in a transaction that commits when somebody waits for it. */
+  /** Ends the member's sign-ins in a transaction that commits when another session waits for it. */
   async function endWhile<T>(member: Member, work: () => Promise<T>): Promise<T> {
     const runner = oauth.dataSource.createQueryRunner();
     await runner.startTransaction();
@@ -263,7 +263,7 @@ postgres.describe('a sign-in that races its end', () => {
     const { browser, location } = await halfSignedIn(member);
     const runner = oauth.dataSource.createQueryRunner();
     await runner.startTransaction();
-    await runner.query('SELECT FROM users WHERE id = $1 FOR KEY SHARE', [member.id]); // as who stores does
+    await runner.query('SELECT FROM users WHERE id = $1 FOR KEY SHARE', [member.id]); // the lock of a session's writer
     await runner.query(
       `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, expires_at)
 VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,

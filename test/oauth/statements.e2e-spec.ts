@@ -6,7 +6,7 @@ import { OauthTest, type Browser } from '../support/oauth.js';
 let oauth: OauthTest;
 let sent: string[] = [];
 
-/** A client that was seen less than a second ago is remembered, and an old hash is replaced beside the requests: neither is counted. */
+/** Excludes clients cached within the last second, and upgrades of old hashes, which run outside of requests. */
 const NOT_COUNTED = /FROM oauth_clients WHERE id = \$1$|SET password_hash/;
 const WRITES = /\b(INSERT INTO|UPDATE \w+|DELETE FROM)\b/;
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
     const run = database[way].bind(database) as (statement: unknown, values: unknown[]) => Promise<never[]>;
     database[way] = (statement: string | { text: string }, values: unknown[]) => {
       const text = typeof statement === 'string' ? statement : statement.text;
-      if (requests.current && !NOT_COUNTED.test(text)) sent.push(text); // and not those of periodic work
+      if (requests.current && !NOT_COUNTED.test(text)) sent.push(text); // except those of periodic work
       return run(statement, values);
     };
   }
@@ -46,7 +46,7 @@ function stepsOf(browser: Browser) {
   return steps;
 }
 
-/** Of the four writes two take a place among the attempts of address and account, and one settles both and records the sign-in. */
+/** Of the four writes, two take a slot among the attempts of address and account; one releases both and records the sign-in. */
 const TO_SIGN_IN = [
   { 'GET /oauth/authorize': { reads: 0, writes: 1 } },
   { 'GET /interaction/:uid': { reads: 1, writes: 0 } },
@@ -63,7 +63,7 @@ it('a first sign-in with consent takes 17 statements, one read and one write per
     { 'GET /oauth/authorize/:uid': { reads: 1, writes: 1 } },
     { 'GET /interaction/:uid': { reads: 1, writes: 0 } },
     { 'POST /interaction/:uid/consent': { reads: 1, writes: 1 } },
-    { 'GET /oauth/authorize/:uid': { reads: 2, writes: 1 } }, // the session, too, which the browser has by now
+    { 'GET /oauth/authorize/:uid': { reads: 2, writes: 1 } }, // includes the session, which the browser has by now
   ]);
 });
 

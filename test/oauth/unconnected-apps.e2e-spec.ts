@@ -7,13 +7,13 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-/** An app that some member registered for themselves. */
+/** An app that a member registered for themselves. */
 async function ownApp(): Promise<string> {
   const { id: userId } = await oauth.member();
   return oauth.client({ post_logout_redirect_uris: [BYE], owner: { userId, ip: null } });
 }
 
-/** A browser in which a member is signed in, who has connected an app of the platform. */
+/** A browser with a signed-in member who has connected an app of the platform. */
 async function signedIn(clientId?: string): Promise<Browser> {
   const { username } = await oauth.member();
   const browser = oauth.browser();
@@ -21,7 +21,7 @@ async function signedIn(clientId?: string): Promise<Browser> {
   return browser;
 }
 
-/** Everything that makes a request fail after its redirect URI was verified. */
+/** Parameters that make a request fail after the server has verified its redirect URI. */
 const FAILING: [string, Record<string, string | undefined>][] = [
   ['prompt=none', { prompt: 'none' }],
   ['a scope that it may not have', { scope: ' ' }],

@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 afterEach(() => void jest.restoreAllMocks());
 
-/** A second server with the same login, which reads its metadata now. */
+/** A second server with the same identity provider, which reads its metadata now. */
 const beside = () => OauthTest.start({ upstream: upstream.config }, oauth);
 
 /** Follows a page's link to the external identity provider, and returns. */
@@ -89,7 +89,7 @@ describe('metadata of the external identity provider', () => {
     ),
   );
 
-  /** What `pua doctor` says of the login, after its exit code. */
+  /** The doctor's findings about the external identity provider, after its exit code. */
   async function check() {
     const settings = {
       ...oauth.api.environment,

@@ -20,7 +20,7 @@ const stop = async () => {
 const start = async (settings: Settings, overrides: Partial<Config> = {}) =>
   void ({ oauth, upstream } = await startWithUpstream(settings, overrides));
 
-/** Signs in to the account pages, as who the provider says. */
+/** Signs in to the account pages as the provider's account. */
 async function signIn(claims: Record<string, unknown>, browser = oauth.browser()): Promise<FormPage> {
   upstream.account = { sub: (claims.sub as string | undefined) ?? randomUUID(), claims };
   const back = await upstream.answerTo(browser, '/account/sessions');
@@ -78,7 +78,7 @@ describe('a member matched by claim', () => {
   it('by email address is not matched if another document declares it verified', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
-    // A provider lets anybody type an address, and tells in the ID token of the one that was verified before.
+    // A provider lets any user enter an address, and its ID token may state an earlier verified one.
     upstream.faults = { claims: (claims) => ({ ...claims, email_verified: true }) };
     nobody(await signIn({ email: 'ada@example.com' }));
     nobody(await signIn({ email: 'ada@example.com', email_verified: false }));
@@ -364,7 +364,7 @@ describe('LOCAL_SIGN_IN=false', () => {
     await step.open(oauth.request(clientId).url);
     const [interaction] = [...step.cookies.keys()].filter((name) => name.startsWith('pua_interaction;'));
     const token = [...browser.cookies].find(([name]) => name.startsWith('pua_csrf;'))!;
-    step.cookies.set(...token); // with a token that is good
+    step.cookies.set(...token); // with a valid token
     const refused = await step.post(consent, `${interaction!.split(';')[1]}/sign-in`, fields);
     expect(refused.status).toBe(400);
   });

@@ -28,15 +28,15 @@ beforeEach(() => void (upstream.faults = {}));
 interface SignedIn {
   readonly id: number;
   readonly sub: string;
-  /** Of the provider's session. */
+  /** Id of the provider's session. */
   readonly sid: string;
   readonly browser: Browser;
-  /** At the provider. */
+  /** The member's id at the provider. */
   readonly there: Browser;
   readonly tokens: TokenBody;
 }
 
-/** A member who is signed in to an app, and to the account pages. */
+/** A member signed in to an app, and to the account pages. */
 async function member(of?: { id: number; sub: string }): Promise<SignedIn> {
   const sub = of?.sub ?? randomUUID();
   const id = of?.id ?? (await oauth.member({ external_id: sub })).id;
@@ -187,7 +187,7 @@ describe('a logout token of the external identity provider', () => {
       expect(refused.html).toContain('This sign-in has expired');
       expect(await oauth.query('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
       expect(await isSignedIn(browser)).toBe(false);
-      // Whoever comes later is signed in: here five seconds later.
+      // A later sign-in succeeds: here five seconds later.
       await oauth.query(
         `UPDATE oauth_state SET expires_at = expires_at - interval '5 seconds' WHERE model = 'ReplayDetection'`,
       );
@@ -211,7 +211,7 @@ describe('a logout token of the external identity provider', () => {
     await receiver.untilReceived(1);
     const token = new URLSearchParams(receiver.received[0]!.body).get('logout_token')!;
     expect(decodeJwt(token)).toMatchObject({ iss: oauth.issuer, aud: told, sub: String(id) });
-    expect(decodeJwt(token).sid).not.toBe(sid); // it is this server's session
+    expect(decodeJwt(token).sid).not.toBe(sid); // the session id is this server's
     await receiver.close();
   });
 
@@ -306,10 +306,10 @@ describe('a logout token of the external identity provider', () => {
   });
 
   it('signed with a key newer than the last fetch gets a response to send it again', async () => {
-    const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now()); // no pause between two looks ends
+    const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now()); // no pause between two fetches ends
     try {
       await upstream.rotate();
-      const { sub, browser } = await member(); // whose ID token makes the server look at the keys
+      const { sub, browser } = await member(); // the ID token makes the server fetch the keys
       await upstream.rotate();
       const token = await upstream.logoutToken({ sub });
       const early = await logOut(token);

@@ -51,7 +51,7 @@ describe('this server as a client of the provider', () => {
   });
 });
 
-/** A member without a password, for whom the provider has another name. */
+/** A member without a password, with another name at the provider. */
 async function member(): Promise<{ id: number; sub: string }> {
   const sub = randomUUID();
   const { id } = await oauth.member({ external_id: sub, password_hash: null });
@@ -230,7 +230,7 @@ describe('a callback from the external identity provider', () => {
       expect.stringMatching(/This sign-in has expired/),
     ]);
   };
-  /** A page with an error id, a way to try again, and nothing of the answer. */
+  /** A page with an error id and a link to retry, without text of the response. */
   const failed = (
     page: FormPage | URL,
     status = 502,
@@ -468,7 +468,7 @@ describe('a callback from the external identity provider', () => {
   ])('%s gets a page that suggests a retry, which works afterwards', async (_, faults) => {
     await member();
     const browser = oauth.browser();
-    await upstream.rotate(); // what is known of its keys does not help
+    await upstream.rotate(); // cached keys do not match
     const back = await upstream.visit(await begin(browser));
     upstream.faults = faults;
     const page = await browser.view(back);
