@@ -117,9 +117,9 @@ thorough.describe('anonymous requests', () => {
       const before = await state();
       await inParallel(JUNK, () => ask(clientId));
       const after = await state();
-      // That a page of another origin asked is told to the app's developers once an hour.
+      // The app's developers are informed once an hour that a page of another origin sent a request.
       expect(after.events).toBe(before.events + (description === 'an Origin of 15 KB' ? 1 : 0));
-      expect(after.refusals).toBeLessThanOrEqual(before.refusals + 30); // one address, three minutes at most
+      expect(after.refusals).toBeLessThanOrEqual(before.refusals + 30); // one address, in three minutes at most
       expect(after.bytes / Math.max(after.refusals, 1)).toBeLessThan(600);
       const dump = JSON.stringify([
         await query('SELECT * FROM oauth_refusals'),
@@ -392,14 +392,14 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
         NODE_ENV: 'production',
         PUBLIC_URL: 'http://localhost:3000',
         SWEEP_INTERVAL: '1',
-        RATE_LIMIT_AUTH: '0', // the sentences before have used up what the address may ask in this minute
+        RATE_LIMIT_AUTH: '0', // the statements before have used up the limit of the address for this minute
       });
       try {
         expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
         const key = await oauth.api.key((await oauth.member()).id);
         const me = await fetch(`${server.url}/api/public/me`, { headers: { 'X-API-Key': key } });
         expect(me.status).toBe(200);
-        // A server that has just started on a busy machine may answer 503, which is not kept.
+        // A server that has just started on a busy host may respond 503, which is not stored.
         const ask = () => fetch(`${server.url}/oauth/authorize?client_id=by-the-role`);
         await until(async () => (await ask()).status === 400);
         expect(await query(`SELECT FROM oauth_refusals WHERE client_id = 'by-the-role'`)).toHaveLength(1);

@@ -46,7 +46,7 @@ let ways: SignInMethods;
 beforeAll(async () => {
   oauth = await startWithPasskeys({ developerConsole: true, sweepIntervalSeconds: 86_400 });
   const { dataSource, api } = oauth;
-  await api.app.get(PeriodicWork).beforeApplicationShutdown(); // it sends messages, and writes how that went
+  await api.app.get(PeriodicWork).beforeApplicationShutdown(); // it sends messages and records their outcome
   users = new UsersService(dataSource);
   keys = new ApiKeysService(dataSource, api.config);
   clients = new ClientsService(dataSource, api.config);
@@ -66,7 +66,7 @@ type Act = () => Promise<unknown>;
 
 const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
 
-/** Fails as the response says. */
+/** Fails if the response reports an error. */
 async function sent(response: Promise<Response>): Promise<void> {
   const { status } = await response;
   if (status >= 400) throw new Error(`the response is ${status}`);
@@ -82,7 +82,7 @@ const newKey = async (userId?: number) =>
     expiresInSeconds: 3600,
     actor: 'admin',
   });
-/** Of an app that nobody uses: nothing is sent to it. */
+/** An app without sign-ins, so that no message is sent to it. */
 const newWebhook = async (clientId?: string) =>
   webhooks.create({
     url: 'https://receiver.example/',
@@ -102,7 +102,7 @@ async function ownApp() {
   return { owner, id: await oauth.client({ owner, actor: 'user', scopes: ['events:read'] }) };
 }
 
-/** A member whom the owner of an app invited. */
+/** A member invited by the owner of an app. */
 async function invited() {
   const app = await ownApp();
   const member = await oauth.member();
@@ -147,13 +147,13 @@ async function atConsent(): Promise<{ browser: Browser; page: FormPage }> {
   return { browser, page: consent as FormPage };
 }
 
-/** A change of how a member signs in: its event is recorded with it. */
+/** A change of sign-in methods: its event is recorded in the same transaction. */
 async function atSignInMethods(passkeys = 0): Promise<{ browser: Browser; page: FormPage; id: number }> {
   const { browser, id } = passkeys > 0 ? await memberWithPasskey(oauth) : await at('/account/security');
   return { id, browser, page: (await browser.open('/account/security')) as FormPage };
 }
 
-/** What is recorded, the act, and how it is made ready. */
+/** The recorded event type, the act, and its preparation. */
 const act = (type: AuthEventType, name: string, prepare: () => Promise<Act>) =>
   [type, name, prepare] as const;
 
@@ -303,7 +303,7 @@ const ACTS = [
   act('key.ending', 'noticing that a key in use ends soon', async () => {
     const { id } = await newKey();
     const use = 'INSERT INTO api_key_usage (key_id, last_used_at, uses_count) VALUES ($1, now(), 1)';
-    // In one transaction, or the server's own work might notice it first.
+    // In one transaction, or the server's periodic work might notice it first.
     return () =>
       oauth.dataSource.transaction(async (manager) => {
         await manager.query(use, [id]);
@@ -463,7 +463,7 @@ VALUES ($1, 'profile.updated', 1, 1, now(), 'delivered', now()) RETURNING replac
   ),
 ];
 
-/** Nothing of these is a change of the database. */
+/** Acts without a database change. */
 const ALONE: readonly LoneEvent['type'][] = [
   'sign_in.succeeded',
   'sign_in.refused',
@@ -485,7 +485,7 @@ thorough.describe('an act whose audit event cannot be written', () => {
 
   it.each(ACTS)('changes nothing: %s, %s', async (type, _, prepare) => {
     const perform = await prepare();
-    await oauth.api.app.get(SignIn, { strict: false }).onApplicationShutdown(); // hashes of members who signed in are renewed
+    await oauth.api.app.get(SignIn, { strict: false }).onApplicationShutdown(); // sign-ins upgrade hashes
     const before = await everyRow(oauth.dataSource);
     await expect(withoutAudit(oauth.dataSource, type, perform)).rejects.toThrow(
       /the trail is full|response is 50\d|"server_error"/,

@@ -47,13 +47,13 @@ postgres.describe('a backup', () => {
     let paths: Record<'BACKUPS' | 'ARCHIVE' | 'TRAIL' | 'TEXTFILES', string>;
     let server: ServerProcess;
     let oauth: OauthTest;
-    /** Settings for commands, and for the server, over the database as it was restored. */
+    /** Settings for commands and for the server, over the restored database. */
     let environment: Record<string, string>;
     let appId: string;
     let keys: Record<'kept' | 'revoked' | 'late', string>;
     let tokens: Record<'spent' | 'successor' | 'ended', string>;
     let pending: string[];
-    /** Of a member who was signed out after the moment. */
+    /** Token of a member who was signed out after that moment. */
     let browser: Browser;
     const one = async <T>(url: string, sql: string) => (await query<{ is: T }>(url, sql))[0]!.is;
 
@@ -109,12 +109,12 @@ postgres.describe('a backup', () => {
       const ofZoe = await refreshTokenOf(oauth.token(await oauth.code(appId, 'zoe', {}, browser)));
 
       const [setUp] = commandsOf(PAGE, 'Set up');
-      // With the PATH that a service has: PostgreSQL's own folder is not in it.
+      // With the PATH of a service, which does not include PostgreSQL's own folder.
       const backUp = () => runCommands(setUp!, { ...paths, BACKUP_URL: live.url, KEEP: '1' });
       await backUp();
       await backUp();
 
-      // What comes after the copy, and before the moment.
+      // Changes after the copy, and before the restored moment.
       const trail = startPua(environment, ['audit', '--json', '--follow']);
       trail.stdout.pipe(createWriteStream(paths.TRAIL));
       let updates = 0;
@@ -131,7 +131,7 @@ postgres.describe('a backup', () => {
       const code = await oauth.code(appId, 'ada');
       const moment = await one<string>(live.url, 'SELECT clock_timestamp()::text AS is');
 
-      // And after it: a bad import, and what must not be forgotten.
+      // Changes after it: a bad import, and changes that must be repeated.
       const successor = await refreshTokenOf(oauth.refresh(appId, spent));
       mkdirSync(join(folder, 'import'));
       const users = await query<{ id: number; username: string }>(
@@ -154,7 +154,7 @@ postgres.describe('a backup', () => {
       keys = { kept: kept.key, revoked: revoked.key, late: late.key };
       tokens = { spent, successor, ended: ofZoe };
 
-      // By its name: what the server itself writes meanwhile begins the next one, which is not archived for long.
+      // By name: the server's own writes begin the next segment, which is not archived soon.
       const segment = await one<string>(live.url, 'SELECT pg_walfile_name(pg_switch_wal()) AS is');
       const archived = `SELECT last_archived_wal >= '${segment}' AS is FROM pg_stat_archiver`;
       await until(() => one<boolean>(live.url, archived), 'the log is archived');

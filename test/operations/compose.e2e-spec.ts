@@ -14,7 +14,7 @@ import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
 const FOLDER = 'deploy/compose';
-/** As the image has it: everybody comes with a password, but for replication. */
+/** As in the image: all connections require a password, except for replication. */
 const HBA = 'local all all trust\nhost all all all scram-sha-256\n';
 const PASSWORDS = { pua: "p'a/s s", replicator: "re'pl\\ica" };
 
@@ -25,7 +25,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
       encoding: 'utf8',
       stdio: 'pipe',
     });
-  /** None of them has a default. */
+  /** Variables without a default. */
   const SECRETS = { SECRET_KEY: 'a', POSTGRES_PASSWORD: 'b', REPLICATION_PASSWORD: 'c' };
 
   it('is valid for Compose, like the single-server file, and requires every secret', () => {
@@ -115,7 +115,7 @@ postgres.describe('a replica created by deploy/compose', () => {
     return JSON.parse(stdout) as T;
   }
 
-  /** Of the database as the server has it, without the password. */
+  /** The server's connection to the database, without the password. */
   const url = (at = new URL(primary.url).port) => `postgres://pua@127.0.0.1:${at}/pua`;
   async function ask(address: string, sql: string): Promise<unknown> {
     const whole = new URL(address);
@@ -129,7 +129,7 @@ postgres.describe('a replica created by deploy/compose', () => {
     }
   }
 
-  /** The container: its entrypoint and command. Resolves when it answers. */
+  /** Runs the container's entrypoint and command. Resolves when the database accepts connections. */
   async function start(): Promise<void> {
     const flags = ['-c', `port=${port}`, '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=']; // prettier-ignore
     const script = readFileSync(join(FOLDER, 'replica.sh'), 'utf8');
@@ -188,7 +188,7 @@ postgres.describe('a replica created by deploy/compose', () => {
       const metrics = await fetch(`http://127.0.0.1:${environment.METRICS_PORT}/metrics`);
       return Number(/^member_reads_total\{place="replica"\} (\d+)$/m.exec(await metrics.text())?.[1] ?? 0);
     };
-    /** Until one more read was answered by the replica. */
+    /** Waits until the replica has served one more read. */
     const readThere = async () => {
       const before = await readFromReplica();
       return eventually(async () => {

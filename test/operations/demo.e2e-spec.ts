@@ -111,7 +111,7 @@ describe('members with a known password', () => {
     await api.dataSource.query('UPDATE users SET disabled_at = NULL');
     await expect(refuse()).rejects.toThrow('The database holds demo members');
 
-    // Nor where each has another password, or none.
+    // Nor if each has another password, or none.
     await api.dataSource.query('UPDATE users SET password_hash = $1 WHERE id % 2 = 0', [
       await hashPassword('another password'),
     ]);

@@ -25,7 +25,7 @@ postgres.describe('the deployment files', () => {
     it.each([UNIT, MIGRATION])(
       'contain a unit that systemd accepts, and that restricts its privileges: %s',
       (file) => {
-        // It looks for the program in /usr/bin, which need not be where Node is here.
+        // systemd-analyze expects the program in /usr/bin, where Node may not be on this host.
         const { stderr } = run('systemd-analyze', 'verify', file);
         expect(stderr.replaceAll(/^.*\/usr\/bin\/node.*$\n?/gm, '')).toBe('');
         const { stdout } = run('systemd-analyze', 'security', '--offline=true', file);
@@ -163,7 +163,7 @@ postgres.describe('the deployment files', () => {
       const [, metric] = /as: (\w+)/.exec(adapter)!;
       expect(added.join('')).toMatch(new RegExp(`metric:\n +name: ${metric}\n`));
       expect(added.join('')).not.toMatch(/type: Resource/);
-      // What it scrapes is a port of the pods, and the job is the one of the alerts.
+      // It scrapes a port of the pods, and the job has the name that the alerts use.
       expect(added.join('')).toMatch(/jobLabel: app\.kubernetes\.io\/name\n/);
       expect(all()).toMatch(/name: metrics\n/);
     });

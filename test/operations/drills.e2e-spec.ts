@@ -16,7 +16,7 @@ type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
 const commandsOf = (page: string, heading: string) => commandsOfPage(`docs/operators/${page}.md`, heading);
 
-/** Whether this machine lets a small disk be mounted, in memory: for root, and not in every container. */
+/** Whether this host can mount a small disk in memory: requires root, and fails in some containers. */
 const mountsDisks = (() => {
   if (!onPostgres) return false;
   const at = mkdtempSync(join(tmpdir(), 'pua-mount-'));
@@ -85,7 +85,7 @@ postgres.describe('the drills', () => {
           const LINES = 400;
           let last = 0;
           const acknowledged: number[] = [];
-          /** New members, who take room. */
+          /** Adds members, who take up disk space. */
           const feed = async () => {
             const from = last;
             last += LINES;
@@ -119,7 +119,7 @@ postgres.describe('the drills', () => {
             seen.add(status);
           };
           await until(async () => (await feed()) === 200, 'there is room');
-          // Somebody else’s files take what is left.
+          // Files of other programs fill the rest of the disk.
           await run(`dd if=/dev/zero of="$DISK/others" bs=64k 2>"$DISK.log" || grep -q 'No space left' "$DISK.log"`, environment); // prettier-ignore
           await until(async () => (await feed()) === 503, 'the disk is full');
           for (let round = 0; round < 3; round++) {
@@ -170,7 +170,7 @@ postgres.describe('the drills', () => {
           running = await cluster('log', { min_wal_size: '32MB', max_wal_size: '48MB' });
           database.leadTo(running.url);
         };
-        /** At once (pg_ctl stop -m immediate): a checkpoint would have no room for what it writes. */
+        /** Stops at once (pg_ctl stop -m immediate), since a checkpoint would have no room. */
         const end = () => running.stop('SIGQUIT');
         await start();
         const environment = { ...settingsOf(running), DATABASE_URL: database.url };
@@ -181,7 +181,7 @@ postgres.describe('the drills', () => {
         const server = await ServerProcess.start({ ...environment, ...limits });
         try {
           const seen = new Set<number>();
-          /** @returns what it was answered, and what the member's profile says then */
+          /** @returns the response, and the member's profile afterwards */
           const ask = async (bio?: string) => {
             const json = { 'X-API-Key': key, 'Content-Type': 'application/json' };
             const init = bio === undefined ? {} : { method: 'PUT', body: JSON.stringify({ bio }) };
@@ -191,7 +191,7 @@ postgres.describe('the drills', () => {
             if (answer.status === 503) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
             return { status: answer.status, bio: profile.bio };
           };
-          /** Each write says which one it is. */
+          /** Each write contains its number. */
           let attempts = 0;
           let acknowledged = 0;
           const write = async () => {
@@ -201,17 +201,17 @@ postgres.describe('the drills', () => {
             return status;
           };
           await until(async () => (await write()) === 200, 'there is room');
-          // A slot that nobody reads keeps the log, and somebody else's files take what is left of its disk.
+          // An unused replication slot retains the log, and other files fill the rest of its disk.
           await query(running.url, "SELECT pg_create_physical_replication_slot('forgotten', true)");
           await run(`dd if=/dev/zero of="${others}" bs=64k 2>"${DISK}.log" || grep -q 'No space left' "${DISK}.log"`, {}); // prettier-ignore
           const session = new pg.Client({ connectionString: running.url });
-          session.on('error', () => undefined); // it is cut off
+          session.on('error', () => undefined); // the connection is broken
           await session.connect();
           let isDown = false;
           session.once('end', () => (isDown = true));
           await until(async () => {
             await write();
-            // So much log was written.
+            // The log has grown by this much.
             await query(running.url, 'SELECT pg_switch_wal()').catch(() => undefined);
             return isDown;
           }, 'the disk is full, and PostgreSQL down');
@@ -223,13 +223,13 @@ postgres.describe('the drills', () => {
           await run(`rm "${others}"`, {});
           await end();
           await start();
-          // Each connection that PostgreSQL closed can fail one request more.
+          // Each connection that PostgreSQL closed may fail one more request.
           const bio = () =>
             eventually(async () => {
               const read = await ask();
               return read.status === 200 ? read.bio : undefined;
             });
-          expect(Number(await bio())).toBeGreaterThanOrEqual(acknowledged); // what was refused may have been done
+          expect(Number(await bio())).toBeGreaterThanOrEqual(acknowledged); // a rejected write may have been stored
           await until(async () => (await write()) === 200, 'writes are good, too');
           expect(await bio()).toBe(String(attempts));
           expect(seen).toEqual(new Set([200, 503]));

@@ -14,7 +14,7 @@ afterAll(() => api.close());
 
 const query = (sql: string) => api.dataSource.query<unknown>(sql);
 
-/** Asks until the answer is of this status: what is told may be a quarter of a second old. */
+/** Repeats the request until it has this status: a result may be a quarter of a second old. */
 async function ready(status: number): Promise<Response> {
   for (;;) {
     const response = await api.send('GET', '/readyz');
@@ -22,13 +22,13 @@ async function ready(status: number): Promise<Response> {
   }
 }
 
-/** What the metric says, which needs nobody to ask for /readyz. */
+/** The metric's value, which does not depend on requests to /readyz. */
 async function metric(): Promise<string | undefined> {
   const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   return /^server_ready (\d)$/m.exec(text)?.[1];
 }
 
-/** What is told while the database is as the statement leaves it, until the other one has put it right. */
+/** The responses while the database is changed by the statement, until the other one undoes the change. */
 async function refusal(change: string, undo: string): Promise<unknown> {
   await query(change);
   try {

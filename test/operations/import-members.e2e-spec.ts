@@ -27,7 +27,7 @@ postgres.describe('an import of existing members', () => {
   const { load, rows, everything } = importsInto(() => api);
   const pending = () => rows<{ user_id: number }>('SELECT user_id FROM pending_members ORDER BY user_id');
   const isOver = () => eventually(async () => (await pending()).length === 0 || undefined);
-  /** Locks members, so that what is changed of them stays pending. */
+  /** Locks members, so that their changes stay pending. */
   const hold = async (ids: readonly number[]) => {
     await holder.startTransaction();
     await holder.query('SELECT FROM users WHERE id = ANY ($1) FOR UPDATE', [ids]);
@@ -182,7 +182,7 @@ postgres.describe('an import of existing members', () => {
     ]);
   });
 
-  // Last, because what it leaves to the background takes long.
+  // Last, because its background work takes long.
   it('lets members save their profiles and allow apps meanwhile', async () => {
     const members = 20_000;
     // The state of the first import into a database after an autovacuum.

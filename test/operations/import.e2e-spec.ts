@@ -47,7 +47,7 @@ describe('pua import', () => {
       .trimEnd()
       .split('\n')
       .map((text) => JSON.parse(text) as ImportedRecord);
-  /** Of all members, by id. */
+  /** Rows of all members, by id. */
   const totals = async (column: 'events_count' | 'connections_count') =>
     (await rows<{ n: number }>(`SELECT ${totalOfMember(column, 'u.id')} AS n FROM users u ORDER BY id`)).map(
       ({ n }) => n,
@@ -856,10 +856,10 @@ describe('pua import', () => {
       await load({ users: [user(1)], events: [event(1), event(2)] });
       const second = await createDataSource(api.config, 'maintenance').initialize();
       const other = await hold(second, 'UPDATE events SET capacity = 1 WHERE id = 2');
-      // It has event 1, and waits for event 2.
+      // It has locked event 1, and waits for event 2.
       const running = load({ events: [event(1, { title: 'New' }), event(2, { title: 'New' })] });
       await waitingForLock(second.manager.connection);
-      // PostgreSQL ends whom it finds first: nearly always the import, which has waited longer.
+      // PostgreSQL aborts the first that detects the deadlock: nearly always the import, which has waited longer.
       await other.query('UPDATE events SET capacity = 1 WHERE id = 1').then(
         () => other.commit(),
         () => other.rollback(),
@@ -869,7 +869,7 @@ describe('pua import', () => {
       await second.destroy();
     });
 
-    /** Runs `begun` while another transaction has done `sql`, which is committed when `begun` waits for it. */
+    /** Runs `begun` while another transaction has run `sql`, which is committed when `begun` waits for it. */
     async function beside<T>(sql: string, begun: () => Promise<T>): Promise<T> {
       const second = await createDataSource(api.config, 'maintenance').initialize();
       try {
@@ -937,7 +937,7 @@ describe('pua import', () => {
   });
 });
 
-/** Until nobody waits for a lock any more: the statement that did has ended. */
+/** Waits until no session waits for a lock: the waiting statement has ended. */
 async function othersAreGone(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
   await until(async () => {
     const [row] = await dataSource.query<{ waiting: number }[]>(

@@ -7,7 +7,7 @@ import { postgres } from '../support/database.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
-// A server process and this one over one database.
+// A server process and this process over one database.
 postgres.describe('the log', () => {
   let api: TestApi;
   let server: ServerProcess | undefined;
@@ -29,14 +29,14 @@ postgres.describe('the log', () => {
     request_id: string;
     [name: string]: unknown;
   }
-  /** The lines that are there whole: the last one may still be on its way. */
+  /** The complete lines: the last one may be incomplete. */
   const lines = () =>
     server!.output
       .split('\n')
       .slice(0, -1)
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Line);
-  /** The line of a request, once it is there. */
+  /** The log line of a request, once it is written. */
   const lineOf = (id: string) =>
     eventually(() => {
       const found = lines().filter(({ request_id, msg }) => request_id === id && msg === 'request');
@@ -182,7 +182,7 @@ postgres.describe('the log', () => {
     await call('/api/public/profile', { 'X-API-Key': key });
     await call(`/api/public/${key}`);
     await call('/api/public/profile');
-    // Paths that are no URL when they stand alone.
+    // Paths that are not valid URLs by themselves.
     for (const path of ['//', '///?a=1', '//[', '//x:99999/', '//@:', '*']) {
       const answer = await new Promise<IncomingMessage>((resolve, reject) =>
         get({ host: '127.0.0.1', port: new URL(pretty.url).port, path, agent: false }, resolve).once(

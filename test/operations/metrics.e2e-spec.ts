@@ -13,7 +13,7 @@ import { freePort, OauthTest, PASSWORD, type FormPage } from '../support/oauth.j
 import { ServerProcess } from '../support/server.js';
 import { itInOneWindow } from '../support/windows.js';
 
-/** Value of one series; 0 where it is not there. */
+/** Value of one series; 0 if it does not exist. */
 function valueOf(text: string, series: string): number {
   const line = text.split('\n').find((one) => one.startsWith(`${series} `));
   return line === undefined ? 0 : Number(line.slice(series.length + 1));
@@ -113,7 +113,7 @@ describe('metrics of features', () => {
   });
   afterAll(() => oauth.close());
   const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  /** What `work` adds to `series`. */
+  /** The increase of `series` during `work`. */
   const added = async (series: string, work: () => Promise<unknown>) => {
     const before = valueOf(await scrape(), series);
     await work();
@@ -147,7 +147,7 @@ describe('metrics of features', () => {
   });
 
   it('count sign-ins by result and page, and measure password hashing', async () => {
-    // A hash as they are made today: another would be replaced beside the sign-in, which is one more.
+    // A hash with current parameters: an older one would be upgraded, which is one more hash.
     const { username } = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
     const signIn = (address: string, password: string) => async () => {
       const browser = oauth.browser();
@@ -177,7 +177,7 @@ describe('metrics of features', () => {
       ),
     ).toBe(1);
     expect(await scrape()).not.toContain('made_up');
-    // Once each, also where the library answers with a page, where a page of ours does, and where neither saw the request.
+    // One error each: the library responds with a page, our page responds, and the request reached neither.
     const browser = oauth.browser();
     const counted = (error: string, ask: () => Promise<unknown>) =>
       added(`oauth_errors_total{error="${error}"}`, ask);
@@ -220,7 +220,7 @@ describe('metrics of features', () => {
   });
 });
 
-// Many processes: not for every `npm test`.
+// Many processes, so not in every `npm test`.
 postgres.describe('metrics of several processes', () => {
   let database: TestDatabase;
   let server: ServerProcess;
@@ -239,7 +239,7 @@ postgres.describe('metrics of several processes', () => {
   const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const SERVED =
     'http_request_duration_seconds_count{method="GET",route="/api/public/problems",status="200"}';
-  /** Over a connection of its own each, so that all processes get some. */
+  /** Uses a separate connection for each request, so that all processes get some. */
   const call = async (times: number) => {
     for (let i = 0; i < times; i++)
       expect((await supertest(server.url).get('/api/public/problems')).status).toBe(200);

@@ -34,7 +34,7 @@ const QUERIES = DASHBOARD.panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr }) => [title, expr] as const),
 );
 
-/** Words of PromQL, functions and labels after `by`, `on`. */
+/** Keywords of PromQL, functions and labels after `by`, `on`. */
 const WORDS =
   /^(absent|and|by|deriv|e\d+|group|histogram_quantile|increase|instance|kind|le|limit|max|min|min_over_time|node|on|or|outcome|place|rate|reason|replica|result|route|rows|scope|slot_name|state|status|sum|table|time|topk|count|unless|version|work|code|error)$/;
 /** The metrics that a query reads, histograms without what their series add to the name. */
@@ -44,7 +44,7 @@ const metricsOf = (query: string): string[] => {
   return [...new Set(names.filter((name) => !WORDS.test(name)).map(withoutSuffix))];
 };
 const withoutSuffix = (name: string) => (name.includes(':') ? name : name.replace(/_(count|bucket)$/, ''));
-/** Metrics of programs that do not run here: Patroni and blackbox_exporter, and what base-backup.sh writes (backup.e2e-spec.ts). */
+/** Metrics of programs that do not run here: Patroni, blackbox_exporter, and base-backup.sh (backup.e2e-spec.ts). */
 const OF_OTHERS = [
   'patroni_sync_standby',
   'probe_ssl_earliest_cert_expiry',
@@ -53,7 +53,7 @@ const OF_OTHERS = [
   'doctor_last_run_timestamp_seconds',
 ];
 
-/** Nobody has signed in, nothing was refused or fed, no message was sent, no row has expired, or not for long, and there is no replica. */
+/** Metrics without a value yet: no sign-in, rejection, feed, message, expired row or replica has occurred. */
 const NOTHING_YET = [
   'Refused',
   'Sign-ins',
@@ -72,7 +72,7 @@ const NOTHING_YET = [
   'Doctor',
 ];
 
-/** A series as promtool takes it; a value a minute. */
+/** A series in promtool's format, with one value per minute. */
 interface Series {
   readonly series: string;
   readonly values: string;
@@ -85,11 +85,11 @@ const series = (name: string, labels: string, values: string): Series => ({
 /** In minutes: some alerts wait for an hour. */
 const TIMES = 72;
 const always = (value: number) => `${value}x${TIMES}`;
-/** A counter that grows by so much a second. */
+/** A counter that grows by this much per second. */
 const growing = (perSecond: number) => `0+${perSecond * 60}x${TIMES}`;
 const requests = (labels: string, perSecond: number) =>
   series('http_request_duration_seconds_count', labels, growing(perSecond));
-/** A hundred reads a second, so many of them slow. */
+/** A hundred reads per second, some of them slow. */
 const durations = (slowPerSecond: number, route = '/api/public/me') => [
   requests(`route="${route}", status="200", method="GET"`, 100),
   series(
@@ -109,7 +109,7 @@ const EXPORTED: readonly Series[] = [
   { series: 'probe_ssl_earliest_cert_expiry', values: always(100 * 86_400) },
 ];
 const metricOf = ({ series: text }: Series) => /^\w+/.exec(text)![0];
-/** With what exporters say, but for what the history says itself. */
+/** Adds the exporters' metrics, except those that the history contains. */
 const whole = (input: readonly Series[]): readonly Series[] => {
   const own = new Set(input.map(metricOf));
   return [...input, ...EXPORTED.filter((one) => !own.has(metricOf(one)))];
@@ -144,7 +144,7 @@ const feeds = (status: number, perSecond: number) =>
   requests(`route="/api/platform/records", status="${status}"`, perSecond);
 
 type Health = readonly [well: readonly Series[], unwell: readonly Series[]];
-/** Of one metric: how much it is, or grows, where all is well, and where it is not. */
+/** Values or rates of one metric on a healthy and on an unhealthy instance. */
 const by = (
   name: string,
   labels: string,
@@ -152,7 +152,7 @@ const by = (
   well: number,
   unwell: number,
 ): Health => [[series(name, labels, of(well))], [series(name, labels, of(unwell))]];
-/** For each alert: metrics of a healthy instance, and of one of which it must tell. */
+/** For each alert: metrics of a healthy instance, and of one that must cause the alert. */
 const HEALTH: Readonly<Record<string, Health>> = {
   ServerDown: by('up', '', always, 1, 0),
   ServersUnwatched: [[], [{ series: 'up{job="other"}', values: always(1) }]],
@@ -205,7 +205,7 @@ const HEALTH: Readonly<Record<string, Health>> = {
   PeriodicWorkFails: by('periodic_work_failures_total', 'work="totals"', growing, 1 / 3600, 1 / 60),
   DeadRows: by('database_dead_rows', 'table="events"', always, 100_000, 20_000_000),
   ReplicaNotAsked: by('database_replica_asked', 'replica="2"', always, 1, 0),
-  // Then reads skip replicas, which are not at fault.
+  // Then reads skip replicas, without a fault of theirs.
   MemberWritesChannelCut: [
     [series('member_writes_channel_up', '', always(1))],
     [
@@ -230,7 +230,7 @@ const HEALTH: Readonly<Record<string, Health>> = {
       requests('route="/oauth/token", status="500", method="POST"', 1),
     ],
   ],
-  // A request for the platform’s changes waits for them.
+  // A request for the platform’s changes waits for new ones.
   SlownessBurnsBudget: [[...durations(0.5), ...durations(100, '/api/platform/changes')], durations(20)],
   FailuresExceedBudget: [
     [],
@@ -253,7 +253,7 @@ const HEALTH: Readonly<Record<string, Health>> = {
   BackupOld: [[], [{ series: 'backup_last_success_timestamp_seconds', values: always(-27 * 3_600) }]],
   CertificateExpires: [[], [{ series: 'probe_ssl_earliest_cert_expiry', values: always(10 * 86_400) }]],
 };
-/** Of which the budget is exceeded, too, after a while. */
+/** Alerts whose budget is also exceeded after a while. */
 const ALSO: Readonly<Record<string, string>> = {
   FailuresBurnBudget: 'FailuresExceedBudget',
   SlownessBurnsBudget: 'SlownessExceedsBudget',
@@ -362,7 +362,7 @@ postgres.describe('monitoring', () => {
     });
 
     it('files a ticket for failures over days, until six hours after their end', () => {
-      // Every quarter of an hour, which is often enough for windows of hours.
+      // Every quarter of an hour, which suffices for windows of hours.
       const input = [token(200, '0+6000x400'), token(500, '0+12x288 3456x112')];
       const histories = [[input, ['FailuresExceedBudget'], '3d'] as const, [input, [], '79h'] as const];
       expect(firing(histories, { ...BUDGETS, every: '15m' })).toMatchObject({ status: 0 });
@@ -422,7 +422,7 @@ postgres.describe('monitoring', () => {
       await superuser.end();
       startServer = async () => {
         server = await ServerProcess.start({ ...database.environment, METRICS_PORT: String(metricsPort) });
-        // As a browser and a balancer ask, so that there is something to see.
+        // Requests of a browser and a load balancer, so that metrics have values.
         for (const path of ['/readyz', '/api/public/me', '/oauth/authorize'])
           await (await fetch(server.url + path)).text();
       };
@@ -504,7 +504,7 @@ postgres.describe('monitoring', () => {
         );
         return answers.filter(({ answer }) => answer.length === 0).map(({ title }) => title);
       };
-      // Of a scrape for which a busy machine took too long, there is nothing.
+      // A scrape that a busy host could not finish has no values.
       let missing = await withoutAnswer();
       await seen(async () => {
         missing = await withoutAnswer();

@@ -30,7 +30,7 @@ postgres.describe('a program started by npm', () => {
     try {
       process.kill(-npm.pid!, 'SIGKILL'); // any remaining processes
     } catch {
-      // nothing is
+      // none remains
     }
     rmSync(folder, { recursive: true, force: true });
   });
@@ -66,15 +66,15 @@ postgres.describe('a program started by npm', () => {
       await until(() => !lives(server), 'it lives on');
       expect(await answers()).toBe(false);
       expect(readdirSync(lock)).toEqual([]);
-      expect(printed).not.toMatch(/\n +at /); // no stack
+      expect(printed).not.toMatch(/\n +at /); // no stack trace
     },
   );
 
   it('ends when npx is ended in the middle of a long command', async () => {
     const users = join(folder, 'users.ndjson');
-    execFileSync('mkfifo', [users]); // a file whose end does not come
+    execFileSync('mkfifo', [users]); // a file that never ends
     start('npx', ['pua', 'import', folder]);
-    const input = await open(users, 'w'); // when it is read
+    const input = await open(users, 'w'); // the program reads it now
     const command = holder();
     npm.kill('SIGTERM');
     await until(() => !lives(command), 'it lives on');

@@ -14,7 +14,7 @@ import { OauthTest } from '../support/oauth.js';
 let oauth: OauthTest;
 beforeAll(async () => {
   oauth = await OauthTest.start();
-  // Which finishes what a member's rows leave to be done, and deletes them.
+  // Finishes the background work of a member's rows, and deletes them.
   await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown();
 });
 afterAll(() => oauth.close());
@@ -79,7 +79,7 @@ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = AN
   });
 });
 
-/** SQL of values where a column takes no other; null: no value. */
+/** SQL of values for columns with constraints; null: no value. */
 const VALUES: Record<string, Record<string, string | null>> = {
   // It has ids of apps.
   access_changes: { client_id: `'app'`, reason: `'member'`, scopes: `'{}'` },
@@ -91,7 +91,7 @@ const VALUES: Record<string, Record<string, string | null>> = {
     scopes: `'{profile:read}'`,
     replaced_by: null,
   },
-  // What the trail keeps is ids of apps and keys.
+  // The audit log keeps only ids of apps and keys.
   auth_events: {
     type: `'user.created'`,
     actor: `'user'`,
@@ -130,7 +130,7 @@ interface Column {
   is_needed: boolean;
 }
 
-/** A member, with rows in every table that has some: `mark` stands wherever a text can. */
+/** A member with rows in every table of members: `mark` is in every text column. */
 async function memberEverywhere(): Promise<{ id: number; mark: string }> {
   const mark = `Zyxwvuts${Math.floor(1_000 + Math.random() * 8_999)}`;
   const { id } = await oauth.member();
@@ -195,7 +195,7 @@ VALUES (${given.map(([, value]) => value).join(', ')}) RETURNING to_jsonb(t) ->>
   return row!.id;
 }
 
-/** Rows of all tables that contain the text: in any case, or as bytes. */
+/** Rows of all tables that contain the text in any case, or as bytes. */
 async function holding(text: string): Promise<string[]> {
   const tables = await query<{ name: string }>(
     `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,

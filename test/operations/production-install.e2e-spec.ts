@@ -24,7 +24,7 @@ const SECRET_KEY = process.env.TEST_SECRET_KEY!;
 
 postgres.describe('a production installation, like in the image', () => {
   let root: string;
-  /** The built program, beside those packages. */
+  /** The built program, next to those packages. */
   beforeAll(() => {
     root = mkdtempSync(join(process.env.TEST_FOLDER!, 'installed-'));
     cpSync('dist', join(root, 'dist'), { recursive: true, filter: (path) => !path.startsWith('dist/.') });
@@ -36,7 +36,7 @@ postgres.describe('a production installation, like in the image', () => {
     }
   });
 
-  /** @returns what the server says that does not start */
+  /** @returns the error of a server that does not start */
   const refusal = async (environment: Record<string, string>) => {
     const env = { ...PROCESS, NODE_ENV: 'test', SECRET_KEY, PORT: '0', ...environment };
     const main = promisify(execFile)(process.execPath, ['bin/server.mjs'], { cwd: root, env });

@@ -14,13 +14,13 @@ import { CADDY_FILE, examine, Proxy, type Answer, type Asked } from '../support/
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
-/** Where a caller is: on loopback, too, but not where the proxy is. */
+/** The caller's address: also on loopback, but different from the proxy's. */
 const CALLER = '127.0.0.2';
 const FORGED = '203.0.113.7';
 const KB = 1024;
-/** How long the proxies wait for a response to begin. */
+/** Time for which the proxies wait for a response to begin. */
 const PATIENCE_MS = 5_000;
-/** Set for each message, or only for the connection (RFC 9110 §7.6.1). */
+/** Headers set for each message, or only for the connection (RFC 9110 §7.6.1). */
 const OF_THE_HOP = ['date', 'server', 'connection', 'keep-alive', 'alt-svc'];
 
 const members = (from: number, count: number) =>
@@ -55,7 +55,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
     });
     afterAll(() => all?.close());
 
-    /** The same, asked of a server itself. */
+    /** The same request, sent directly to a server. */
     const direct = async (method: string, path: string, { headers = {}, body = '' }: Asked = {}) => {
       const sent = request(servers[0]!.url, { path, method, headers }).end(body);
       const [answer] = (await once(sent, 'response')) as [IncomingMessage];
@@ -148,7 +148,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       }
     });
 
-    /** In the order of their names, without values that differ each time. */
+    /** Sorted by name, without values that differ each time. */
     function headersOf({ rawHeaders }: { rawHeaders: readonly string[] }): [string, string][] {
       const pairs = rawHeaders
         .flatMap((text, i): [string, string][] =>
@@ -238,7 +238,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
         ]) {
           const put = (headers: Record<string, string>, asked: Asked) =>
             proxy.ask('PUT', '/api/public/profile', { ...asked, headers: { ...headers, ...length } });
-          const refused = await put(json, { body }); // when the server has seen all of it
+          const refused = await put(json, { body }); // once the server has received all of it
           expect([size, length, ...problem(refused)]).toEqual([size, length, 413, 'payload_too_large']);
           expect(refused.headers['content-type']).toMatch(/^application\/problem\+json/);
           // Before the body: a client that still sends when the connection closes may miss the response.
@@ -252,7 +252,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect(problem(await feed('x'.repeat(8 * KB * KB + 1)))).toEqual([413, 'payload_too_large']);
 
       const long = (size: number) => proxy.ask('GET', `/oauth/authorize?state=${'x'.repeat(size)}`);
-      expect((await long(15 * KB)).status).toBe(400); // no client, and a state that is too long
+      expect((await long(15 * KB)).status).toBe(400); // without a client, and with a too long state
       expect((await long(17 * KB)).status).toBe(431);
       expect([414, 431]).toContain((await long(40 * KB)).status);
       expect((await proxy.ask('GET', '/livez')).status).toBe(200);
@@ -331,7 +331,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
   },
 );
 
-/** Servers that take each request, and break its connection without a word; only of their health they speak. */
+/** Servers that accept each request and break its connection without a response; only health checks get one. */
 class Breaking {
   /** The first lines of the requests. */
   readonly taken: string[] = [];
@@ -351,7 +351,7 @@ class Breaking {
             socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
             return;
           }
-          if (!/\r\n\r\n(end|$)/.test(got)) return; // all of those that are sent here
+          if (!/\r\n\r\n(end|$)/.test(got)) return; // all requests that are sent here
           this.taken.push(got.split('\r\n')[0]!);
           socket.destroy();
         });
@@ -381,7 +381,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
     breaking?.close();
   });
 
-  /** Asks until it is passed on: a proxy leaves servers alone for a while that break everything. @returns the status */
+  /** Repeats the request until it is passed on: a proxy avoids failing servers for a while. @returns the status */
   const askThem = (atLeast: number, ...[method, path, asked]: Parameters<Proxy['ask']>) =>
     eventually(async () => {
       breaking.taken.length = 0;
@@ -394,7 +394,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
     async (what) => {
       const [method, path] = what.split(' ') as [string, string];
       for (let round = 0; round < 3; round++) {
-        // The header by which Go’s own client would take a POST for one that may be repeated.
+        // The header that makes Go’s own client treat a POST as repeatable.
         const headers = { 'Idempotency-Key': `${round}` };
         const status = await askThem(1, method, path, { headers, body: 'end' });
         expect([status, breaking.taken]).toEqual([502, [`${what} HTTP/1.1`]]);
@@ -422,7 +422,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
       '/interaction/secret-interaction/sign-in',
     ])
       expect((await proxy.ask('POST', path, { headers, body: 'end' })).status).toBe(502);
-    await proxy.stop(); // its logs are whole
+    await proxy.stop(); // its logs are complete
     expect(proxy.log).toContain('/account/password-reset');
     expect(proxy.log).toContain('502');
     expect(proxy.log).not.toContain('secret');
@@ -444,7 +444,7 @@ postgres.describe('Caddy with health checks', () => {
       expect(headers).toMatchObject({ 'content-type': 'application/problem+json', 'retry-after': '1' });
       expect(JSON.parse(body)).toMatchObject({ status: 503, code: 'temporarily_unavailable' });
       breaking.isReady = true;
-      expect((await ask(502)).headers['retry-after']).toBeUndefined(); // one that breaks its connections
+      expect((await ask(502)).headers['retry-after']).toBeUndefined(); // a server that breaks its connections
     } finally {
       await proxy.stop();
       breaking.close();

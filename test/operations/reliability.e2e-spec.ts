@@ -114,7 +114,7 @@ postgres.describe('with a failing database', () => {
     const runner = await hold(api.dataSource, 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
     try {
       const answers = await Promise.all(Array.from({ length: 200 }, () => put('flood')));
-      // 200 callers are in this process, too.
+      // 200 callers also run in this process.
       for (const answer of answers) expectUnavailable(answer);
     } finally {
       await runner.rollback();

@@ -8,7 +8,7 @@ import { ServerProcess } from '../support/server.js';
 
 postgres.describe.each([
   ['nginx', 4, 2],
-  ['Caddy', 2, 5], // it asks for the health of a server, each second
+  ['Caddy', 2, 5], // it checks the health of a server each second
 ] as const)('two servers behind %s', (name, restarts, delaySeconds) => {
   let all: ProxiedServers;
   let oauth: OauthTest;
@@ -50,7 +50,7 @@ postgres.describe.each([
     expect(load.failed).toEqual([]);
     const answered = Object.values(load.answered);
     expect(Math.min(...answered)).toBeGreaterThan(restarts * 10);
-    // Asked again: on a machine that is busy with other things, too.
+    // Repeated, since the host may be busy.
     expect(load.busy).toBeLessThan(answered.reduce((sum, count) => sum + count) / 10);
   });
 });

@@ -11,7 +11,7 @@ import { eventually } from '../support/timing.js';
 
 const DELAY_SECONDS = 2;
 const NEXT = 'RememberPronouns1763999999000';
-/** What a next version may bring: a column, an index and a table, with which the version before can live. */
+/** Changes that a next version may bring: a column, an index and a table, all compatible with the previous version. */
 const MIGRATION = `import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 export class ${NEXT} implements MigrationInterface {
@@ -66,7 +66,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     await answer.arrayBuffer();
     return answer.status;
   };
-  /** On every server, of any version. */
+  /** Accepted by every server, of any version. */
   const refusedByAll = (headers: Record<string, string>) =>
     Promise.all(
       servers.map((server) =>
@@ -83,7 +83,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     for (const path of ['/profile', '/events', '/connections', '/achievements'])
       load.add(`GET ${path}`, () => proxy.ask('GET', `/api/public${path}`, { headers: read }));
 
-    // Each write is upon the one before it: what is done twice, or lost, breaks the next.
+    // Each write depends on the previous one, so a duplicate or lost write fails the next.
     const writer = await oauth.member();
     const write = { 'X-API-Key': await oauth.api.key(writer.id), 'Content-Type': 'application/json' };
     let { etag } = (await proxy.ask('GET', '/api/public/profile', { headers: write })).headers;
@@ -97,7 +97,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
         written++;
         ({ etag } = answer.headers);
       } else if (answer.status === 503) {
-        // Whether it was done is unknown: who has to know looks.
+        // The outcome is unknown: the caller reads the profile.
         const seen = await proxy.ask('GET', '/api/public/profile', { headers: write });
         if (seen.status === 200) {
           ({ etag } = seen.headers);
@@ -125,7 +125,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
         const { status, headers, body } = await oauth.token(await oauth.code(clientId, comer.username));
         return { status, headers: Object.fromEntries(headers), body: JSON.stringify(body) };
       } catch (error) {
-        // Of the page that was asked for (oauth.ts): it begins with the status.
+        // The requested page (oauth.ts): it begins with the status.
         if (!(error as Error).message.startsWith('503 ')) throw error;
         return { status: 503, headers: { 'retry-after': '1' }, body: '' };
       }
@@ -147,7 +147,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     const credentials = [{ 'X-API-Key': key.key }, { Authorization: `Bearer ${tokens.access_token}` }];
     for (const server of servers)
       for (const headers of credentials) expect(await statusAt(server, '/api/public/me', headers)).toBe(200);
-    servers[0] = await replace(0); // one of each version from here on
+    servers[0] = await replace(0); // one server of each version from here on
     await puaJson(environment, ['keys', 'revoke', key.id, '--reason', 'leaked']);
     await refusedByAll(credentials[0]!);
     const revoked = await fetch(`${old.url}/oauth/revoke`, {
@@ -172,7 +172,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     expect(stored).toEqual({ bio: String(written) });
   });
 
-  /** As docs/operators/deploy.md says: ended, started again as the next version, and awaited. */
+  /** Stops a server, starts the next version, and waits for it, as docs/operators/deploy.md says. */
   async function replace(i: number): Promise<ServerProcess> {
     expect(await servers[i]!.kill('SIGTERM')).toBe(0);
     const server = await ServerProcess.start(settings[i]!, next);

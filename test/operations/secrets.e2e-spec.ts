@@ -17,12 +17,12 @@ describe('every secret that is issued, sent or typed', () => {
   let server: ServerProcess | undefined;
   let metrics: string;
   const secrets = new Map<string, string>();
-  /** Answers of used refresh tokens, as they are stored while they can be asked for again. */
+  /** Responses of used refresh tokens, as stored during their grace period. */
   const repeatable: Buffer[] = [];
 
   beforeAll(async () => {
     const metricsPort = await freePort();
-    // Nobody takes mails there.
+    // No mail server listens there.
     const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@platform.example' };
     oauth = await OauthTest.start({ developerConsole: true, mail, ...(onPostgres ? {} : { metricsPort }) });
     if (onPostgres)
@@ -55,7 +55,7 @@ describe('every secret that is issued, sent or typed', () => {
     for (const { kid, d } of await new SigningKeysService(oauth.dataSource, oauth.api.config).load())
       keep(`signing key ${kid}`, d as string);
 
-    // An API key: right, mistyped, and where it does not belong.
+    // An API key: valid, mistyped, and in wrong places.
     const key = await oauth.api.key(id);
     keep('API key', key);
     keep("API key's secret", key.split('_')[3]);
@@ -175,7 +175,7 @@ describe('every secret that is issued, sent or typed', () => {
     expect((await get('/api/public/me', withProof)).status).toBe(200);
     expect((await get('/api/public/me', withProof)).status).toBe(401);
 
-    // What a session is known by among interactions: it opens nothing, and would tie tokens to browsers.
+    // The session's identifier in interactions: it gives no access, but would link tokens to browsers.
     const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
     const sessions = await oauth.dataSource.query<{ payload: Buffer; uid_key: Buffer; key: Buffer }[]>(
       'SELECT payload, uid_key, key FROM oauth_sessions WHERE user_id = $1',
@@ -184,7 +184,7 @@ describe('every secret that is issued, sent or typed', () => {
     for (const { payload, uid_key, key } of sessions)
       keep('uid of the session', encryption.open<{ uid: string }>(payload, 'Session', uid_key, key)!.uid);
 
-    // The member's own pages, then out: by the app, and by the browser.
+    // The member's own pages, then a sign-out by the app and by the browser.
     for (const [name, { value }] of browser.cookies) keep(`cookie ${name}`, value);
     await browser.open('/account/apps');
     await browser.open('/account/sessions');
@@ -206,7 +206,7 @@ describe('every secret that is issued, sent or typed', () => {
     await browser.open(oauth.request(clientId, { prompt: 'login' }).url); // left as it is
   }
 
-  /** What a member makes and types on their own pages, and who is notified of the changes. */
+  /** Values that a member creates and types on their own pages, and notices about the changes. */
   async function ownPages(at: string): Promise<void> {
     const other = await oauth.member({ email: 'member@platform.example' });
     const own = oauth.browser(at);
@@ -252,10 +252,10 @@ describe('every secret that is issued, sent or typed', () => {
     keep('link to a new password', randomBytes(32).toString('base64url'));
     await asking.open(`/account/new-password/${secrets.get('link to a new password')}`);
     for (const [name, { value }] of own.cookies)
-      if (!name.startsWith('pua_done')) keep(`own cookie ${name}`, value); // which says what was done
+      if (!name.startsWith('pua_done')) keep(`own cookie ${name}`, value); // the page that confirms the act
   }
 
-  /** Unchanged, and as in a column of bytes or with an encoding. */
+  /** Unchanged, in a column of bytes, or encoded. */
   function expectNone(text: string): void {
     const found = [...secrets].filter(([, secret]) =>
       [
@@ -282,7 +282,7 @@ describe('every secret that is issued, sent or typed', () => {
       }),
     );
     const dump = dumps.join('\n');
-    expect(dump).toContain('token.refused'); // it looks where it should
+    expect(dump).toContain('token.refused'); // proves that the search works
     expectNone(dump);
   });
 

@@ -8,10 +8,10 @@ import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../
 import { Platform } from '../support/platform.js';
 import { ServerProcess } from '../support/server.js';
 
-/** Longer than any test: a test ends its server when it has seen enough. */
+/** Longer than any test: a test ends its server when it has finished. */
 const DELAY_SECONDS = 300;
 
-// Of the process itself, and of several at once: they need a separate database that outlives them.
+// Tests of server processes require a separate database that outlives them.
 postgres.describe('a server that is shutting down', () => {
   let database: TestDatabase;
   let key: string;
@@ -42,7 +42,7 @@ postgres.describe('a server that is shutting down', () => {
       ...settings,
     });
 
-  /** One request; its answer is read to the end. */
+  /** Sends one request, and reads the complete response. */
   const ask = async (
     server: ServerProcess,
     path: string,
@@ -127,7 +127,7 @@ postgres.describe('a server that is shutting down', () => {
       );
       expect([...early, ...later].map(({ statusCode }) => statusCode)).toEqual(Array(16).fill(200));
       expect(later.map(({ headers }) => headers.connection)).toEqual(Array(8).fill('close'));
-      // On the connections of before: nobody had to come again.
+      // On the existing connections: no client had to reconnect.
       expect(later.map(({ socket }) => sockets.includes(socket))).toEqual(Array(8).fill(true));
       for (const agent of agents) agent.destroy();
       await server.kill('SIGKILL');

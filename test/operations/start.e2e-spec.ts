@@ -26,7 +26,7 @@ function run(file: string, parameters: string[], environment: Record<string, str
   });
 }
 
-// Always on the embedded database. Many processes, one after the other: not for every `npm test`.
+// Always on the embedded database. Many processes, one after the other, so not in every `npm test`.
 
 postgres.describe('the first minute', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));

@@ -190,7 +190,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
       listener.on('notification', ({ payload }) => heard.push(payload));
       await listener.query('LISTEN revocations');
       expect((await sweep()).oauth_grants).toBeGreaterThan(0);
-      await listener.query('SELECT'); // notices come before its answer
+      await listener.query('SELECT'); // notifications arrive before its response
       expect(heard).toEqual([]);
     } finally {
       await listener.end();
@@ -208,7 +208,7 @@ interface Plan {
 
 const ROWS = 500_000;
 const EXPIRED = 3_000;
-/** A ring of 10,000 refusals does not grow. */
+/** A ring of 10,000 rejections, which does not grow. */
 const GROWING = expiredRows({ auditRetentionSeconds: 400 * 86_400, changesRetentionSeconds: 0 }).filter(
   ({ name }) => name !== 'oauth_refusals',
 );
@@ -247,7 +247,7 @@ postgres.describe('the sweeper over 2,000,000 rows in each table', () => {
         .filter((node) => node['Node Type'] === 'Seq Scan')
         .map((node) => node['Relation Name']);
       expect(scanned).toEqual([]);
-      // 1,000 rows: some pages for each, of the table and its indexes.
+      // Some pages of the table and its indexes for each of the 1,000 rows.
       expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(60_000);
     },
   );
@@ -315,7 +315,7 @@ WHERE i.indrelid = ANY($1::regclass[]) AND NOT EXISTS (SELECT FROM pg_constraint
       `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at, access_ends_at) SELECT n::text, 1, 'many', '{}', ${expiry},
   CASE WHEN n > ${EXPIRED} AND n <= ${2 * EXPIRED} THEN now() - interval '1 day' END FROM ${series}`,
     );
-    // Those of the expired codes and tokens belong to grants that live on.
+    // The other grants belong to expired codes and tokens, and remain.
     await runner.query(
       `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
 SELECT ${key}, CASE WHEN n % 2 = 0 THEN 'AuthorizationCode' ELSE 'AccessToken' END, (${ROWS / 2} + n % ${ROWS / 2})::text, '{}',

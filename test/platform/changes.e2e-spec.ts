@@ -19,7 +19,7 @@ import { eventually } from '../support/timing.js';
 describe('GET /api/platform/changes', () => {
   let oauth: OauthTest;
   let key: string;
-  /** The place behind everything that was there before the test. */
+  /** The cursor after everything that existed before the test. */
   let start: string;
 
   beforeAll(async () => {
@@ -49,7 +49,7 @@ describe('GET /api/platform/changes', () => {
       const { sequence: _sequence, at: _at, notice, name, ...rest } = item;
       return notice === null ? rest : { ...rest, notice, name };
     });
-  /** The notices that the member was given since the test began. */
+  /** The member's notices since the test began. */
   const notices = async (userId: number) =>
     (await news('&types=notice'))
       .filter(({ member_id }) => member_id === userId)
@@ -109,7 +109,7 @@ describe('GET /api/platform/changes', () => {
     postgres.it('the state after concurrent changes, not that at the start of the request', async () => {
       const { userId, key: ada } = await member();
       const writer = await hold(oauth.dataSource, `UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
-      const waiting = put(ada, { bio: 'old' }); // as it was: but not when it is written
+      const waiting = put(ada, { bio: 'old' }); // the state at the start of the request, which differs when it is written
       await eventually(async () => {
         const [row] = await oauth.dataSource.query<{ waits: boolean }[]>(
           `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,
@@ -283,7 +283,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       const clientId = await oauth.client();
       for (let i = 0; i < 3; i++) await oauth.tokens(clientId, (await oauth.member()).username);
       const { dataSource } = oauth;
-      // Sooner than those of other tests. The server's own work finds that nobody uses them.
+      // Sooner than those of other tests. The server's periodic work treats them as unused.
       const end = `UPDATE oauth_grants SET access_ends_at = now() + interval '1 minute' WHERE client_id = $1`;
       await dataSource.query(end, [clientId]);
       const find = 'SELECT id FROM oauth_grants WHERE client_id = $1 ORDER BY id';
@@ -295,7 +295,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
             most,
             JSON.stringify(after),
           ]);
-          return row!.last ?? undefined; // null while the server's own work looks
+          return row!.last ?? undefined; // null while the server's periodic work runs
         });
       const last = await look(2, null);
       expect(last).toMatchObject(second!);
@@ -347,7 +347,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect((await list(`?after=${after}`)).data).toEqual([]);
       expect(await news('&types=consent.granted,member.signed_in')).toEqual([]);
       expect(await news('&types=profile.updated')).toHaveLength(5);
-      // Without a place the oldest comes first.
+      // Without a cursor, the oldest comes first.
       expect((await list('?limit=1')).data).toHaveLength(1);
     });
 

@@ -31,7 +31,7 @@ function feedFolder(url: string, key: string, folder: string, batch: number) {
   return ended;
 }
 
-/** Everything that the platform brings, but for the moments at which it came. */
+/** All data that the platform sent, without the times of arrival. */
 async function brought(dataSource: DataSource): Promise<Record<string, unknown>> {
   const tables = {
     users: 'id',
@@ -102,7 +102,7 @@ describe('examples/platform', () => {
     'feeds montana-meetups while the server is killed again and again: then an import of it changes nothing',
     async () => {
       const api = await TestApi.start();
-      const port = new URL(api.url).port; // of the application of the test, which is not asked here
+      const port = new URL(api.url).port; // settings of the test's application, which gets no request here
       const environment = { ...api.environment, RATE_LIMIT_PLATFORM: '0', PORT: '0' };
       let server = await ServerProcess.start(environment);
       const own = new URL(server.url).port;
@@ -219,7 +219,7 @@ describe('examples/platform', () => {
           platform_agrees: true,
           delay_ms: { webhook: { count: expect.any(Number) }, sync: { count: 40 } },
         });
-        // What the platform fed is what is there.
+        // The database contains exactly the data that the platform fed.
         for (const [i, { event_id, user_id }] of answers.entries()) {
           const rows = await api.dataSource.query<{ rsvp_status: string }[]>(
             'SELECT rsvp_status FROM participants WHERE event_id = $1 AND user_id = $2',

@@ -58,7 +58,7 @@ describe('POST /api/platform/records', () => {
     body.errors.map(({ line, pointer, code }) => [line, pointer, code]);
   const bio = async (member: number) =>
     (await rows<{ bio: string | null }>('SELECT bio FROM users WHERE id = $1', [member]))[0]?.bio;
-  /** Everything that a feed may change. */
+  /** All tables that a feed may change. */
   const everything = async () => {
     await api.platform.settle();
     return rows(`SELECT (SELECT json_agg(t ORDER BY id) FROM users t) AS users, (SELECT json_agg(t ORDER BY id) FROM events t) AS events,
@@ -637,7 +637,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         fc.asyncProperty(
           fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.json(), nonsense()), { maxLength: 20 }),
           async (lines) => {
-            // One line is bad for sure: the others may be good by chance.
+            // One line is always bad; the others may be valid by chance.
             const { status } = await feed([...lines, 'nonsense']);
             expect(status).toBe(422);
           },
@@ -649,7 +649,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 
   postgres.describe('concurrent with others', () => {
-    /** Until so many sessions wait for a lock. */
+    /** Waits until this many sessions wait for a lock. */
     const waiting = (count: number) =>
       eventually(async () => {
         const found = await rows(
@@ -704,7 +704,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       });
       const longer = Array.from({ length: 101 }, () => user(id()));
       expect((await feed(longer)).body).toMatchObject({ created: 101 });
-      // Staged rows of an earlier feed are gone, written or rejected.
+      // Staged rows of an earlier feed are deleted, whether it was written or rejected.
       for (const lines of [[user(one, { bio: 'a' })], [user(one, { bio: 5 })], [user(one, { bio: 'a' })]])
         await feed(lines);
       expect((await feed([user(one, { bio: 'a' }), user(id())])).body).toMatchObject(
@@ -717,7 +717,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       const night = id();
       await feed([...ids.map((one) => user(one)), event(night, ids[0]!)]);
       const shuffled = (seed: number) => ids.toSorted((a, b) => ((a * seed) % 31) - ((b * seed) % 31));
-      // Where five attempts met others, 503 says to send it again.
+      // After five attempts with conflicts, 503 tells the caller to send it again.
       const feedAll = async (lines: readonly unknown[]) => {
         for (;;) {
           const { status } = await feed(lines);
@@ -761,7 +761,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
           return round % 3 === 2 ? drop('connections', pair) : put('connections', { ...pair, ...accepted });
         });
       };
-      /** In one attempt, which fails where the database ends it as a victim. */
+      /** In one attempt, which fails if the database aborts it as a deadlock victim. */
       const once = (lines: readonly unknown[]): Promise<number> => {
         const runner = api.dataSource.createQueryRunner();
         return runner.manager
@@ -841,7 +841,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       const versioned = (bio: string, version: number) =>
         put('users', { id: one, username: `fed${one}`, bio }, version);
       const holder = await hold(api.dataSource, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
-      // The later one has its version written, and waits for the member; the earlier one, which saw no version, waits for the later one.
+      // The later one has written its version, and waits for the member; the earlier one, which saw no version, waits for the later one.
       const later = feed([versioned('later', 2)]);
       await waiting(1);
       const earlier = feed([versioned('earliest', 0), versioned('earlier', 1)]);

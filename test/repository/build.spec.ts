@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { thorough } from '../support/database.js';
 
-/** A project of a few files, built by the script of this one. */
+/** A project of a few files, built by this project's script. */
 const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'build-'));
 const write = (path: string, text: string) => writeFileSync(join(folder, path), text);
 const built = (path: string) => readFileSync(join(folder, 'dist', path), 'utf8');
@@ -37,7 +37,7 @@ beforeAll(() => {
     cpSync(path, join(folder, path), { recursive: true });
   symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   write('package.json', '{"type":"module"}');
-  // What the bundle begins with.
+  // The beginning of the bundle.
   for (const path of ['main', 'app', 'cli/main', 'cli/database']) write(`src/${path}.ts`, 'export {};\n');
   write('src/a.ts', 'export const a: number = 1;\n');
   write('src/a.spec.ts', 'throw new Error();\n');

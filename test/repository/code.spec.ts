@@ -7,7 +7,7 @@ import { thorough } from '../support/database.js';
 const parse = (path: string) =>
   ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
 
-/** Exported functions of a file: their names, with what is written above each, without its tags. */
+/** Exported functions of a file: their names and descriptions, without tags. */
 function functionsOf(path: string): [string, string][] {
   const file = parse(path);
   const isExported = (node: ts.HasModifiers) =>
@@ -29,7 +29,7 @@ function functionsOf(path: string): [string, string][] {
   });
 }
 
-/** Names that a file exports, types among them; once where a value and the type of what it describes share one. */
+/** Exported names of a file, including types; a value and its type with the same name count once. */
 function exportsOf(path: string): string[] {
   const names = parse(path).statements.flatMap((statement) => {
     const { modifiers } = statement as ts.HasModifiers;
@@ -42,7 +42,7 @@ function exportsOf(path: string): string[] {
   return [...new Set(names)];
 }
 
-/** Exported names that have two meanings nevertheless, and why. */
+/** Exported names with two meanings, and the reason. */
 const TWICE: Readonly<Record<string, string>> = {
   Caller: 'of a credential, and of a place in the queue before it is known',
   Change: 'a row of the log of changes, and an item of sync',
@@ -61,7 +61,7 @@ const firstImportOf = (path: string) => /^import .*$/m.exec(readFileSync(path, '
 
 const MAX_SQL_LENGTH = 140;
 
-/** Lines of SQL, in templates and texts, that are too long to be read. */
+/** Lines of SQL, in templates and strings, that exceed the readable length. */
 function longSqlOf(path: string): string[] {
   const file = parse(path);
   const lines = file.text.split('\n');

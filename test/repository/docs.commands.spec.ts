@@ -5,12 +5,12 @@ import type { CommanderError, CommandUnknownOpts } from '@commander-js/extra-typ
 import { exampleOf } from '../../src/cli/command.js';
 import { createProgram } from '../../src/cli/program.js';
 
-/** A value for a placeholder that an option's own reader takes. */
+/** A value for a placeholder, which the option's own parser accepts. */
 const PLACEHOLDERS: Readonly<Record<string, string>> = { '<duration>': '7d', '…': 'x' };
 /** Options that read a file. */
 const FILES = ['--jwks-file', '--logo-file'];
 
-/** Commands as they are written in code, in blocks and in lines: what comes after `pua`, up to what belongs to the shell. */
+/** Commands in code blocks and inline code: the text after `pua`, up to shell syntax. */
 function commandsIn(markdown: string): { line: string; words: string[] }[] {
   const blocks = [...markdown.matchAll(/^( *)```\w*\n([^]*?)^\1```/gm)].flatMap(([, , block]) =>
     block!.replaceAll(/\\\n\s*/g, '').split('\n'),
@@ -29,14 +29,14 @@ function commandsIn(markdown: string): { line: string; words: string[] }[] {
   );
 }
 
-/** The program, whose commands do nothing. */
+/** The command-line program with commands that do nothing. */
 function idle(command: CommandUnknownOpts): CommandUnknownOpts {
   for (const child of command.commands) idle(child);
   if (exampleOf(command) !== undefined) command.action(() => undefined);
   return command.exitOverride().configureOutput({ writeErr: () => undefined, writeOut: () => undefined });
 }
 
-/** What a mention of a command leaves out. */
+/** Parts that a mention of a command may omit. */
 const LEFT_OUT = [
   'commander.missingArgument',
   'commander.missingMandatoryOptionValue',
@@ -44,7 +44,7 @@ const LEFT_OUT = [
   'commander.help',
 ];
 
-/** What is wrong with a command; undefined if it can be typed so. Without an argument, the text may only mention it. */
+/** The fault of a command; undefined if it is valid. Without an argument, the text may only mention it. */
 async function faultOf(words: readonly string[]): Promise<string | undefined> {
   const program = idle(await createProgram());
   let names = 0;

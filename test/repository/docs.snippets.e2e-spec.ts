@@ -27,7 +27,7 @@ interface Snippet {
   readonly at: string;
   readonly language: string;
   readonly code: string;
-  /** Why it is not run. */
+  /** Reasons for snippets that are not run. */
   readonly excuse: string | undefined;
 }
 
@@ -52,7 +52,7 @@ function snippetsOf(page: string): Snippet[] {
 
 const isOfLibraries = (at: string) => at.startsWith('docs/developers/libraries.md:');
 
-/** Whole programs: where one is saved, and how it is run there. */
+/** Whole programs: the file in which each is saved, and the command that runs it. */
 const PROGRAMS: Record<string, { file: string; run: readonly string[] }> = {
   ts: { file: 'events.ts', run: [process.execPath, '--no-warnings', 'events.ts'] },
   python: { file: 'events.py', run: ['python3', 'events.py'] },
@@ -160,9 +160,9 @@ describe('the snippets of README and docs', () => {
 postgres.describe('each snippet works as documented', () => {
   let oauth: OauthTest;
   let environment: Record<string, string>;
-  /** What stands for something of the reader's own. */
+  /** Placeholders for the reader's own values. */
   let meanings: (readonly [written: string, meant: string])[];
-  /** An empty folder with what the snippets name: `./export`, `changes.ndjson`, `keys.json`. */
+  /** An otherwise empty folder with the files that snippets name: `./export`, `changes.ndjson`, `keys.json`. */
   let folder: string;
   let member: { id: number; username: string };
 
@@ -207,7 +207,7 @@ VALUES ('0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a', $1, 'events.updated', 0, 1, now(), '
 ON CONFLICT (id) DO UPDATE SET endpoint_id = $1`,
         [id],
       );
-      meanings.unshift(['wh_4fGh7Kq2LmPz9xQa', id]); // before the key's, which is a part of it
+      meanings.unshift(['wh_4fGh7Kq2LmPz9xQa', id]); // before that of the key, which is a part of it
     }
     if (snippet.code.includes('remove-passkey'))
       await dataSource.query(
@@ -226,7 +226,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     const { publicKey } = await generateKeyPair('ES256');
     writeFileSync(join(folder, 'keys.json'), JSON.stringify({ keys: [await exportJWK(publicKey)] }));
   };
-  /** One to which the member goes. */
+  /** An event that the member attends. */
   const event = async (title: string, fields: Record<string, unknown> = {}) => {
     const id = await oauth.api.platform.event({ title, ...fields });
     await oauth.api.platform.participant(id, member.id);
@@ -234,7 +234,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
   const meant = (code: string) =>
     meanings.reduce((done, [written, meaning]) => done.replaceAll(written, meaning), code);
 
-  /** `pua` and `npx pua` of this checkout, wherever the shell stands; curl fails where the answer is an error. */
+  /** `pua` and `npx pua` of this checkout, in any folder; curl fails for an error response. */
   const shell = async (code: string) => {
     const bin = join(folder, 'bin');
     mkdirSync(bin);
@@ -256,7 +256,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     return { status, stdout, stderr };
   };
 
-  // `db rollback` takes the newest table away.
+  // `db rollback` drops the newest table.
   afterEach(() => migrate(oauth.dataSource));
 
   it.each(ofLanguage('sh'))('sh: %s', async (_, snippet) => {
@@ -364,7 +364,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
       afterSignIn(): Promise<unknown>;
       signOut(): Promise<void>;
     };
-    // What a page has, and Node has not.
+    // APIs of a page that Node lacks.
     const stored = new Map<string, string>();
     const sessionStorage = {
       setItem: (name: string, value: string) => void stored.set(name, value),

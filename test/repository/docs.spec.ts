@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 describe('the generated pages', () => {
-  // In a new process: it loads the built code. Its embedded database is not worth optimizing.
+  // In a new process, since it loads the built code. Its embedded database is not worth optimizing.
   const pages = JSON.parse(
     execFileSync(process.execPath, ['--liftoff-only', 'bin/docs.mjs', '--print'], {
       maxBuffer: 10_000_000,

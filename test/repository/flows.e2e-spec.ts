@@ -9,7 +9,7 @@ import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
-/** A file belongs to a flow that is entered in each of so many rounds: connections are renewed in some of them. */
+/** A file belongs to a flow if it is entered in each of this many rounds: some rounds also renew connections. */
 const ROUNDS = 12;
 
 /** As V8 counts: a file is entered if it has a function, other than a constructor, that was called. */
@@ -18,7 +18,7 @@ postgres.describe('the documented flows', () => {
   const session = new Session();
   beforeAll(async () => {
     oauth = await OauthTest.start();
-    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // it would be in each round of a slow flow
+    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // periodic work would run in each round of a slow flow
     session.connect();
     await session.post('Profiler.enable');
     await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
@@ -29,7 +29,7 @@ postgres.describe('the documented flows', () => {
     await oauth.close();
   });
 
-  /** The files of src that were entered since the last time. */
+  /** The files of src that were entered since the last call. */
   async function entered(): Promise<Set<string>> {
     const { result } = await session.post('Profiler.takePreciseCoverage');
     const files = result.filter(({ functions }) =>
@@ -39,7 +39,7 @@ postgres.describe('the documented flows', () => {
   }
 
   async function filesOf(flow: () => Promise<unknown>): Promise<Set<string>> {
-    await flow(); // what is done once is done
+    await flow(); // one-time work ends before the measurement
     await entered();
     await flow();
     let files = await entered();

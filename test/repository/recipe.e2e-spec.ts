@@ -27,7 +27,7 @@ const FILES = Array.from(
   ([, path, code]) => ({ path: path!, code: code! }),
 );
 
-/** Tests that follow from what the project declares; `npm test` in a copy of this tree would run all others again. */
+/** Tests that check the project's declarations; `npm test` in a copy of this tree would repeat all others. */
 const CONCERNED = [
   'test/api/(assistants|badges|changes|credentials|errors|entry-point|openapi|sync|usage)\\.',
   'test/repository/(code|config|dependencies|docs|docs.commands|long-texts)\\.spec',
@@ -40,7 +40,7 @@ const CONCERNED = [
 /** Columns of tables are padded to a width that changes. */
 const withoutPadding = (text: string) => text.trim().replaceAll(/ {2,}/g, ' ');
 
-/** The lines that it adds to files that are there. */
+/** The lines that it adds to existing files. */
 const LINES = Array.from(
   RECIPE.matchAll(/^\| `(\S+?)` \| `(.+?)` \| `(.+)` \|$/gm),
   ([, path, anchor, line]) => ({
@@ -59,7 +59,7 @@ function addLine(root: string, { path, anchor, line }: (typeof LINES)[number]): 
   writeFileSync(file, lines.join('\n'));
 }
 
-/** Runs a program in the copy. @throws with what it said, if it fails */
+/** Runs a program in the copy. @throws with its output if it fails */
 function run(
   root: string,
   program: string,
@@ -107,7 +107,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     run(root, process.execPath, ['bin/docs.mjs']); // it builds
 
     database = await createEmptyDatabase();
-    // It migrates. Without a limit: what is awaited is asked for until it is there, and others hold it up.
+    // It migrates. Without a time limit: other work may delay it, and the test waits until it is done.
     server = await ServerProcess.start(
       { ...database.environment, RATE_LIMIT_READ: '0', ASSISTANTS: 'true' },
       root,
@@ -130,7 +130,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     await database?.drop();
   });
 
-  /** What an admin does, with the program of the copy. */
+  /** Commands of an admin, with the program of the copy. */
   const pua = (args: string[]) =>
     JSON.parse(run(root, process.execPath, ['bin/pua.mjs', ...args, '--json'], database.environment)) as {
       key: string;

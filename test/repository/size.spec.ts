@@ -16,14 +16,14 @@ const linesOf = (texts: readonly string[]) =>
 
 const source = read('src/**/*.ts', (path) => !path.endsWith('.spec.ts'));
 
-/** Lines that are nothing but a comment. */
+/** Lines with only a comment. */
 function commentsOf(text: string): number {
   const blocks = text.match(/^[ \t]*\/\*[^]*?\*\/[ \t]*$/gm) ?? [];
   const lines = text.match(/^[ \t]*\/\/.*$/gm) ?? [];
   return blocks.reduce((sum, block) => sum + block.split('\n').length, lines.length);
 }
 
-/** The most words of each page (wc -w); of any other page: 150. */
+/** Maximum words of each page (wc -w); of any other page: 150. */
 const MAX_WORDS: Readonly<Record<string, number>> = {
   'README.md': 450,
   'CONTRIBUTING.md': 1_100,

@@ -23,7 +23,7 @@ describe('the tests', () => {
         ['GET', '/readyz'],
       ]);
     expect(endpoints.length).toBeGreaterThan(10);
-    /** `/api/public/events, /{id}`: the second is one beside the first. */
+    /** `/api/public/events, /{id}`: the second path is relative to the first. */
     const named = (method: string, path: string) =>
       titles.some((title) => {
         const [first = '', ...others] = title.split(/[\s:?,]+/).filter((word) => word.startsWith('/'));
@@ -50,7 +50,7 @@ describe('the tests', () => {
       /\b(performance\.now|process\.(hrtime|cpuUsage|threadCpuUsage))\(|\bDate\.now\(\) - \w*([bB]eg[au]n|[sS]tart|[bB]efore|[sS]ince)/;
     expect(holding(measuring).toSorted()).toEqual([
       'src/http/admission/connections.spec.ts', // least time
-      'test/api/entry-point.e2e-spec.ts', // how often something may happen in the time that has elapsed
+      'test/api/entry-point.e2e-spec.ts', // rate of an event in the elapsed time
       'test/api/profile.e2e-spec.ts', // sets the clock
       'test/oauth/sign-in.e2e-spec.ts', // least times, and one ratio, tried again
       'test/operations/shutdown.e2e-spec.ts', // least time

@@ -18,7 +18,7 @@ postgres.describe('the public pages in Chromium', () => {
     await oauth.close();
   });
 
-  /** A page of a new browser, and its complaints. */
+  /** A page of a new browser, and its console errors. */
   async function open(path: string, options: BrowserContextOptions = {}) {
     const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
     const page = await context.newPage();
@@ -148,12 +148,12 @@ postgres.describe('the public pages in Chromium', () => {
     const { page, context, complaints } = await open('/');
     await page.keyboard.press('Control+k');
     await page.waitForURL('**/docs#search');
-    expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // they are next to it
+    expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // their groups appear next to them
     const found = page.locator('.found a');
     await page.route('**/docs/search.json', (route) => route.abort(), { times: 1 });
     const failed = page.waitForEvent('requestfailed');
     await page.keyboard.type('ov');
-    await failed; // the next letter asks again
+    await failed; // the next letter searches again
     await page.keyboard.type('erwritten meanwhile');
     await found.filter({ hasText: 'Caching: Nothing overwritten' }).waitFor();
     expect(await found.first().locator('mark').allTextContents()).toEqual(['overwritten', 'meanwhile']);

@@ -22,7 +22,7 @@ import { OauthTest } from '../support/oauth.js';
 const KB = 1024;
 const WHOLE = ['html'];
 
-// Of the reference a part of each kind: the other calls are more of the same, and axe takes its time.
+// One operation of each kind from the reference: the others look the same, and axe is slow.
 const OF_REFERENCE = [
   'header',
   '#start',
@@ -32,14 +32,14 @@ const OF_REFERENCE = [
   '#listPinnedAchievements',
 ];
 
-/** Paths, with the parts that axe looks at. */
+/** Paths, with the parts that axe checks. */
 const PAGES: readonly (readonly [path: string, parts: readonly string[]])[] = [
   ['/', WHOLE],
   ['/docs', [...OF_REFERENCE, '#contents']],
   ['/docs#updateProfile?body=%7B%7D', ['#updateProfile']],
   ...GUIDES.map(({ name }) => [`/docs/${name}`, WHOLE] as const),
   ['/nothing', WHOLE],
-  ['/account/apps', WHOLE], // where members sign in: the others are looked at in test/oauth/pages.e2e-spec.ts
+  ['/account/apps', WHOLE], // the sign-in page; test/oauth/pages.e2e-spec.ts checks the other account pages
   ['/demo', WHOLE],
 ];
 

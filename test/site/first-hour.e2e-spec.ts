@@ -18,7 +18,7 @@ const MODULE = 'public-user-api.example/publicuserapi';
 
 /** Maximum duration of each path in ms, from its first click or command; an idle host takes a tenth. */
 
-/** The page of an app, around the lines that `/developer` shows: what the README of the TypeScript client says, in a file. */
+/** The page of an app around the lines that `/developer` shows, as in the README of the TypeScript client. */
 const page = (server: string) => `<!doctype html><title>Trailmix</title><button>Sign in</button><p></p>
 <script type="importmap">{"imports":{"public-user-api-client":"/node_modules/public-user-api-client/dist/index.js"}}</script>
 <script type="module">
@@ -102,7 +102,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     await click(button(at, 'Sign in'));
   }
 
-  /** From the front page to an app of one's own that is served on another origin. */
+  /** From the start page to a developer's own app on another origin. */
   async function makeApp(name: string): Promise<Visitor> {
     const ada = await visitor();
     const { page: at, click } = ada;
@@ -176,7 +176,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     expect(listed[1]).toBe(listed[0]);
 
     await run('python3', ['-m', 'venv', 'venv'], { cwd: place });
-    const { url: wheel } = await fetch(`${server}/clients/python.whl`); // pip insists on the whole name that this leads to
+    const { url: wheel } = await fetch(`${server}/clients/python.whl`); // pip requires the complete name to which this redirects
     await run('venv/bin/pip', ['install', '--quiet', '--retries', '10', wheel], { cwd: place, env });
     writeFileSync(join(place, 'client.py'), programOf('clients/python/README.md', 'python'));
     expect((await run('venv/bin/python', ['client.py'], { cwd: place, env })).stdout).toMatch(

@@ -9,7 +9,7 @@ import { OauthTest } from '../support/oauth.js';
 const TINY_PNG =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-/** Of an indexed PNG whose checksums are right: its size, and the first and last of its colours. */
+/** Size, and the first and last colors, of an indexed PNG with valid checksums. */
 function pixelsOf(png: Buffer) {
   const chunks = new Map<string, Buffer>();
   for (let at = 8; at < png.length;) {

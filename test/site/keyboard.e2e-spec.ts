@@ -6,16 +6,16 @@ import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
-/** What a mouse can act on. */
+/** Elements that a mouse can use. */
 const OPERABLE = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
 
 /** The visible focus, for a user without a mouse. */
 interface Stop {
-  /** Of an element of the page; undefined where the focus has left it. */
+  /** Data of an element of the page; undefined if the focus has left the page. */
   readonly name: string | undefined;
-  /** Whether some of it can be seen: on the screen, and covered by nothing. */
+  /** Whether a part of it is visible: on the screen, and not covered. */
   readonly onScreen: boolean;
-  /** Whether the one before looked different while it had the focus. */
+  /** Whether the previous element looked different while it had the focus. */
   readonly oneBeforeStoodOut: boolean;
 }
 
@@ -41,7 +41,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     return page;
   }
 
-  /** Goes on with Tab until the focus is there. */
+  /** Presses Tab until the focus is there. */
   async function tabTo(target: Locator): Promise<void> {
     const page = target.page();
     for (let pressed = 0; pressed < 200; pressed++) {
@@ -57,7 +57,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     await target.page().keyboard.press(key);
   };
 
-  /** Signs the demo's member in if the page asks for it; the cursor is in the first field. */
+  /** Signs the demo's member in if the page requires it; the cursor is in the first field. */
   async function signIn(page: Page): Promise<void> {
     await page.locator('[name=username]:focus').waitFor();
     await page.keyboard.type('ada');
@@ -76,7 +76,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     ['/nothing', 1280],
     ['/account/apps', 390],
   ] as const)('%s, %d wide: Tab reaches every control, and shows the focus', async (path, width) => {
-    // The policy is bypassed for the style alone that ends transitions: it is compared how things look.
+    // The policy is bypassed only for the style that disables transitions, since appearances are compared.
     const page = await open(path, { viewport: { width, height: 900 }, bypassCSP: true });
     await page.addStyleTag({
       content: '* { transition: none !important; scroll-behavior: auto !important }',
@@ -160,7 +160,7 @@ postgres.describe('the pages, with the keyboard only', () => {
   });
 });
 
-/** In the page: names all that can be seen and acted on; of a group of radio buttons the one that Tab comes to. */
+/** In the page: names of all visible controls; of a group of radio buttons, the one that Tab reaches. */
 function namesOfOperable(selector: string): string[] {
   const names: string[] = [];
   document.querySelectorAll<HTMLElement>(selector).forEach((element, number) => {
@@ -174,7 +174,7 @@ function namesOfOperable(selector: string): string[] {
   return names;
 }
 
-/** In the page: where the focus is. */
+/** In the page: the focused element. */
 function stopHere(): Stop {
   const kept = window as unknown as { before?: { elements: Element[]; looks: string } };
   const looksOf = (elements: readonly Element[]) =>
@@ -194,7 +194,7 @@ function stopHere(): Stop {
   const label = (element as HTMLInputElement).labels?.[0];
   const elements = [element, element.parentElement!, ...(label ? [label] : [])];
   kept.before = { elements, looks: looksOf(elements) };
-  // A radio button is drawn by its label.
+  // The label of a radio button draws it.
   const drawn = label && (element as HTMLInputElement).type === 'radio' ? label : element;
   const { left, top, right, bottom } = drawn.getClientRects()[0]!;
   const onScreen = [0.1, 0.5, 0.9].some((x) =>

@@ -14,7 +14,7 @@ import { createTestDatabase, testConfig, type TestDatabase } from '../support/da
 
 const HTML = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 
-/** A page to which everything happens. */
+/** A page for which every kind of error occurs. */
 @Controller('fails')
 @Public()
 @OutsideApi()
@@ -114,7 +114,7 @@ describe('a failed request gets', () => {
     expect(html).toContain(said);
     expect(html).toContain(`<code>${code}</code>`);
     expect(html).toContain('as &lt;never&gt; before');
-    // Nothing else is found by it.
+    // The search finds nothing else.
     expect(html.includes(page.headers.get('x-request-id')!)).toBe(status >= 500);
     const problem = await get(`/fails/${code}`, { Accept: '*/*' });
     expect(problem.headers.get('retry-after')).toBe(page.headers.get('retry-after'));

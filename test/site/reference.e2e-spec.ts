@@ -34,7 +34,7 @@ describe('GET /docs', () => {
 
   const ids = (page: string) => [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id!);
   const textOf = (part: string) => part.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
-  /** The part of the page that describes one call. */
+  /** The section of the page that describes one operation. */
   const section = (name: string) =>
     html.split('<section class="row call"').find((part) => part.includes(`id="${name}"`))!;
   const unescape = (text: string) =>

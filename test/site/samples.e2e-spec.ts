@@ -7,7 +7,7 @@ import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 
-/** What a reader may type, and a program would read as something else. */
+/** Input that a shell or a program could interpret as syntax. */
 const TYPED = `it's "Ümlaut" \\ \\n \`id\` $HOME \${x} %d <b> & = 🎉`;
 
 postgres.describe('the samples of the API reference', () => {

@@ -14,7 +14,7 @@ import { OauthTest } from '../support/oauth.js';
 
 const run = promisify(execFile);
 
-/** How each language is run: the file that holds the snippet, and the program that takes it. */
+/** The command for each language: the file that contains the snippet, and the program that runs it. */
 const PROGRAMS: Record<string, readonly [file: string, ...command: string[]]> = {
   curl: ['request.sh', 'sh'],
   javascript: ['request.mjs', process.execPath],
@@ -23,7 +23,7 @@ const PROGRAMS: Record<string, readonly [file: string, ...command: string[]]> = 
   php: ['request.php', 'php'],
 };
 
-// Five programs that not every machine has: with the tests on PostgreSQL, which .ci/run runs too.
+// Five programs that not every host has: with the tests on PostgreSQL, which .ci/run also runs.
 postgres.describe('the sample requests of the API reference', () => {
   let oauth: OauthTest;
   let key: string;

@@ -7,7 +7,7 @@ describe('the style sheet', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
   afterAll(() => oauth.close());
 
-  /** Of the pages for members, of those for everybody, and of the demo. */
+  /** One page for members, one public page, and the demo. */
   it.each([
     ['/account/apps', '/nothing', '/account/security/nothing'],
     ['/', '/docs', '/docs/times'],

@@ -26,7 +26,7 @@ export async function endApp(app: NestExpressApplication): Promise<void> {
   await app.get(Database).end();
 }
 
-/** A running application over its own database, and what tests do with it. */
+/** A running application over its own database, and its test helpers. */
 export class TestApi {
   readonly platform: Platform;
   readonly #validators = new Map<string, Promise<ResponseCheck>>();
@@ -34,7 +34,7 @@ export class TestApi {
   private constructor(
     readonly app: NestExpressApplication,
     readonly config: Config,
-    /** A connection besides the application's, for what only the platform or an admin does. */
+    /** A second connection, for actions of the platform or an admin. */
     readonly dataSource: DataSource,
     readonly environment: Record<string, string>,
     private readonly end: () => Promise<void>,
@@ -42,7 +42,7 @@ export class TestApi {
     this.platform = new Platform(dataSource);
   }
 
-  /** @param beside owns its database and is closed after it; an own database takes as long as everything else */
+  /** @param beside owns the database and is closed after it; creating a separate database takes as long as all other steps */
   static async start(
     overrides: Partial<Config> = {},
     beside?: Pick<TestApi, 'environment'>,
@@ -89,7 +89,7 @@ export class TestApi {
     return key;
   }
 
-  /** Makes a platform key. */
+  /** Creates a platform key. */
   platformKey(scopes: readonly string[] = ALL_PLATFORM_SCOPES): Promise<string> {
     return this.key(null, scopes, { actor: 'admin' });
   }

@@ -14,7 +14,7 @@ const BESIDE = [
   'renamed_users',
 ];
 
-/** Of the other tables: the rows that an act concerns. The kept answer of a used token is soon deleted. */
+/** Rows of the other tables that an act changes. The stored response of a used token is soon deleted. */
 const ROWS: Readonly<Record<string, string>> = {
   auth_events: `WHERE type NOT IN ('authorization.refused', 'token.refused')`,
   oauth_tokens: 'WHERE consumed_at IS NULL',
@@ -38,7 +38,7 @@ CREATE TRIGGER refuse_line BEFORE INSERT OR UPDATE ON auth_events FOR EACH ROW W
   }
 }
 
-/** What every table holds, as a digest. */
+/** A digest of each table's contents. */
 export async function everyRow(dataSource: DataSource): Promise<Record<string, string>> {
   const tables = await dataSource.query<{ name: string }[]>(
     `SELECT quote_ident(relname) AS name FROM pg_class

@@ -10,7 +10,7 @@ export async function clientWithSecret(oauth: OauthTest, fields: Partial<NewClie
   return { id, secret: await rotate(oauth, id) };
 }
 
-/** Makes another secret, as `pua clients rotate-secret` does. */
+/** Creates another secret, as `pua clients rotate-secret` does. */
 export function rotate(
   oauth: OauthTest,
   id: string,
@@ -24,13 +24,13 @@ export function rotate(
   );
 }
 
-/** HTTP Basic as RFC 6749 §2.3.1 has it: both halves form-encoded first. */
+/** HTTP Basic by RFC 6749 §2.3.1: both halves are form-encoded first. */
 export function basic(id: string, secret: string): { Authorization: string } {
   const encoded = [id, secret].map((half) => new URLSearchParams({ half }).toString().slice('half='.length));
   return { Authorization: `Basic ${Buffer.from(encoded.join(':')).toString('base64')}` };
 }
 
-/** A client with a key, and what it sends to authenticate. */
+/** A client with a key, and its authentication parameters. */
 export async function clientWithKey(oauth: OauthTest, fields: Partial<NewClient> = {}, alg = 'ES256') {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
   const id = await oauth.client({ jwks: { keys: [await exportJWK(publicKey)] }, ...fields });
@@ -39,7 +39,7 @@ export async function clientWithKey(oauth: OauthTest, fields: Partial<NewClient>
   return { id, assertion };
 }
 
-/** What a client sends to authenticate with a key. */
+/** The authentication parameters of a client with a key. */
 export async function assertionOf(
   id: string,
   key: CryptoKey,
@@ -78,7 +78,7 @@ export async function dpopKey(oauth: OauthTest) {
   });
 }
 
-/** Gives a client a secret that this server would not make: libraries have to send it all the same. */
+/** Gives a client a secret that this server would not generate, but that libraries must send correctly. */
 export async function storeSecret(oauth: OauthTest, id: string, secret: string): Promise<void> {
   const hashes = new SecretHashes(oauth.api.config.secrets, 'oauth_client_secrets');
   const { hash, pepper_id, last_four } = hashes.store(secret);
@@ -88,7 +88,7 @@ export async function storeSecret(oauth: OauthTest, id: string, secret: string):
   );
 }
 
-/** Secrets of other servers, and of people: no form, header or URL takes all of them as they are. */
+/** Secrets of other servers and people: each form, header or URL must encode some of them. */
 export const ODD_SECRETS = [
   'a+b',
   'a b',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll } from '@jest/globals';
 
-/** What child processes get of this one's environment. There are many, so compiled code is cached. */
+/** Environment for child processes. There are many, so compiled code is cached. */
 export const PROCESS = {
   PATH: process.env.PATH,
   TMPDIR: process.env.TMPDIR,
@@ -22,7 +22,7 @@ const HOST = Symbol.for('process that runs pua');
 const kept = globalThis as { [HOST]?: ChildProcess | undefined };
 let last: Promise<unknown> = Promise.resolve();
 let isBusy = false;
-/** A command abandoned by a test may run for long: the next file gets another process. */
+/** A command abandoned by a test may run for long: the next file uses another process. */
 afterAll(() => {
   if (isBusy) kept[HOST]?.kill();
 });
@@ -31,7 +31,7 @@ afterAll(() => {
 function host(): ChildProcess {
   if (!kept[HOST]?.connected || kept[HOST].killed) {
     kept[HOST] = fork(join(import.meta.dirname, 'pua-host.mjs'), {
-      cwd: process.env.TEST_FOLDER!, // no .env here
+      cwd: process.env.TEST_FOLDER!, // a folder without .env
       env: PROCESS,
       execArgv: [],
     });
@@ -41,14 +41,11 @@ function host(): ChildProcess {
   return kept[HOST];
 }
 
-/** A command line: its words, or a text of words without spaces. */
+/** A command line: its words, or one string of words without spaces. */
 export type Words = string | readonly string[];
 const wordsOf = (args: Words) => (typeof args === 'string' ? (args.match(/\S+/g) ?? []) : args);
 
-/**
- * Runs the built `pua` in a process that has it loaded already, one command after the other. Nothing of this process's environment
- * is passed on.
- */
+/** Runs the built `pua` in a process that has loaded it, one command after the other, without this process's environment. */
 export function pua(environment: Readonly<Record<string, string>>, args: Words, stdin = ''): Promise<Ended> {
   const ended = last.then(async () => {
     const child = host();
@@ -66,7 +63,7 @@ export function pua(environment: Readonly<Record<string, string>>, args: Words, 
 
 /** Starts `pua` of the tree `root` in its own process, as a shell does; the caller reads its output and ends it. */
 export function startPua(environment: Readonly<Record<string, string>>, args: Words, root = process.cwd()) {
-  // Like `npm test` itself: an embedded database that lives for one command is not worth optimizing.
+  // Like `npm test` itself: an embedded database for one command is not worth optimizing.
   return spawn(process.execPath, ['--liftoff-only', join(root, 'bin/pua.mjs'), ...wordsOf(args)], {
     cwd: process.env.TEST_FOLDER,
     env: { ...PROCESS, ...environment },

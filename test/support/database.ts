@@ -22,23 +22,16 @@ export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
 
 const where = (here: boolean) => ({ describe: here ? describe : describe.skip, it: here ? it : it.skip });
 
-/**
- * `postgres.describe` and `postgres.it` are for what the embedded database lacks (a second session, locks, notices), and for what
- * needs a browser or many processes, which are not available wherever Node is. A run that skips them reports how many they
- * are.
- */
+/** `postgres.describe` and `postgres.it` require a second session, locks, notices, a browser or many processes. A run that skips them reports how many. */
 export const postgres = where(onPostgres);
 
 /** `embedded.it` is for what is specific to the embedded database. */
 export const embedded = where(!onPostgres);
 
-/** Whether this run skips nothing that can be run here: on PostgreSQL, and with `THOROUGH=1 npm test`. */
+/** Whether this run skips no test that can run here: on PostgreSQL, and with `THOROUGH=1 npm test`. */
 export const isThorough = onPostgres || process.env.THOROUGH === '1';
 
-/**
- * `thorough.describe` and `thorough.it` are for what is the same on any database and slow on the embedded one: further cases of
- * what `npm test` covers, rare paths, long random histories. A run that skips them reports how many they are.
- */
+/** `thorough.describe` and `thorough.it` are for slow tests with the same result on any database. A run that skips them reports how many. */
 export const thorough = where(isThorough);
 
 /** Creates a private migrated database without data. */
@@ -72,7 +65,7 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
     await query(admin, `CREATE DATABASE ${name} TEMPLATE ${migrated ? 'template_pua' : 'template0'}`);
     return {
       environment: { ...common, DATABASE_URL: server.replace(/\/postgres$/, `/${name}`) },
-      // FORCE ends remaining sessions, autovacuum included, which an owner may not.
+      // FORCE ends remaining sessions including autovacuum, which an owner may not end.
       drop: () =>
         query(
           { ...common, DATABASE_URL: process.env.TEST_SUPERUSER_URL! },
@@ -97,21 +90,18 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
   };
 }
 
-/** The configuration for such an environment, with long deadlines: the machine that runs the tests may be slow. */
+/** The configuration for such an environment, with long deadlines, since the host may be slow. */
 export function testConfig(environment: Record<string, string>, overrides: Partial<Config> = {}): Config {
   const config = loadConfig(environment);
   const deadlines = { connect: 60_000, lock: 60_000, statement: 60_000, answer: 90_000 };
   // Tests of limits set some; the others call as often as they need.
   const rateLimits = { read: 1e6, write: 1e6, auth: 1e6 };
-  // The shortest refusal, half a second, is set only in tests of it.
+  // The shortest duration of a failed sign-in, half a second, is set only in its own tests.
   const patient = { databaseDeadlines: deadlines, signInPatience: 60_000, shortestRefusal: 0 };
   return { ...config, ...patient, rateLimits, platformRateLimit: 1e6, ...overrides };
 }
 
-/**
- * Resolves when a session waits for a lock in this database: then what is tested has come that far. It is asked outside of any
- * transaction, in which pg_stat_activity shows for ever what it showed first.
- */
+/** Resolves when a session waits for a lock in this database. Queries outside of transactions, in which pg_stat_activity would keep its first result. */
 export async function waitingForLock(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
   await until(async () => {
     const [row] = await dataSource.query<{ waiting: number }[]>(
@@ -121,7 +111,7 @@ export async function waitingForLock(dataSource: { query<T>(sql: string): Promis
   }, 'a session waits for a lock');
 }
 
-/** Settings of a PostgreSQL that a test starts for itself. */
+/** Settings of a PostgreSQL that a test starts itself. */
 export const QUICK = { fsync: 'off', full_page_writes: 'off', max_connections: 100, shared_buffers: '32MB' };
 
 /** Creates the tables in such a database. */
@@ -149,7 +139,7 @@ export async function hold(
   };
 }
 
-/** Runs what only a superuser may do in a database on PostgreSQL; its owner, whose role tests use, is none. */
+/** Runs superuser statements in a database on PostgreSQL; its owner, the role of tests, is not a superuser. */
 export async function asSuperuser<T>(
   { environment }: Pick<TestDatabase, 'environment'>,
   work: (dataSource: DataSource) => Promise<T>,

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 
-/** Answers a request for a document. */
+/** Responds to a request for a document. */
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Where documents about clients are: an https server whose certificate this process trusts. It needs openssl, which `npm test` does not. */
+/** Serves client documents by https, with a certificate that this process trusts. Requires openssl, which `npm test` does not. */
 export class DocumentSite {
-  /** How many connections there were. */
+  /** Number of connections so far. */
   connections = 0;
 
   private constructor(
@@ -44,7 +44,7 @@ export class DocumentSite {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** Its origin. */
+  /** The site's origin. */
   get at(): string {
     return `https://localhost:${this.port}`;
   }

@@ -8,7 +8,7 @@ import pg from 'pg';
 import type { ServerProcess } from './server.js';
 import { until } from './timing.js';
 
-/** The commands of a page under a heading, one text a block. */
+/** The commands of a page under a heading, one string per block. */
 export function commandsOf(path: string, heading: string): string[] {
   const page = readFileSync(path, 'utf8');
   const section = page.split(/^## /m).find((each) => each.startsWith(`${heading}\n`));
@@ -17,7 +17,7 @@ export function commandsOf(path: string, heading: string): string[] {
   return found;
 }
 
-/** Runs commands as a shell of an operator does. */
+/** Runs commands like an operator's shell. */
 export async function runCommands(
   commands: string,
   environment: Readonly<Record<string, string>>,
@@ -41,7 +41,7 @@ export async function runCommands(
 
 export async function query<Row>(url: string, sql: string, values: unknown[] = []): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });
-  client.on('error', () => undefined); // the statement that fails reports it
+  client.on('error', () => undefined); // the failing statement reports it
   await client.connect();
   try {
     return (await client.query(sql, values)).rows as Row[];
@@ -50,7 +50,7 @@ export async function query<Row>(url: string, sql: string, values: unknown[] = [
   }
 }
 
-/** What a key is answered; a server that has just started may be busy at first. */
+/** The status of a request with a key; repeats it while a server that has just started responds 503. */
 export async function statusOf(server: ServerProcess, key: string): Promise<number> {
   let status = 503;
   await until(async () => {

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const wasm = join(import.meta.dirname, '../../node_modules/@electric-sql/pglite/dist/pglite.wasm');
-/** While the compiled module is referenced, V8 gives every database of this process the same code, as far as it is optimized. */
+/** Keeps the compiled module referenced, so that V8 gives all databases of this process the same optimized code. */
 const COMPILED = Symbol.for('embedded database, compiled');
 let server;
 
-/** Listens on this socket. Each connection has a thread while it lasts, and opens databases in it, line by line. */
+/** Listens on this socket. Each connection has its own thread, which opens databases, one per line. */
 export async function startEmbeddedHost(socket) {
   const { EmbeddedThread } = await import('../../dist/src/database/embedded/thread.js');
   globalThis[COMPILED] = new WebAssembly.Module(readFileSync(wasm));
@@ -41,7 +41,7 @@ export async function startEmbeddedHost(socket) {
   server.unref();
 }
 
-/** Ends it when the last worker, which ends its own thread, is gone. */
+/** Ends the process when the last worker, which ends its own thread, has disconnected. */
 export function stopEmbeddedHost() {
   server?.close();
 }

@@ -11,7 +11,7 @@ import { removeFolders } from './global-teardown.mjs';
 const SEED = 20_261_121;
 
 const MEMORY = '/dev/shm';
-/** More than all embedded databases open at a time; containers have 64 MB by default. */
+/** Memory for more embedded databases than are open at a time; containers have 64 MB by default. */
 const ENOUGH_BYTES = 2e9;
 
 /**

@@ -6,21 +6,21 @@ export interface Outcome {
   readonly body: string;
 }
 
-/** Pause before a refused request is repeated; Retry-After is a second. */
+/** Pause in ms before a rejected request is repeated; Retry-After is a second. */
 const AGAIN_MS = 100;
 
 /** Callers that send one request after the other until the end, and their results. */
 export class Load {
   /** Number of successful requests of each kind. */
   readonly answered: Record<string, number> = {};
-  /** 503 responses with Retry-After: repeated, and what the request would have used up is still valid. */
+  /** 503 responses with Retry-After: repeated, since they consume nothing. */
   busy = 0;
   /** Other responses and errors. */
   readonly failed: unknown[] = [];
   #isOver = false;
   readonly #callers: Promise<void>[] = [];
 
-  /** Adds a caller. If `ask` throws, the request failed. */
+  /** Adds a caller. An exception of `ask` means that the request failed. */
   add(kind: string, ask: () => Promise<Outcome>): void {
     this.answered[kind] ??= 0;
     this.#callers.push(this.#go(kind, ask));
@@ -41,7 +41,7 @@ export class Load {
     }
   }
 
-  /** Resolves after so many more successes of each kind. */
+  /** Resolves after this many more successes of each kind. */
   async meanwhile(times: number): Promise<void> {
     const before = { ...this.answered };
     const isThere = () =>

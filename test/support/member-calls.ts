@@ -1,6 +1,6 @@
 const calls = (prefix: string, queries: string) => queries.split(' ').map((query) => `${prefix}${query}`);
 
-/** GETs of a member’s data, with each sort and each filter of the lists, below /api/public. */
+/** GET requests for a member’s data, with each sort and filter of the lists, below /api/public. */
 export const CALLS = [
   '/me',
   '/profile',

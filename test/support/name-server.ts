@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 /** A local name server: knows the IPv4 addresses of a few names, and never answers for any other. */
 export class NameServer {
-  /** How many questions came. */
+  /** Number of queries so far. */
   asked = 0;
 
   private constructor(private readonly socket: Socket) {}
@@ -21,7 +21,7 @@ export class NameServer {
     return server;
   }
 
-  /** As resolvers take it. */
+  /** The address in the format of resolvers. */
   get address(): string {
     return `127.0.0.1:${this.socket.address().port}`;
   }
@@ -34,7 +34,7 @@ export class NameServer {
 const HEADER_BYTES = 12;
 const TYPE_A = 1;
 
-/** Writes a response (RFC 1035 §4.1). @returns undefined for a name that is not known */
+/** Writes a response (RFC 1035 §4.1). @returns undefined for an unknown name */
 function responseTo(question: Buffer, addresses: Readonly<Record<string, string>>): Buffer | undefined {
   const labels: string[] = [];
   let at = HEADER_BYTES;
@@ -48,7 +48,7 @@ function responseTo(question: Buffer, addresses: Readonly<Record<string, string>
   header.writeUInt32BE(isA ? 0x1_0001 : 0x1_0000, 4); // one question, and one address or none
   header.writeUInt32BE(0, 8);
   const asked = question.subarray(HEADER_BYTES, at + 4);
-  // The name of the question, type A, class IN, for no time, four bytes.
+  // The name of the query, type A, class IN, TTL 0, four bytes.
   const record = [0xc0, HEADER_BYTES, 0, TYPE_A, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)];
   return Buffer.concat([header, asked, Buffer.from(isA ? record : [])]);
 }

@@ -16,7 +16,7 @@ export default class NativeEnvironment {
   }
 
   async setup() {
-    // Node's own stacks, with its own source maps.
+    // Node's own stack traces, with its own source maps.
     delete Error.prepareStackTrace;
     for (const symbol of PER_FILE) delete globalThis[symbol];
   }

@@ -19,11 +19,7 @@ keepCompiled();
 process.setSourceMapsEnabled(true);
 registerHooks({ resolve, load });
 
-/**
- * Loads a test file, and the other files of tests that it imports.
- *
- * @param {object} provided the file's `@jest/globals`
- */
+/** Loads a test file and the test files that it imports. @param {object} provided the file's `@jest/globals` */
 export async function importTest(path, provided) {
   runs++;
   globalThis[globals] = provided;

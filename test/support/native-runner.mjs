@@ -20,7 +20,7 @@ export default function run(globalConfig, config, environment, runtime, testPath
   return circus(globalConfig, config, environment, native, testPath, sendMessageToJest);
 }
 
-/** Loads a module again: it has a file's list of tests in a variable. */
+/** Loads a module again, since it stores a file's list of tests in a variable. */
 function requireAnew(path) {
   delete require.cache[path];
   return require(path);

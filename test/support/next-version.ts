@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, cpSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** What a release is built from. */
+/** Files from which a release is built. */
 const PARTS = [
   'CHANGELOG.md',
   'bin',

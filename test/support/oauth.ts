@@ -17,7 +17,7 @@ const passwordHash = hash(PASSWORD, { memoryCost: 64, timeCost: 1, parallelism: 
 export const REDIRECT_URI = 'https://app.example/callback';
 export const ALL = 'openid profile:read profile:write events:read connections:read achievements:read';
 
-/** An application that listens at its PUBLIC_URL, a member, and what signs them in. */
+/** An application that listens at its PUBLIC_URL, a member, and sign-in helpers. */
 export class OauthTest {
   readonly dataSource: DataSource;
 
@@ -25,7 +25,7 @@ export class OauthTest {
     this.dataSource = api.dataSource;
   }
 
-  /** @param beside owns its database and is closed after it */
+  /** @param beside owns the database and is closed after it */
   static async start(
     overrides: Partial<Config> = {},
     beside?: { readonly api: Pick<TestApi, 'environment'> },
@@ -66,7 +66,7 @@ export class OauthTest {
     });
   }
 
-  /** An app of the member, whose application awaits a review. */
+  /** A member's app that waits for a review. */
   async appToReview(userId: number): Promise<string> {
     const owner = { userId, ip: null };
     const id = await this.client({ owner, scopes: ['profile:read'] });
@@ -76,7 +76,7 @@ export class OauthTest {
     return id;
   }
 
-  /** openid-client with its defaults, except that it may use the test's http. */
+  /** openid-client with its defaults, except that it may use http in tests. */
   configuration(
     clientId: string,
     authentication: client.ClientAuth = client.None(),
@@ -87,12 +87,12 @@ export class OauthTest {
     });
   }
 
-  /** @param server where it really connects, if not to the test's application */
+  /** @param server the actual server of the connection, by default the test's application */
   browser(server = this.issuer): Browser {
     return new Browser(this.issuer, server);
   }
 
-  /** Makes an authorization request with PKCE; `redeem` exchanges the code of its response. `undefined` leaves a parameter out. */
+  /** Creates an authorization request with PKCE; `redeem` exchanges the code of its response. `undefined` omits a parameter. */
   request(clientId: string, parameters: Record<string, string | undefined> = {}) {
     const { verifier, challenge } = pkcePair();
     const url = new URL('/oauth/authorize', this.issuer);
@@ -129,7 +129,7 @@ export class OauthTest {
     return new URL(`/oauth/authorize?${query}`, this.issuer);
   }
 
-  /** Signs in and consents. @returns a code and what redeems it */
+  /** Signs in and consents. @returns a code and the values that redeem it */
   async code(
     clientId: string,
     username: string,
@@ -213,7 +213,7 @@ export class OauthTest {
     }
   }
 
-  /** Lets time pass for all access, its tokens, and what members allowed, by the database's clock. */
+  /** Lets time pass for all access, its tokens and consents, by the database's clock. */
   async passTime(seconds: number): Promise<void> {
     const tables = {
       oauth_grants: ['created_at', 'expires_at', 'access_ends_at', 'ending_notified_at', 'ending_told_at'],
@@ -226,7 +226,7 @@ export class OauthTest {
         const changes = columns.map((column) => `${column} = ${column} - make_interval(secs => $1)`);
         await manager.query(`UPDATE ${table} SET ${changes.join(', ')}`, [seconds]);
       }
-      // No end moved: no app is notified.
+      // No end changed, so no app is notified.
       await manager.query('DELETE FROM access_changes WHERE xmin = pg_current_xact_id()::xid');
     });
     this.api.app.get(RevocationChannel).announce('all');
@@ -268,7 +268,7 @@ export interface SignInOptions {
   /** Scopes to untick on the consent page. */
   readonly untick?: readonly string[];
   readonly deny?: boolean;
-  /** How long the app may have access; by default as the page suggests. */
+  /** Duration of the app's access; by default the one that the page suggests. */
   readonly duration?: string;
 }
 
@@ -279,10 +279,10 @@ export interface FormPage {
   readonly url: URL;
 }
 
-/** A browser without JavaScript: cookies, redirects, refreshes and forms. It follows redirects while they stay on the issuer. */
+/** A browser without JavaScript: cookies, redirects, refreshes and forms. It follows redirects only to the issuer. */
 export class Browser {
   readonly cookies = new Map<string, { value: string; path: string }>();
-  /** Sent with every request. */
+  /** Headers of every request. */
   readonly headers: Record<string, string> = { Accept: 'text/html' };
 
   constructor(
@@ -315,7 +315,7 @@ export class Browser {
     return response;
   }
 
-  /** @returns the page where redirects end, or the URL outside the issuer that one leads to */
+  /** @returns the page after all redirects, or the first URL outside the issuer */
   async open(url: URL | string, init: RequestInit = {}): Promise<FormPage | URL> {
     let target = new URL(url, this.origin);
     let response = await this.send(target, init);
@@ -404,7 +404,7 @@ function pageOf(at: FormPage | URL): FormPage {
 
 export const csrfOf = ({ html }: FormPage): string => /name="csrf" value="([^"]+)"/.exec(html)![1]!;
 
-/** The URL to which a page leads at once. */
+/** The URL to which a page redirects at once. */
 export function refreshOf(html: string): string | undefined {
   const [, url] = /<meta http-equiv="refresh" content="0;url=([^"]*)">/.exec(html) ?? [];
   return url === undefined ? undefined : unescapeHtml(url);
@@ -425,7 +425,7 @@ function fill(page: FormPage, fields: Record<string, string | string[]>, which: 
   for (const [tag] of form.matchAll(/<input[^>]*type="hidden"[^>]*>/g))
     body.set(unescapeHtml(/name="([^"]*)"/.exec(tag)![1]!), unescapeHtml(/value="([^"]*)"/.exec(tag)![1]!));
   for (const [name, values] of Object.entries(fields)) {
-    body.delete(name); // filled-in values replace those on the page
+    body.delete(name); // values to fill in replace those on the page
     for (const value of [values].flat()) body.append(name, value);
   }
   return { action: unescapeHtml(/action="([^"]*)"/.exec(form)![1]!), body };
@@ -435,7 +435,7 @@ function unescapeHtml(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))).replaceAll('&amp;', '&');
 }
 
-/** Below the system's range for outgoing connections, which could take a port before it is listened on. */
+/** Below the system's range for outgoing connections, which could take a port before a server listens on it. */
 const PORTS = [11_000, 32_000] as const;
 const given = new Set<number>();
 
@@ -455,7 +455,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Makes a PKCE pair by hand, for what openid-client would not send. */
+/** Creates a PKCE pair by hand, for requests that openid-client would not send. */
 export function pkcePair() {
   const verifier = randomBytes(32).toString('base64url');
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };

@@ -33,7 +33,7 @@ const kept = (global[KEPT] ??= new Map<string, ResponseCheck>());
 
 /** @param prefix of the paths that the document describes */
 export function responseCheck(prefix: string, { paths, components }: ApiDocument): ResponseCheck {
-  // The rest of the document, such as this server's addresses, does not concern responses.
+  // The rest of the document, such as this server's URLs, does not concern responses.
   const described = { paths, components: { schemas: components.schemas, responses: components.responses } };
   const key = prefix + JSON.stringify(described);
   const check = kept.get(key) ?? makeCheck(prefix, described);
@@ -55,7 +55,7 @@ function makeCheck(prefix: string, document: ApiDocument): ResponseCheck {
     const operation = template && document.paths[template]![method === 'HEAD' ? 'get' : method.toLowerCase()];
     const type = String(response.headers['content-type'] ?? '').split(';')[0]!;
     if (!operation) {
-      // Not a documented call: an error must still be a problem, or have no content.
+      // Not a documented request: an error must still be a problem document, or have no content.
       if (response.status >= 400 && path.startsWith(prefix))
         compare('#/components/schemas/Problem', response);
       return;

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** How somebody looks at a page: the width of the window, what the browser prefers, and the size of its text in percent. */
+/** A display of a page: the window's width, the browser's preferences, and the text size in percent. */
 export interface View {
   readonly width: number;
   readonly colorScheme?: 'light' | 'dark';
@@ -13,7 +13,7 @@ export interface View {
   readonly text?: number;
 }
 
-/** Each width of the design with each kind of colours once: layouts depend on the one, colours on the other. */
+/** Each width of the design with each color scheme once: layouts depend on one, colors on the other. */
 export const VIEWS: readonly View[] = [
   { width: 1280, colorScheme: 'light' },
   { width: 390, colorScheme: 'dark' },
@@ -23,14 +23,14 @@ export const VIEWS: readonly View[] = [
 /** Text of twice its size (WCAG 2.2, 1.4.4), at each width. */
 export const LARGE_TEXT: readonly View[] = [1280, 768, 390].map((width) => ({ width, text: 200 }));
 
-/** Shows a page that is open as somebody looks at it, without loading it again. */
+/** Changes the display of an open page, without loading it again. */
 export async function look(page: Page, { width, text = 100, ...colours }: View): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...colours });
   await page.setViewportSize({ width, height: 900 });
   await page.evaluate((percent) => (document.documentElement.style.fontSize = `${percent}%`), text);
 }
 
-/** How many pixels of the document stick out of the window, and the innermost elements that do. */
+/** Number of pixels by which the document exceeds the window, and the innermost elements that cause it. */
 export async function overflowOf(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth;
@@ -50,22 +50,18 @@ export async function overflowOf(page: Page): Promise<string[]> {
 
 const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 
-/**
- * What axe finds wrong, each with the elements and the remedy. Through the debugger, past the page's policy: axe is not the page's.
- *
- * @param parts selectors of what it looks at
- */
+/** Findings of axe, each with the elements and the remedy. Runs through the debugger, past the page's policy. @param parts selectors of the checked parts */
 export async function faultsOf(page: Page, parts: readonly string[] = ['html']): Promise<string[]> {
-  // Forced colors are the browser's, of which axe knows half.
+  // Forced colors belong to the browser, and axe knows only half of them.
   if (await page.evaluate(() => matchMedia('(forced-colors: active)').matches)) return [];
   const isDark = await page.evaluate(() => matchMedia('(prefers-color-scheme: dark)').matches);
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
-  // Nothing here needs what axe would load first, style sheets and media; and what passes is counted, not described.
+  // Skips the style sheets and media that axe would load first; counts passed rules without describing them.
   const options = {
     resultTypes: ['violations'],
     preload: false,
     selectors: false,
-    ...(isDark && { runOnly: COLOR_RULES }), // the other rules see the same as in light colors
+    ...(isDark && { runOnly: COLOR_RULES }), // the other rules have the same result as in light colors
   };
   const { violations, passes } = await page.evaluate<AxeResults>(
     `axe.run(${JSON.stringify(parts)}, ${JSON.stringify(options)})`,
@@ -77,7 +73,7 @@ export async function faultsOf(page: Page, parts: readonly string[] = ['html']):
   );
 }
 
-/** Sum of the layout's shifts since the page was loaded: https://web.dev/articles/cls, without its windows of time. */
+/** Sum of the layout shifts since the page was loaded: https://web.dev/articles/cls, without its time windows. */
 export async function shiftOf(page: Page): Promise<number> {
   return page.evaluate(
     () =>
@@ -100,10 +96,10 @@ export async function unseenOf(page: Page): Promise<string[]> {
   );
 }
 
-/** A paragraph that is still arriving at the first paint grows by its next words: less than a tenth of what web.dev calls good. */
+/** A paragraph that is still loading at the first paint grows by its next words: less than a tenth of web.dev's “good”. */
 export const NOTICEABLE = 0.01;
 
-/** Round trip in milliseconds, bytes a second: 400 ms, 400 kbit/s. */
+/** Round trip in ms, and bytes per second: 400 ms, 400 kbit/s. */
 const SLOW_3G = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 50_000 };
 
 /**

@@ -35,7 +35,7 @@ const signInLine = {
   network: '203.0.113.0/24',
 } as const;
 
-/** The last 90 before a day. */
+/** The 90 days before a day. */
 const days = Array.from({ length: 90 }, (_, i) =>
   new Date(Date.UTC(2026, 7, 23 + i)).toISOString().slice(0, 10),
 );
@@ -174,7 +174,7 @@ const messages = [
   message,
 ] as const;
 
-/** Accepted, refused and failed requests, the last at the end. */
+/** Accepted, rejected and failed requests, the latest at the end. */
 const usedIn = (times: readonly string[]) =>
   times.map((time, i) => ({ time, accepted: (i * 13) % 40, refused: i % 5, failed: i % 11 === 3 ? 2 : 0 }));
 const usedBy = {
@@ -204,7 +204,7 @@ const use = {
   ],
 };
 
-/** Leave for the app before anybody sees them. */
+/** Pages that redirect to the app before a member sees them. */
 export const AUTOMATIC = ['a response by a link', 'a response in a form that sends itself'] as const;
 
 const response = {

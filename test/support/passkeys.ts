@@ -63,7 +63,7 @@ export class Authenticator {
   /** User handle of the member that it signs in, in base64url. */
   userHandle = '';
 
-  /** @param signCount of the next proof; 0 without a counter @param backup whether it may be, and is, copied */
+  /** @param signCount of the next proof; 0 without a counter @param backup whether the passkey may be, and is, synced */
   constructor(
     readonly origin: string,
     public signCount = 0,
@@ -84,7 +84,7 @@ export class Authenticator {
     ]);
   }
 
-  /** What the script sends once it has made the passkey. */
+  /** The script's request after it has created the passkey. */
   register(options: Options, changes: Changes = {}): string {
     this.userHandle = options.user!.id;
     const id = changes.credentialId ?? this.credentialId;
@@ -117,7 +117,7 @@ export class Authenticator {
     });
   }
 
-  /** What the script sends once the passkey was chosen. */
+  /** The script's request after the member has chosen the passkey. */
   prove(options: Options, changes: Changes = {}): string {
     const data = this.#data(options.rpId!, 0, changes);
     const clientData = this.#clientData('webauthn.get', options, changes);
@@ -162,7 +162,7 @@ export class Authenticator {
   }
 }
 
-/** Starts an application on a named host: browsers make no passkey for an address. @param beside see {@link OauthTest.start} */
+/** Starts an application on a hostname, since browsers create no passkey for an IP address. @param beside see {@link OauthTest.start} */
 export async function startWithPasskeys(
   overrides: Partial<Config> = {},
   beside?: OauthTest,

@@ -3,7 +3,7 @@ import { ADVISORY_LOCKS } from '../../src/database/schema/advisory-locks.js';
 
 type Fields = Record<string, unknown>;
 
-/** Writes what the platform itself would write: members, events, participants, connections, achievements. */
+/** Writes data as the platform would: members, events, participants, connections, achievements. */
 export class Platform {
   #count = 0;
 
@@ -35,7 +35,7 @@ export class Platform {
       user_id: userId,
       role: 'attendee',
       rsvp_status: fields.role === undefined || fields.role === 'attendee' ? 'going' : null,
-      changed_in: null, // it predates all reads of changes
+      changed_in: null, // it is older than all reads of changes
       ...fields,
     });
   }
@@ -80,7 +80,7 @@ export class Platform {
     await this.#insert('user_achievements', { user_id: userId, achievement_id: achievementId, ...fields });
   }
 
-  /** Folds totals, as every server does each second; waits for a server that is folding. */
+  /** Compacts counters, as every server does each second; waits for a server that is compacting. */
   async fold(): Promise<void> {
     await this.#alone(ADVISORY_LOCKS.foldTotals, 'SELECT fold_totals(1000000) AS steps');
   }
@@ -90,13 +90,13 @@ export class Platform {
     await this.#alone(ADVISORY_LOCKS.copyNames, 'SELECT copy_names(1000000) AS steps');
   }
 
-  /** The same until all are copied for good: when all transactions have ended that may have read an old name. */
+  /** Copies names until all are final: when all transactions that may have read an old name have ended. */
   async settleNames(): Promise<void> {
     const left = () => this.dataSource.query<unknown[]>('SELECT FROM renamed_users');
     while ((await left()).length > 0) await this.copyNames();
   }
 
-  /** Settles totals and names: no background work changes rows later because of earlier writes. */
+  /** Settles counters and names: no background work changes rows later because of earlier writes. */
   async settle(): Promise<void> {
     await this.fold();
     await this.settleNames();

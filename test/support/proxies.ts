@@ -17,11 +17,11 @@ interface Ports {
   readonly plain: number;
   /** Ports of the servers behind it. */
   readonly servers: readonly number[];
-  /** How long idle connections to a server are kept, and it is left alone; overrides the file, since SHUTDOWN_DELAY is shorter in tests, too. */
+  /** Time for which idle connections to a server are kept and a failed server is avoided; overrides the file, since SHUTDOWN_DELAY is also shorter in tests. */
   readonly keepaliveSeconds: number;
 }
 
-/** How a proxy of {@link PROXIES} is started with its file of deploy/, in which only names, addresses and paths are replaced. */
+/** Starts a proxy of {@link PROXIES} with its file of deploy/, in which only names, addresses and paths are replaced. */
 interface Program {
   /** @returns the command, in the folder */
   prepare(folder: string, ports: Ports): readonly string[];
@@ -94,17 +94,17 @@ export interface Answer {
 export interface Asked {
   readonly headers?: Record<string, string>;
   readonly body?: string | Buffer;
-  /** The body is shorter than Content-Length: the rest is never sent, and the response is awaited meanwhile. */
+  /** The body is shorter than Content-Length: the rest is never sent, and the client waits for the response. */
   readonly unfinished?: boolean;
-  /** Local address that it is sent from. */
+  /** Local address of the client. */
   readonly from?: string;
 }
 
 /** A real proxy with TLS, on its own ports, with the file of deploy/ that operators use. */
 export class Proxy {
-  /** What it wrote to stdout and stderr. */
+  /** The proxy's stdout and stderr. */
   #printed = '';
-  /** Its log when it was stopped. */
+  /** The proxy's log after it stopped. */
   #finalLog: string | undefined;
   readonly #agents = new Map<string | undefined, Agent>();
 
@@ -165,7 +165,7 @@ export class Proxy {
     return readFileSync(join(this.folder, this.program.certificate), 'utf8');
   }
 
-  /** Everything it wrote: its output and its log files. */
+  /** The proxy's output and its log files. */
   get log(): string {
     if (this.#finalLog !== undefined) return this.#finalLog;
     const files = this.program.logs.map((name) => join(this.folder, name)).filter((path) => existsSync(path));
@@ -199,7 +199,7 @@ export class Proxy {
     });
   }
 
-  /** Stops it; its log is complete then. */
+  /** Stops the proxy; its log is then complete. */
   async stop(): Promise<void> {
     for (const agent of this.#agents.values()) agent.destroy();
     if (this.child.exitCode === null && this.child.signalCode === null) {
@@ -211,7 +211,7 @@ export class Proxy {
   }
 }
 
-/** Checks the files of deploy/ as an operator does before using them. @returns what the programs report */
+/** Checks the files of deploy/ like an operator. @returns the programs' reports */
 export function examine(): { nginx: string; caddy: string; formatted: string } {
   const folder = mkdtempSync(join(tmpdir(), 'pua-proxy-'));
   try {

@@ -1,4 +1,4 @@
-// Runs one `pua` after the other without starting a process for each; each command has its own environment, input and output.
+// Runs one `pua` command after the other in one process; each command has its own environment, input and output.
 import { Readable } from 'node:stream';
 import { run } from '../../dist/src/cli/program.js';
 

@@ -1,4 +1,4 @@
-// Runs one `pua` after the other on this process's terminal. Each is followed by a line with its exit code.
+// Runs one `pua` command after the other on this process's terminal. A line with the exit code follows each.
 import { readFileSync } from 'node:fs';
 
 const { run } = await import('../../dist/src/cli/program.js');

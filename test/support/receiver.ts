@@ -21,10 +21,10 @@ export interface Received {
   };
 }
 
-/** A local receiver of webhooks: keeps what it receives, and responds with 204 by default. */
+/** A local webhook endpoint: stores the messages that it receives, and responds 204 by default. */
 export class Receiver {
   readonly received: Received[] = [];
-  /** Requests not yet answered, and their highest number so far. */
+  /** Requests without a response, and their highest number so far. */
   underWay = 0;
   maxInProgress = 0;
   respond: (received: Received, response: ServerResponse) => void = (_, response) =>
@@ -68,12 +68,12 @@ export class Receiver {
     return this.received.map(({ message: { type, data } }) => `${type} ${data.id} of ${data.member_id}`);
   }
 
-  /** Resolves when `isSo`, which is checked at each message and each response. */
+  /** Resolves when `isSo` is true; it is checked at each message and each response. */
   async until(isSo: () => boolean): Promise<void> {
     while (!isSo()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Resolves when so many messages have been received. */
+  /** Resolves when this many messages have been received. */
   async untilReceived(count: number): Promise<void> {
     await this.until(() => this.received.length >= count);
   }

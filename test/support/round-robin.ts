@@ -2,7 +2,7 @@ import { createServer, request, type Server } from 'node:http';
 import { pipeline } from 'node:stream';
 import { freePort } from './oauth.js';
 
-/** A balancer that sends each request to the next instance, so consecutive requests of a flow reach different ones. */
+/** A load balancer that sends each request to the next instance, so consecutive requests of a flow reach different ones. */
 export class RoundRobin {
   /** Origins of the instances. */
   targets: readonly string[] = [];
@@ -16,7 +16,7 @@ export class RoundRobin {
   ) {}
 
   static async start(): Promise<RoundRobin> {
-    // Long keep-alive here, none to instances: no connection is reused that its other end may just be closing.
+    // Keeps client connections long, and instance connections not at all, so that no reused connection is just closing.
     const server = createServer({ keepAliveTimeout: 60_000 });
     const balancer = new RoundRobin(server, await freePort());
     server.on('request', (asked, answer) => {
@@ -38,7 +38,7 @@ export class RoundRobin {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** The instance that is next. */
+  /** The next instance. */
   next(): string {
     return this.targets[this.#next++ % this.targets.length]!;
   }

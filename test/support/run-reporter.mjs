@@ -1,9 +1,6 @@
 const EVERY_FILES = 10;
 
-/**
- * Jest's reporter of a whole run: how many files have ended, and which tests were skipped: on the embedded database there is no
- * second session or a browser; on PostgreSQL nothing is embedded.
- */
+/** Jest's reporter of a whole run: counts ended files, and skipped tests: the embedded database has no second session or browser, PostgreSQL no embedded tests. */
 export default class RunReporter {
   #done = 0;
   #startedAt = Date.now();

@@ -1,5 +1,5 @@
-// Jest's `testSequencer`: Jest's own, which orders files by their last duration, or by size where that is unknown, as in a fresh
-// clone. These take longer than their size suggests, and at the end of a run would leave the other processor idle.
+// Jest's `testSequencer`: Jest's own, which orders files by their last duration, or by size if that is unknown, as in a fresh
+// clone. The listed files take longer than their size suggests, and at the end of a run would leave the other processor idle.
 import { createHash } from 'node:crypto';
 import Sequencer from '@jest/test-sequencer';
 

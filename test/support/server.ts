@@ -15,10 +15,7 @@ export class ServerProcess {
     readonly url: string,
   ) {}
 
-  /**
-   * @param environment settings; if PORT is 0, one is chosen
-   * @param root of the tree whose build is run
-   */
+  /** @param environment settings; PORT 0 means any free port @param root of the tree whose build is run */
   static async start(environment: Record<string, string>, root = process.cwd()): Promise<ServerProcess> {
     const port = Number(environment.PORT) || (await freePort());
     const child = spawn(process.execPath, ['bin/server.mjs'], {
@@ -45,7 +42,7 @@ export class ServerProcess {
     return this.child.pid!;
   }
 
-  /** When it resolves, {@link output} is complete. @returns the exit code; null if the signal ended it */
+  /** Ends the process; {@link output} is complete afterwards. @returns the exit code; null if the signal ended it */
   async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (this.child.exitCode === null && this.child.signalCode === null) {
       this.child.kill(signal);

@@ -7,7 +7,7 @@ interface Received {
   readonly source: string;
 }
 
-/** A mail server that keeps what it takes. */
+/** A mail server that stores the emails that it accepts. */
 export class MailServer {
   received: Received[] = [];
   /** Returns the response to a recipient instead of accepting the email. */
@@ -43,7 +43,7 @@ export class MailServer {
     return (this.#server.server.address() as AddressInfo).port;
   }
 
-  /** The settings for it. */
+  /** The settings that use it. */
   get mail() {
     return { smtpUrl: `smtp://127.0.0.1:${this.port}`, from: 'Gipfel <no-reply@gipfel.example>' };
   }
@@ -53,7 +53,7 @@ export class MailServer {
   }
 }
 
-/** A mail with quoted-printable undone. */
+/** An email with quoted-printable decoded. */
 export function textOf(mail: Received | undefined): string {
   const bytes = mail!.source
     .replace(/=\r\n/g, '')

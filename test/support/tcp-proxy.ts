@@ -14,7 +14,7 @@ export class TcpProxy {
     private target: URL,
   ) {}
 
-  /** @param target postgres://… that it forwards to */
+  /** @param target URL of the PostgreSQL to which it forwards */
   static async start(target: string): Promise<TcpProxy> {
     const server = createServer();
     const proxy = new TcpProxy(server, new URL(target));
@@ -41,18 +41,18 @@ export class TcpProxy {
     for (const pair of this.#pairs) for (const socket of pair) socket.resume();
   }
 
-  /** Delays everything by this much, each way. */
+  /** Delays all data by this time in ms, in each direction. */
   slow(delayMs: number): void {
     this.#delayMs = delayMs;
   }
 
-  /** Breaks every connection, and refuses new ones. */
+  /** Breaks every connection, and rejects new ones. */
   cut(): void {
     this.#refusing = true;
     for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
   }
 
-  /** Number of refused connections. */
+  /** Number of rejected connections. */
   get refused(): number {
     return this.#refused;
   }
@@ -61,7 +61,7 @@ export class TcpProxy {
     this.#refusing = false;
   }
 
-  /** Leads new connections to another PostgreSQL; existing ones remain. */
+  /** Sends new connections to another PostgreSQL; existing ones remain. */
   leadTo(target: string): void {
     this.target = new URL(target);
   }

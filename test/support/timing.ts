@@ -1,23 +1,19 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 
-/** Limit of a wait, in ms: only a test that fails takes as long. */
+/** Limit of a wait, in ms: only a failing test takes this long. */
 export const PATIENCE_MS = 120_000;
 
-/** Limit of a wait for what servers tell each other within a second, in ms: without the notification it takes 30 s. */
+/** Limit of a wait for a notification between servers, in ms: it takes under a second, or 30 s without notifications. */
 const SOON_MS = 20_000;
 
-/** Pause between two looks. Without one, the test would take processor time from what it waits for: there are two processors. */
+/** Pause between two checks in ms, so that the test does not take processor time from the awaited work. */
 const LOOK_MS = 10;
 
-/** Rounds in which processor time is measured, at most. */
+/** Maximum number of rounds in which processor time is measured. */
 const ROUNDS = 30;
 
-/**
- * Asserts that a condition becomes true that another process, or the system, fulfils without a notification.
- *
- * @param what is awaited, for the error
- */
+/** Asserts that a condition becomes true through another process or the system, which sends no notification. @param what is awaited, for the error */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what = 'it',
@@ -30,12 +26,12 @@ export async function until(
   expect(became).toBe(true);
 }
 
-/** Asserts that a change takes effect that every server is notified of within a second. */
+/** Asserts that a change takes effect within a second, as all servers are notified of it. */
 export async function soon(condition: () => boolean | Promise<boolean>, what?: string): Promise<void> {
   await until(condition, what, SOON_MS);
 }
 
-/** Asks repeatedly until there is a result: what is awaited happens in another process, without a notification. */
+/** Repeats a query until it has a result, for work of another process without a notification. */
 export async function eventually<T>(
   ask: () => Promise<T | undefined> | T | undefined,
   withinMs = PATIENCE_MS,
@@ -49,15 +45,12 @@ export async function eventually<T>(
   }
 }
 
-/** The moment in so many milliseconds, by `performance.now()`: a deadline for the code under test. */
+/** The time this many milliseconds ahead, by `performance.now()`: a deadline for the code under test. */
 export function timeIn(milliseconds: number): number {
   return performance.now() + milliseconds;
 }
 
-/**
- * Whether `work` takes at most so many times the processor time of `baseline`, which is measured in the same moment. The least of
- * several rounds counts: whatever else happens meanwhile only adds to it.
- */
+/** Whether `work` takes at most this many times the processor time of `baseline`, by the minimum of several rounds: other load only adds to it. */
 export async function costsAtMost(
   times: number,
   work: () => unknown,

@@ -13,15 +13,15 @@ const CLIENT = 'public-user-api';
 export interface Faults {
   /** Connections for these paths are cut off. */
   readonly away?: RegExp;
-  /** Requests to these paths are never answered. */
+  /** Requests to these paths never get a response. */
   readonly silent?: RegExp;
   /** Requests to these paths get this status, and a page. */
   readonly broken?: readonly [path: RegExp, status: number];
-  /** Responses at these paths stop in the middle of their body. */
+  /** Responses at these paths stop within their body. */
   readonly stalling?: RegExp;
   /** Changes the metadata. */
   readonly metadata?: (metadata: Record<string, unknown>) => Record<string, unknown>;
-  /** Other keys are published than the signing keys. */
+  /** Publishes other keys than the signing keys. */
   readonly otherKeys?: boolean;
   /** Changes the claims of an ID token before it is signed. */
   readonly claims?: (claims: JWTPayload) => JWTPayload;
@@ -48,11 +48,11 @@ function memory(): (model: string) => Adapter {
   };
 }
 
-/** The platform's own login as an independent implementation: oidc-provider with few options; members sign in automatically. */
+/** The external identity provider as an independent implementation: oidc-provider with few options; members sign in automatically. */
 export class UpstreamServer {
   /** The account that signs in next. */
   account: { sub: string; claims?: Record<string, unknown> } = { sub: 'nobody' };
-  /** What the member does at the provider. */
+  /** The member's action at the provider. */
   decision: { amr?: string[]; acr?: string; ts?: number } | { error: string; error_description: string } = {};
   faults: Faults = {};
   /** Parameters of the last authorization request. */
@@ -68,7 +68,7 @@ export class UpstreamServer {
     private readonly client: string,
   ) {}
 
-  /** @param client origin of the server whose login it is */
+  /** @param client origin of the server that uses the provider */
   static async start(client: string): Promise<UpstreamServer> {
     const port = await freePort();
     const server = createServer();
@@ -100,7 +100,7 @@ export class UpstreamServer {
     this.server.closeAllConnections();
   }
 
-  /** Signs with another key from now on, and publishes only that one. */
+  /** Signs with another key from now on, and publishes only that key. */
   async rotate(): Promise<void> {
     const { privateKey } = await generateKeyPair('ES256', { extractable: true });
     this.#key = {
@@ -114,7 +114,7 @@ export class UpstreamServer {
     this.#provider.on('backchannel.error', (_ctx, error) => console.error(error));
   }
 
-  /** Goes through the provider's pages, by default in a new browser. @returns the address that it leads back to */
+  /** Goes through the provider's pages, by default in a new browser. @returns the URL to which it redirects back */
   async visit(url: URL, browser = new Browser(this.issuer, this.issuer)): Promise<URL> {
     this.asked = url.searchParams;
     const back = await browser.open(url);
@@ -122,7 +122,7 @@ export class UpstreamServer {
     return back;
   }
 
-  /** Opens a page with a link to the provider, and goes there. @returns the address that it leads back to */
+  /** Opens a page with a link to the provider, and follows it. @returns the URL to which it redirects back */
   async answerTo(browser: Browser, url: URL | string): Promise<URL> {
     return this.visit((await browser.open(upstreamLink(await browser.view(url)))) as URL);
   }
@@ -167,7 +167,7 @@ export class UpstreamServer {
       cookies: { keys: ['cookies of the upstream'] },
       clientAuthMethods: ['client_secret_basic'],
       pkce: { required: () => true },
-      // By default, loopback addresses are refused, and a response may take 2.5 seconds.
+      // By default, loopback addresses are rejected, and a response may take 2.5 seconds.
       fetch: (url, options) => fetch(url, { ...options, signal: null, dispatcher: undefined } as RequestInit),
       acrValues: ['gold'],
       claims: {
@@ -253,7 +253,7 @@ export class UpstreamServer {
   }
 }
 
-/** Starts a server whose platform has its own login. */
+/** Starts a server with an external identity provider. */
 export async function startWithUpstream(
   settings: Partial<UpstreamConfig> = {},
   overrides: Parameters<typeof OauthTest.start>[0] = {},
@@ -270,14 +270,14 @@ export async function startWithUpstream(
   return { oauth, upstream };
 }
 
-/** The address of a sign-in page's link to the platform's own login. */
+/** The URL of a sign-in page's link to the external identity provider. */
 export function upstreamLink(page: FormPage): string {
   const [, href] = /href="([^"]*\/upstream)"/.exec(page.html) ?? [];
   if (href === undefined) throw new Error(`there is no link to the platform’s login: ${page.html}`);
   return href;
 }
 
-/** What the server logs from now on. */
+/** The server's log from now on. */
 export function logOf({ api }: OauthTest): () => string {
   const logger = api.app.get(Logger);
   const spies = (['info', 'warn'] as const).map((level) => jest.spyOn(logger, level));

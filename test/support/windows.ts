@@ -1,7 +1,7 @@
 import { it } from '@jest/globals';
 import { thorough } from './database.js';
 
-/** Minutes since 1970: the window of the limits, by this machine's clock. */
+/** Minutes since 1970: the window of the limits, by this host's clock. */
 const minute = () => Math.floor(Date.now() / 60_000);
 
 let addresses = 0;
@@ -12,10 +12,7 @@ export function freshAddress(): string {
   return `198.18.${addresses >> 8}.${addresses & 255}`;
 }
 
-/**
- * A test of what happens within one window: if it fails because the window ended meanwhile, it runs again. So it must begin with
- * its own members, keys and addresses ({@link freshAddress}): what the first run used in the new window counts there.
- */
+/** A test within one window; it runs again if the window ended meanwhile, so it must create its own members, keys and addresses ({@link freshAddress}). */
 export function inOneWindow<Values extends unknown[]>(
   scenario: (...values: Values) => Promise<void>,
 ): (...values: Values) => Promise<void> {
@@ -30,7 +27,7 @@ export function inOneWindow<Values extends unknown[]>(
   };
 }
 
-/** Declares such a test. */
+/** Declares a test that runs within one window. */
 export const itInOneWindow = Object.assign(
   (title: string, scenario: () => Promise<void>) => it(title, inOneWindow(scenario)),
   { thorough: (title: string, scenario: () => Promise<void>) => thorough.it(title, inOneWindow(scenario)) },

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { onPostgres } from './database.js';
 import type { Platform } from './platform.js';
 
-// Writes by programs unaware of copies and totals: random statements for the tests that compare every total with a recount.
+// Writes of programs unaware of denormalized columns and counters: random statements, after which tests recount everything.
 
 export const MEMBERS = 12;
 export const EVENTS = 4;
@@ -17,11 +17,11 @@ const role = fc.constantFrom(
   "'attendee', 'maybe'",
   "'invitee', 'pending'",
 );
-/** The lower id first: statements on several rows use one order. */
+/** The lower id first, so that statements on several rows use the same order. */
 const pair = fc.uniqueArray(member, { minLength: 2, maxLength: 2 }).map((two) => two.sort((a, b) => a - b));
 const between = ([one, other]: number[]) => `(user_id, peer_id) IN ((${one}, ${other}), (${other}, ${one}))`;
 
-/** Single actions of the platform. If another was first, one may fail, and then changes nothing. */
+/** Single actions of the platform. If a concurrent one was first, it may fail, and then changes nothing. */
 export const oneThing = fc.oneof(
   fc
     .tuple(member, event, role)
@@ -86,7 +86,7 @@ VALUES (${m}, ${a}, 1, ${at}) ON CONFLICT (user_id, achievement_id) DO UPDATE SE
     .map(([m, a]) => `DELETE FROM user_achievements WHERE user_id = ${m} AND achievement_id = ${a}`),
 );
 
-/** Another member, or another event, in a row that is there. */
+/** Another member or event in an existing row. */
 export const takeOver = fc
   .tuple(member, event, fc.constantFrom('user_id', 'event_id'), event)
   .map(
@@ -94,7 +94,7 @@ export const takeOver = fc
       `UPDATE participants SET ${column} = ${n} WHERE user_id = ${m} AND event_id = ${e}`,
   );
 
-/** Many rows at once, in any order: two of these may deadlock, and then one is rolled back. */
+/** Many rows at once, in any order: two such statements may deadlock, and then one is rolled back. */
 export const manyThings = fc.oneof(
   oneThing,
   ...(onPostgres

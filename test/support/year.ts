@@ -15,7 +15,7 @@ import { freePort, OauthTest, REDIRECT_URI } from './oauth.js';
 
 const DAYS = 28;
 
-/** A server whose address stays while instances behind it come and go, and a member who gives an app access without an end. */
+/** A server with a constant URL whose instances change, and a member who gives an app access without an end. */
 export class Year {
   #key = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
   #instance: NestExpressApplication | undefined;
@@ -50,7 +50,7 @@ export class Year {
     await this.oauth.close();
   }
 
-  /** @returns the address that the app is redirected to */
+  /** @returns the URL to which the app is redirected */
   signIn(url: URL | string): Promise<URL> {
     const { username } = this.member;
     return this.oauth.browser().authorize(url, { username, duration: 'unlimited' });
@@ -80,7 +80,7 @@ export class Year {
     return this.#instance ?? this.oauth.api.app;
   }
 
-  /** With the next SECRET_KEY. */
+  /** Starts an instance with the next SECRET_KEY. */
   async #restart(): Promise<void> {
     const next = Buffer.from(this.#key.map((byte) => byte ^ 0x55));
     const before = this.#instance;

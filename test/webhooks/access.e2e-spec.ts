@@ -57,7 +57,7 @@ interface Told {
   readonly reason: string | null;
 }
 
-/** All messages to the endpoint, when those are made that are due. */
+/** All messages to the endpoint, after the due ones are created. */
 async function told(of = endpoint): Promise<Told[]> {
   await eventually(async () => (await query('SELECT FROM access_changes')).length === 0 || undefined);
   return query(
@@ -316,7 +316,7 @@ ON CONFLICT (grant_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
     const look = async (after: object) => {
       const statement = 'SELECT tell_of_ending_access(2, $1::jsonb) AS last';
       const [row] = await query<{ last: object | null }>(statement, [JSON.stringify(after)]);
-      return row!.last ?? undefined; // null while the server's own work looks
+      return row!.last ?? undefined; // null while the server's periodic work runs
     };
     const last = await eventually(() => look({ client: clientId }));
     expect(last).toMatchObject({ client: clientId, id: grants[1]!.id });

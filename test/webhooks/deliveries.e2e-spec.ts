@@ -30,7 +30,7 @@ describe('claimed webhook messages', () => {
   const endpoint = async () =>
     (await webhooks.create({ url: 'https://app.example/hooks', types: ['profile.updated'], actor: 'admin' }))
       .id;
-  /** As many messages for each of the members, of one member after the other. */
+  /** The same number of messages for each of the members, one member after the other. */
   const wait = (endpointId: string, members: readonly number[], count = 1) =>
     dataSource.query(
       `INSERT INTO webhook_deliveries (endpoint_id, user_id, type, thing_id, changed_at)
@@ -61,7 +61,7 @@ ORDER BY i`,
 
   it('include one of each member before a second one of any member', async () => {
     const id = await endpoint();
-    const members = Array.from({ length: 21 }, (_, i) => i); // 0: of nobody alone
+    const members = Array.from({ length: 21 }, (_, i) => i); // 0: messages without a member
     await wait(id, members, 3);
     const instance = new WebhookDeliveries(dataSource);
     const turns: number[] = [];
@@ -92,7 +92,7 @@ ORDER BY i`,
     for (const id of [busy, other]) await ended(id);
   });
 
-  /** A message of instance `one`, which had it for too long, and of instance `other`, which has it now. */
+  /** A message claimed by instance `one` too long ago, and now by instance `other`. */
   const claimedAgain = async () => {
     const id = await endpoint();
     await wait(id, [1]);
@@ -149,7 +149,7 @@ ORDER BY i`,
       'SELECT count(DISTINCT xmin::text) AS commits FROM webhook_deliveries WHERE endpoint_id = $1',
       [id],
     );
-    expect(commits).toBe(3); // of the first; of the two that came meanwhile; and of the locked one
+    expect(commits).toBe(3); // of the first; of the two that arrived meanwhile; and of the locked one
     await ended(id);
   });
 });
@@ -201,9 +201,9 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
     dataSource.query('UPDATE events SET title = $2 WHERE id = $1', [event, title]);
   const rename = (member: number, bio: string) =>
     dataSource.query('UPDATE users SET bio = $2 WHERE id = $1', [members[member], bio]);
-  /** One slice, by an instance that knows of none before. */
+  /** Creates one slice of messages, on an instance that has created none before. */
   const slice = () => new WebhookDeliveries(dataSource, [{ changes: 200, members: 2 }]).fanOut();
-  /** By member (from 0), in order. */
+  /** Messages by member (from 0), in order. */
   const created = async () =>
     (
       await dataSource.query<{ user_id: number; type: string }[]>(

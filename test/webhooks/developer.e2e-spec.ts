@@ -34,7 +34,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     return url.pathname.split('/').at(-1)!;
   }
 
-  /** An app whose endpoint got a message about a member; the page that shows it. */
+  /** An app whose endpoint received a message about a member; the page that shows it. */
   async function told() {
     const ada = await developer();
     const clientId = await register(ada.browser);
@@ -258,7 +258,7 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
         const body = new URLSearchParams({ csrf, form: newFormId() });
         const path = `/developer/webhooks/${app}/${webhook}/${act}`;
         const { status } = await eve.browser.send(path, { method: 'POST', body });
-        // A developer's own list stays what it was after a delete of something unknown.
+        // A developer's own list is unchanged after the deletion of an unknown webhook.
         expect([path, status]).toEqual([path, app === eve.app && act === 'delete' ? 303 : 404]);
       }
     expect((await eve.page(ada.app)).status).toBe(404);

@@ -26,7 +26,7 @@ it('examples/webhooks accepts what the secret verifies, once, and rejects everyt
   const child = spawn(process.execPath, [PROGRAM], {
     env: { ...PROCESS, WEBHOOK_SECRET: secret, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 100_000, // ends the wait for a line that never comes
+    timeout: 100_000, // ends the wait for a missing line
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   try {
@@ -47,7 +47,7 @@ it('examples/webhooks accepts what the secret verifies, once, and rejects everyt
     expect(await webhooks.redeliver((await delivered()).id, 'admin')).toBe(1); // the same message again
     await delivered();
     await webhooks.test(id, api.app.get(WebhookSender));
-    expect((await lines.next()).value).toBe('webhook.test {}'); // nothing between
+    expect((await lines.next()).value).toBe('webhook.test {}'); // no line in between
   } finally {
     child.kill();
     await once(child, 'close');

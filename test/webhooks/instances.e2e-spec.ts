@@ -50,7 +50,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     try {
       const ids = await members(20);
       const { id } = await endpoint(receiver.url);
-      receiver.respond = () => undefined; // holds what it got
+      receiver.respond = () => undefined; // keeps its claimed messages
       await rename(ids);
       await receiver.untilReceived(8);
       await first.kill('SIGKILL');
@@ -59,7 +59,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       expect(leases).toHaveLength(8);
       for (const lease of leases) expect(lease).toBeLessThanOrEqual(20);
       second = await ServerProcess.start(database.environment);
-      // Those seconds pass.
+      // Lets those seconds pass.
       await dataSource.query('UPDATE webhook_deliveries SET leased_until = now() WHERE endpoint_id = $1', [
         id,
       ]);
@@ -214,7 +214,7 @@ WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '
         if (killed === 'the instance') await servers[0]!.kill('SIGKILL');
         else await dataSource.query(`SELECT pg_terminate_backend(pid) ${waiting}`);
         await writers.rollback();
-        await start(); // where nothing was killed, too: what it does at once, the other one does after 30 s
+        await start(); // also without a killed process: the other one does after 30 s what it does at once
         await receiver.untilReceived(ids.length);
         const notices = await eventually(async () => {
           const rows = await dataSource.query<{ user_id: number }[]>(

@@ -67,30 +67,30 @@ describe('webhooks', () => {
       `SELECT actor, key_id, details FROM auth_events WHERE type = 'webhook.disabled' AND details->>'webhook' = $1`,
       [id],
     );
-  /** Reads the database until it says so; a running server writes there when it has an answer. */
+  /** Repeats the query until its result matches; a running server writes there after a response. */
   const settled = (endpoint: string, isSo: (found: Delivery[]) => boolean) =>
     eventually(async () => {
       const found = await deliveries(endpoint);
       return isSo(found) ? found : undefined;
     });
-  /** Lets time pass for what waits for its next attempt. */
+  /** Lets time pass for messages that wait for their next attempt. */
   const pass = (seconds: number) =>
     query(
       `UPDATE webhook_deliveries SET due_at = due_at - make_interval(secs => $1) WHERE status = 'pending'`,
       [seconds],
     );
 
-  /** An endpoint of an app or a key; by default the platform's, for changes of profiles. */
+  /** An endpoint of an app or a key; by default the platform's, for profile changes. */
   const endpoint = (
     of: { clientId?: string; keyId?: string } = {},
     types: readonly string[] = ['profile.updated'],
   ) => webhooks.create({ url: receiver.url, types, ...of, actor: 'admin' });
-  /** How the receiver answers from now on. */
+  /** The receiver's response from now on. */
   const answerWith = (status: number, headers = {}) => {
     receiver.respond = (_, response) => void response.writeHead(status, headers).end();
   };
 
-  /** A member with a key, and an endpoint that sees with it. */
+  /** A member with a key, and an endpoint of that key. */
   async function keyed(types: readonly string[] = WEBHOOK_TYPES, scopes = ALL_SCOPES) {
     const userId = await oauth.api.platform.user();
     const key = await oauth.api.key(userId, scopes.split(' '));
@@ -128,7 +128,7 @@ describe('webhooks', () => {
       await oauth.api.platform.participant(event, userId);
       const peer = await oauth.api.platform.user();
       const connection = await oauth.api.platform.connection(peer, userId);
-      await receiver.untilReceived(1); // otherwise the participation's message may already say `removed`
+      await receiver.untilReceived(1); // otherwise the participation's message may already be `removed`
       await query('DELETE FROM participants WHERE user_id = $1', [userId]);
       await receiver.untilReceived(2);
       expect(receiver.told.toSorted()).toEqual([
@@ -258,7 +258,7 @@ describe('webhooks', () => {
       await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'lost', 'admin');
       await rename(userId, 'x');
       const other = await keyed(['profile.updated']);
-      await rename(other.userId, 'y'); // comes after it
+      await rename(other.userId, 'y'); // arrives after it
       await receiver.untilReceived(1);
       expect(receiver.told).toEqual([`profile.updated ${other.userId} of ${other.userId}`]);
       expect([(await webhooks.find(id)).status, await deliveries(id)]).toEqual(['no_access', []]);
@@ -503,7 +503,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
       const quick = await Receiver.start();
       let next = 0;
       receiver.respond = (_, response) =>
-        // As much comes as goes.
+        // New messages arrive as fast as they are sent.
         void add(busy[next++ % busy.length]!.id, quick.received.length === 0 ? 1 : 0).then(() =>
           response.writeHead(204).end(),
         );
@@ -663,7 +663,7 @@ SELECT $1 || id, id, $1, '{"resources":{"x":"profile:read events:read"}}', now()
 SELECT sha256(convert_to($1 || id, 'UTF8')), 'RefreshToken', $1 || id, '{}', now() + interval '1 day' FROM unnest($2::bigint[]) id`,
         [clientId, ids],
       );
-      // As if more than three messages took longer than a statement may.
+      // As if a statement could create only three messages within its time limit.
       await query(
         `CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF (SELECT count(*) FROM new_rows) > 3 THEN RAISE query_canceled; END IF;
