@@ -78,7 +78,7 @@ describe('Csrf', () => {
     expect(verify({ 'sec-fetch-site': 'same-site' })).toBe(false);
   });
 
-  it('hides the id from scripts, other hosts and forms of other sites', () => {
+  it('hides the cookie’s id from scripts, other hosts and forms of other sites', () => {
     expect(openPage(csrf).set).toMatch(
       /^__Host-pua_csrf=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
     );

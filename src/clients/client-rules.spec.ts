@@ -24,7 +24,7 @@ describe('checkClient', () => {
     ['native', 'app:/cb', 'reversed domain name'],
     ['native', 'cursors:/cb', 'reversed domain name'],
     ['native', 'javascript:alert(1)', 'reversed domain name'],
-  ])('rejects for a %s client the redirect URI %s', (type, uri, why) => {
+  ])('for a %s client rejects the redirect URI %s', (type, uri, why) => {
     expect(() => checkClient(client({ type, redirect_uris: [uri] }), false)).toThrow(why);
   });
 
@@ -37,7 +37,7 @@ describe('checkClient', () => {
     ['native', 'http://127.0.0.1/cb'],
     ['native', 'http://[::1]/cb'],
     ['native', 'https://app.example/claimed'],
-  ])('accepts for a %s client the redirect URI %s', (type, uri) => {
+  ])('for a %s client accepts the redirect URI %s', (type, uri) => {
     expect(() => checkClient(client({ type, redirect_uris: [uri] }), false)).not.toThrow();
   });
 
@@ -82,11 +82,11 @@ describe('checkClient', () => {
 });
 
 describe('a key set as text', () => {
-  it.each(['', 'null', '{', 'undefined'])('rejects %j as not a key set', (text) => {
+  it.each(['', 'null', '{', 'undefined'])('is rejected if it is not a key set: %j', (text) => {
     expect(() => parseKeySet(text)).toThrow('the key set must be {"keys": […]}');
   });
 
-  it.each([false, 0, '', 'keys', [], {}])('rejects a key set that is %j', (jwks) => {
+  it.each([false, 0, '', 'keys', [], {}])('is rejected if it is %j', (jwks) => {
     expect(() => checkClient(client({ jwks: jwks as never }), false)).toThrow('the key set must be');
   });
 });

@@ -372,7 +372,7 @@ describe('a calendar file', () => {
     ).toEqual(['TZID:America/New_York', 'TZID:Asia/Kolkata', 'TZID:Europe/Berlin']);
   });
 
-  it('has all-day events as days, including the last one', async () => {
+  it('lists all-day events as dates, including the last day', async () => {
     const member = await oauth.member();
     const days = [
       ['2031-05-01T22:00:00Z', null, '20310502', '20310503'],

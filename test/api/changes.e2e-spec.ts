@@ -155,7 +155,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, asked)).toEqual([event]);
   });
 
-  it('keeps one mark per second for an hour, then one per minute for 40 days', async () => {
+  it('keeps one change mark per second for an hour, then one per minute for 40 days', async () => {
     const put = async (ago: string, second: number) => {
       const [row] = await api.dataSource.query<{ at: string }[]>(
         `INSERT INTO change_marks SELECT date_trunc('minute', now() - $1::interval) + make_interval(secs => $2), pg_current_snapshot()::text
@@ -177,7 +177,7 @@ RETURNING taken_at::text AS at`,
   });
 
   // On PostgreSQL, other tests' transactions run meanwhile.
-  embedded.it('records no mark if nothing changed since the last one', async () => {
+  embedded.it('records no change mark if nothing changed since the last one', async () => {
     const taken = await api.dataSource.transaction(async (manager) => {
       await manager.query('DELETE FROM change_marks');
       const counts: number[] = [];

@@ -27,7 +27,7 @@ describe('API credentials', () => {
   };
 
   describe('in the headers', () => {
-    it('if missing get 401 missing_credentials with a challenge without error', async () => {
+    it('that are missing get 401 missing_credentials, with a challenge without an error', async () => {
       const { status, headers, body } = await api.send('GET', '/api/public/me');
       expect([status, body.code]).toEqual([401, 'missing_credentials']);
       expect(headers['www-authenticate']).toBe(

@@ -320,7 +320,7 @@ describe('GET /api/public/events: sorts', () => {
   });
 });
 
-describe('GET /api/public/events: filters', () => {
+describe('GET /api/public/events: filtering', () => {
   it('by time_filter puts every event into exactly one of upcoming, ongoing and past', async () => {
     const { id, key } = await member();
     const hours = (n: number) => new Date(Date.now() + n * 3_600_000).toISOString();

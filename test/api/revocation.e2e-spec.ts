@@ -13,7 +13,7 @@ import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, soon, until } from '../support/timing.js';
 
-postgres.describe('revocation on two servers', () => {
+postgres.describe('the API on two servers', () => {
   let api: TestApi;
   let other: NestExpressApplication;
   let channel: TcpProxy;
@@ -108,7 +108,7 @@ postgres.describe('revocation on two servers', () => {
   });
 
   it.each(['cut', 'stall'] as const)(
-    'takes effect within a second after the notification channel breaks (%s)',
+    'rejects a revoked key within a second after the notification channel breaks (%s)',
     async (harm) => {
       const { key, id } = await knownKey(await api.platform.user());
       channel[harm]();
@@ -126,7 +126,7 @@ postgres.describe('revocation on two servers', () => {
     },
   );
 
-  it('applies to an expired key, even if it is cached', async () => {
+  it('rejects an expired key, even if it is cached', async () => {
     const user = await api.platform.user();
     let expiresInSeconds = 0.5;
     const key = await eventually(async () => {

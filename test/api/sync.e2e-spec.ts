@@ -373,7 +373,7 @@ GROUP BY resource, user_id, kind`,
     const withoutMoment = (text: string) =>
       text.replace(/"rarity_computed_at":"[^"]+"/g, '"rarity_computed_at":""');
 
-    it('returns each record byte for byte as its own route, and null for removed ones', async () => {
+    it('returns each record byte for byte like its own route, and null for removed ones', async () => {
       const { id, key } = await member();
       const kept = await api.platform.event({
         description: 'Zum Café: „ja“ \n 🎉',

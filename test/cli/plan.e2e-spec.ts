@@ -27,7 +27,7 @@ const rollBack = () => pua(database.environment, `db rollback --to ${BEFORE} --y
 describe('pua db rollback --to', () => {
   beforeEach(() => migrate(dataSource));
 
-  it('prints what each migration’s undoing would lose, and undoes nothing without --yes', async () => {
+  it('prints the data that undoing each migration would lose, and undoes nothing without --yes', async () => {
     const { code, stdout, stderr } = await pua(database.environment, `db rollback --to ${BEFORE}`);
     expect([code, stdout]).toEqual([2, '']);
     for (const { name } of AFTER) expect(stderr).toContain(`${name} would be undone`);

@@ -81,7 +81,7 @@ postgres.describe('a connection for reads', () => {
     expect([connection.inProgress, state]).toEqual([0, 'open']);
   });
 
-  it('prepares a statement again that PostgreSQL rejected the first time, and describes it then', async () => {
+  it('prepares a statement again if PostgreSQL rejected it the first time, and then describes it', async () => {
     const connection = await open();
     const bad = { name: 'bad', text: `SELECT 'x'::int` };
     for (let time = 0; time < 3; time++) {

@@ -35,7 +35,7 @@ thorough.describe('maintained totals', () => {
   });
 
   postgres.it(
-    'of achievements are compacted after the catalog’s writer has ended; all others meanwhile',
+    'of achievements are compacted after the catalog’s writer has ended, and all others before that',
     async () => {
       const program = await hold(api.dataSource, 'UPDATE achievements SET points = 6 WHERE id = 1');
       await api.dataSource.query(

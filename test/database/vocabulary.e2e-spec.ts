@@ -85,7 +85,7 @@ describe('the limits that the code and the database share', () => {
 
   it.each(lengths)('allow %s %j code points', async (name, [least, most]) => {
     const [table, column] = name.split('.') as [string, string];
-    // Two code units each, since the limit counts code points.
+    // An emoji has two code units, but the limit counts code points.
     const ofLength = (length: number) => accepted(table, { [column]: `repeat('😀', ${length})::text` });
     expect(await ofLength(most)).toBe(true);
     expect(await ofLength(most + 1)).toBe(false);

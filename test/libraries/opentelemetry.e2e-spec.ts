@@ -29,7 +29,7 @@ interface Span {
   readonly name: string;
   readonly kind: number;
   readonly attributes: readonly { key: string; value: { stringValue?: string } & Record<string, unknown> }[];
-  /** The resource that created the span. */
+  /** The instrumentation library that created the span. */
   readonly scope: string;
 }
 

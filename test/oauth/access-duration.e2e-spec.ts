@@ -217,7 +217,7 @@ describe('one-time access', () => {
 });
 
 describe('access without an end', () => {
-  it('has only an end without use, and lasts while it is used', async () => {
+  it('lasts as long as the app uses it, and states only its end without use', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     let body = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
     const form = { client_id: clientId, token: body.refresh_token };

@@ -19,9 +19,9 @@ import { eventually } from '../support/timing.js';
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
-/** Minimum numbers in the simulated year. */
+/** Minimum number of grants in the simulated year. */
 const GRANTS = Number(process.env.ACCESS_GRANTS ?? 30);
-/** Each is compared only after its own steps, and after a sweep. */
+/** Each member is compared only after their own steps, and after a sweep. */
 const MEMBERS = Math.max(2, Math.ceil(GRANTS / 40));
 const NATIVE = 'com.example.app:/cb';
 const API_SCOPES = ['events:read', 'profile:read'];
@@ -30,7 +30,7 @@ type Duration = (typeof DURATIONS)[number];
 const secondsOf = (duration: Duration) =>
   duration === 'once' ? 660 : duration === 'unlimited' ? Infinity : Number(duration) * DAY;
 
-/** Each as often as it is listed. */
+/** Names of steps; repeated ones are more likely. */
 const STEPS = `consent consent consent consent consent consent consent consent signInAgain signInAgain signInAgain redeem redeem
 refresh refresh refresh refresh reuse revokeToken change change endAccess endAccess enableMember enableMember toggleApp approve
 sweep sweep passTime passTime passTime passTime passTime`;
@@ -41,7 +41,7 @@ const step = fc.record({
   does: fc.constantFrom(...(STEPS.split(/\s/) as Name[])),
   member: fc.nat({ max: MEMBERS - 1 }),
   app: fc.nat({ max: 2 }),
-  /** Grants that the step can affect. */
+  /** Index among the grants that the step can affect. */
   pick: fc.nat({ max: 99 }),
   duration: fc.constantFrom(...DURATIONS),
   scopes: fc.subarray(API_SCOPES, { minLength: 1 }),

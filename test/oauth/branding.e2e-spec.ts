@@ -255,7 +255,7 @@ describe('the platform’s name and texts', () => {
     ]);
   });
 
-  it('list the languages in the metadata', async () => {
+  it('exist in the languages that the metadata lists', async () => {
     const metadata = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     expect(await metadata.json()).toMatchObject({ ui_locales_supported: ['en', 'de', 'fr'] });
   });

@@ -81,7 +81,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect(secret).toMatch(/^pua_secret_[0-9A-Za-z]{43}$/);
   });
 
-  it('has an empty key set too, so that the previous version rejects it instead of treating it as public', async () => {
+  it('also has an empty key set, so that the previous version rejects it instead of treating it as public', async () => {
     const keysOf = (id: string) => oauth.query('SELECT jwks FROM oauth_clients WHERE id = $1', [id]);
     const { id } = await clientWithSecret(oauth);
     expect(await keysOf(id)).toEqual([{ jwks: { keys: [] } }]);

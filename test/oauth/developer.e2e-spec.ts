@@ -621,7 +621,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(new RegExp(`<tr id="request-${row}">[^]*?</tr>`).exec(html)![0]).toContain('/api/public/events');
   });
 
-  thorough.it('show an app its tokens’ requests, and that it is disabled', async () => {
+  thorough.it('include requests with an app’s tokens, and show that the app is disabled', async () => {
     const ada = await developer();
     const clientId = await ada.register({ name: 'Trailmix' });
     const { username } = await oauth.member();

@@ -108,7 +108,7 @@ describe.each(['query', 'form_post'])('an app with responses by %s', (response_m
       'request_uri_not_supported',
     ],
   ] as [string, Parameters, string][])(
-    'is notified only that a request is rejected: %s',
+    'gets only an error for a rejected request: %s',
     async (_, parameters, error) => {
       const told = toldBy(response_mode, await open(requestOf(app, { response_mode, ...parameters }), {}));
       const { error_description: description = '', ...rest } = told;
@@ -282,7 +282,7 @@ describe('a refresh token', () => {
 describe('PKCE', () => {
   const without = { code_challenge: undefined, code_challenge_method: undefined };
 
-  it('may be omitted with a nonce by a client registered for that, and counts if sent', async () => {
+  it('may be omitted with a nonce by a client registered for that, and is verified if sent', async () => {
     const off = await clientWithSecret(oauth, { pkce: 'off' });
     const { username } = await oauth.member();
     const codeOf = async (url: URL) =>

@@ -156,13 +156,13 @@ describe('a request for an authentication class', () => {
   it.each([
     ['an unsupported class', { essential: true, value: 'gold' }],
     ['one of several unsupported classes', { essential: true, values: ['gold', 'silver'] }],
-  ])('in claims, essential, of %s is rejected at once', async (_, acr) => {
+  ])('for %s as an essential claim is rejected at once', async (_, acr) => {
     const at = await send(oauth.browser(), { claims: claimsWith(acr) });
     expect(answerOf(at)).toBe('unmet_authentication_requirements');
   });
 
   it.each([{ value: 'phr' }, { values: ['phr', 'phrh'] }])(
-    'in claims, essential, is rejected if the member has no passkey, signed in or not: %j',
+    'as an essential claim is rejected if the member has no passkey, signed in or not: %j',
     async (wanted) => {
       const { username } = await oauth.member();
       const claims = claimsWith({ essential: true, ...wanted });

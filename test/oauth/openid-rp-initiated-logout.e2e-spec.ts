@@ -62,7 +62,7 @@ async function signedAgain(idToken: string, claims: JWTPayload): Promise<string>
 
 describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
   it.each(['GET', 'POST'])(
-    'by %s with id_token_hint, a registered URL and state gets the browser back there, with the state; the session ends, and the access stays',
+    'by %s gets the browser back at its registered URL with the state; the session ends, and the access stays',
     async (method) => {
       const member = await signIn();
       const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: BYE, state: 'a b&ä' };

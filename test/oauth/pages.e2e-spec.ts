@@ -292,7 +292,7 @@ postgres.describe('in Chromium', () => {
 
   async function open(name: string, options: BrowserContextOptions = {}) {
     const page = await (await browser.newContext(options)).newPage();
-    // These pages have no server that could send the script its options.
+    // These pages have no server that could send passkey options to the script.
     await page.addInitScript('delete PublicKeyCredential.isConditionalMediationAvailable');
     const complaints: string[] = [];
     const requests: string[] = [];

@@ -157,7 +157,7 @@ describe('a passkey', () => {
   });
 
   thorough.it(
-    'is shown with its name, creation, last use and backups, and two work alongside each other',
+    'is shown with its name, creation, last use and backups; two passkeys work alongside each other',
     async () => {
       const first = await memberWithPasskey(oauth);
       const phone = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
@@ -209,7 +209,7 @@ describe('a wrong passkey proof', () => {
     ['for a challenge that was never issued', { challenge: randomBytes(32).toString('base64url') }],
   ];
 
-  thorough.it.each(WRONG)('%s signs nobody in, and is rejected like every other', async (_, changes) => {
+  thorough.it.each(WRONG)('%s signs no member in, and is rejected like every other', async (_, changes) => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const response = await signIn(browser, page, authenticator, changes);

@@ -230,7 +230,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     expect(reasons).toEqual([{ reason: 'wrong_password', n: 10 }]);
   });
 
-  describe('of signing keys', () => {
+  describe('with signing keys', () => {
     const stored = () =>
       oauth.query<{ kid: string; private_jwk: Buffer }>(
         `SELECT kid, private_jwk FROM signing_keys WHERE status <> 'retired' ORDER BY kid`,
@@ -248,7 +248,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       };
       return Object.fromEntries(checks.map(({ name, status, message }) => [name, `${status}: ${message}`]));
     };
-    it('encrypts them with SECRET_KEY once at startup, not repeatedly by differing instances, and doctor shows the state', async () => {
+    it('encrypts them once at startup, not repeatedly by differing instances, and doctor shows the state', async () => {
       await start([[NEW], [NEW]]);
       await oauth.tokens(clientId, (await oauth.member()).username);
       const before = await stored();

@@ -97,7 +97,7 @@ describe('a sign-in', () => {
     }
     return through;
   };
-  /** The effect of waiting. */
+  /** Ends windows, as waiting this many seconds would. */
   const pass = (seconds: number) =>
     dataSource.query(
       'UPDATE login_throttle SET window_ends_at = window_ends_at - make_interval(secs => $1)',

@@ -129,7 +129,7 @@ describe.each(ENDINGS)('%s', (_, end) => {
     expect((await browser.view('/account/apps')).html).not.toContain('type="password"');
   });
 
-  it('keeps other members and the API keys that are not disabled', async () => {
+  it('keeps the sign-ins of other members, and the API keys that are not disabled', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const key = await oauth.api.key(member.id);
     const tokens = await oauth.tokens(await oauth.client(), other.username);

@@ -171,7 +171,7 @@ describe('a response of the external identity provider', () => {
 });
 
 describe('the claim that matches members', () => {
-  thorough.it('is logged if it matches nobody', async () => {
+  thorough.it('is logged if it matches no member', async () => {
     const server = await startWithUpstream({ claim: 'email', scopes: 'openid email' });
     try {
       const log = logOf(server.oauth);

@@ -111,7 +111,7 @@ describe('members with a known password', () => {
     await api.dataSource.query('UPDATE users SET disabled_at = NULL');
     await expect(refuse()).rejects.toThrow('The database holds demo members');
 
-    // Nor if each has another password, or none.
+    // The server also rejects demo members with other passwords, or without one.
     await api.dataSource.query('UPDATE users SET password_hash = $1 WHERE id % 2 = 0', [
       await hashPassword('another password'),
     ]);

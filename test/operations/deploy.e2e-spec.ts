@@ -25,7 +25,7 @@ postgres.describe('the deployment files', () => {
     it.each([UNIT, MIGRATION])(
       'contain a unit that systemd accepts, and that restricts its privileges: %s',
       (file) => {
-        // systemd-analyze expects the program in /usr/bin, where Node may not be on this host.
+        // systemd-analyze expects Node in /usr/bin, where it may not be on this host.
         const { stderr } = run('systemd-analyze', 'verify', file);
         expect(stderr.replaceAll(/^.*\/usr\/bin\/node.*$\n?/gm, '')).toBe('');
         const { stdout } = run('systemd-analyze', 'security', '--offline=true', file);

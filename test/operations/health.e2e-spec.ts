@@ -22,13 +22,13 @@ async function ready(status: number): Promise<Response> {
   }
 }
 
-/** The metric's value, which does not depend on requests to /readyz. */
+/** Value of server_ready, without any request to /readyz. */
 async function metric(): Promise<string | undefined> {
   const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   return /^server_ready (\d)$/m.exec(text)?.[1];
 }
 
-/** The responses while the database is changed by the statement, until the other one undoes the change. */
+/** Detail of the 503 while `change` is in effect; `undo` reverts it. */
 async function refusal(change: string, undo: string): Promise<unknown> {
   await query(change);
   try {

@@ -255,7 +255,7 @@ describe('every secret that is issued, sent or typed', () => {
       if (!name.startsWith('pua_done')) keep(`own cookie ${name}`, value); // the page that confirms the act
   }
 
-  /** Unchanged, in a column of bytes, or encoded. */
+  /** Searches for each secret unchanged, as bytes, and encoded. */
   function expectNone(text: string): void {
     const found = [...secrets].filter(([, secret]) =>
       [

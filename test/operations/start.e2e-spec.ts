@@ -28,7 +28,7 @@ function run(file: string, parameters: string[], environment: Record<string, str
 
 // Always on the embedded database. Many processes, one after the other, so not in every `npm test`.
 
-postgres.describe('the first minute', () => {
+postgres.describe('the first start', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
   let port: number;
   let settings: Record<string, string>;
@@ -332,7 +332,7 @@ postgres.describe('a failed start', () => {
     ['24.11.0', true],
     ['26.0.0', true],
   ])(
-    'accepts the versions of Node that package.json and docs/operators/deploy.md name: %s %s',
+    'is caused by unsupported versions of Node, as package.json and docs/operators/deploy.md name them: %s %s',
     async (node, accepted) => {
       const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${node}' } })`;
       const { code, stderr } = await run(process.execPath, ['--import', pretend, 'bin/require-node.mjs']);

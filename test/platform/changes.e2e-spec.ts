@@ -392,7 +392,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
     });
 
     it.each(['wait=31', 'wait=-1', 'limit=0', 'limit=1001', 'types=profile.burned', 'after=x', 'since=1'])(
-      'except for requests with %s',
+      'only for valid parameters, not for %s',
       async (query) => {
         expect((await get(`?${query}`)).status).toBe(400);
       },

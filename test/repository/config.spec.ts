@@ -78,7 +78,7 @@ describe('settings', () => {
     expect([...names].filter((name) => !Object.hasOwn(SETTINGS, name))).toEqual([]);
   });
 
-  it('keep an ending server for 5 seconds in production, and end at once in development', () => {
+  it('keep a stopping server for 5 seconds in production, and end it at once in development', () => {
     expect(loadConfig({ DATA_DIR: folder }).shutdownDelaySeconds).toBe(0);
     expect(loadConfig(production).shutdownDelaySeconds).toBe(5);
     expect(loadConfig({ ...production, SHUTDOWN_DELAY: '0' }).shutdownDelaySeconds).toBe(0);
@@ -120,7 +120,7 @@ describe('settings', () => {
     expect(loadConfig({ DATA_DIR: folder, DEVELOPER_CONSOLE })).toMatchObject(expected);
   });
 
-  it('are rejected all at once in production too', () => {
+  it('are also rejected all at once in production', () => {
     const refuse = () =>
       loadConfig({ NODE_ENV: 'production', PORT: 'eighty', PUBLIC_URL: 'http://a.example' });
     for (const name of ['PORT', 'SECRET_KEY', 'DATABASE_URL', 'PUBLIC_URL']) expect(refuse).toThrow(name);

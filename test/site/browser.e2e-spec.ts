@@ -148,7 +148,7 @@ postgres.describe('the public pages in Chromium', () => {
     const { page, context, complaints } = await open('/');
     await page.keyboard.press('Control+k');
     await page.waitForURL('**/docs#search');
-    expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // their groups appear next to them
+    expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // the contents are visible next to it
     const found = page.locator('.found a');
     await page.route('**/docs/search.json', (route) => route.abort(), { times: 1 });
     const failed = page.waitForEvent('requestfailed');
@@ -279,7 +279,7 @@ describe('the client of the API reference', () => {
     expect((await registered())[0]!.redirect_uris).toEqual([`${oauth.issuer}/docs`]);
   });
 
-  it('stays disabled if the operator disabled it, and then signs nobody in', async () => {
+  it('stays disabled if the operator disabled it, and then signs no member in', async () => {
     const { dataSource } = oauth;
     await registerDocsClient(dataSource, oauth.api.config);
     await dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'public-user-api-docs'`);

@@ -66,7 +66,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     expect((await webhooks.deliveries(id))[0]!.duration_ms).toBeLessThan(10_000);
   });
 
-  it('sends one again after a question, with the same id, and the audit log names the member who did it', async () => {
+  it('sends a message again after confirmation, with the same id, and the audit log names the member', async () => {
     const { ada, clientId, id, message, open, before } = await told();
     const page = (await ada.browser.submit(await open(), {}, /\/redeliver$/)) as FormPage;
     expect([page.url.pathname, page.html]).toEqual([
@@ -81,7 +81,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     ]);
   });
 
-  it('neither shows nor sends those of another developer’s app, and rejects forms of another site', async () => {
+  it('neither shows nor sends messages of another developer’s app, and rejects forms of another site', async () => {
     const { clientId, message, id } = await told();
     const eve = await developer();
     const own = await register(eve.browser);
@@ -189,7 +189,7 @@ describe('/developer/webhooks/:app', () => {
     }
   });
 
-  it('creates one for a form that is sent twice, and rotates, disables and deletes once', async () => {
+  it('creates one webhook for a form that is sent twice, and rotates, disables and deletes once', async () => {
     const ada = await developer();
     const form = await ada.page();
     const send = async () =>

@@ -50,7 +50,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     try {
       const ids = await members(20);
       const { id } = await endpoint(receiver.url);
-      receiver.respond = () => undefined; // keeps its claimed messages
+      receiver.respond = () => undefined; // never responds, so messages stay claimed
       await rename(ids);
       await receiver.untilReceived(8);
       await first.kill('SIGKILL');

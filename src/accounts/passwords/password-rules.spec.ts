@@ -21,7 +21,7 @@ describe('a new password', () => {
     ['the username', 'Augusta Ada King', 'username'],
     ['the username with a short suffix', 'augusta ada king!1', 'username'],
     ['the username inside a longer text', 'augusta ada king counts', undefined],
-  ])('of %s: %j is %p', (_, password, fault) => {
+  ])('(%s) %j has the fault %p', (_, password, fault) => {
     expect(passwordFault(password, 'augusta ada king')).toBe(fault);
   });
 

@@ -22,7 +22,7 @@ describe('a relative time', () => {
     [10 * 86_400, '10 days ago', 'vor 10 Tagen'],
     [60 * 86_400, '2 December 2025', '2. Dezember 2025'],
     [-30, 'now', 'jetzt'],
-  ])('of %d seconds ago is in natural words', (seconds, inEnglish, inGerman) => {
+  ])('for %d seconds ago uses natural words', (seconds, inEnglish, inGerman) => {
     const now = Date.parse('2026-01-31T23:59:59Z') + seconds * 1_000;
     const moment = seconds > 30 * 86_400 ? '2025-12-02 23:59:59' : '2026-01-31 23:59:59';
     expect(english.timestamp(moment, now).ago).toBe(inEnglish);
