@@ -1,4 +1,4 @@
-// Requests of members and a platform to servers whose database fails meanwhile (failover.mjs), and what was acknowledged of them.
+// Requests of members and a platform to servers whose database fails meanwhile (failover.mjs), with a record of acknowledged requests.
 import { Browser, exchange, refresh } from './oauth-client.mjs';
 
 /** Requests of every kind to acknowledge before the next step, so that some are in progress. */
@@ -15,7 +15,7 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Writers count in their profiles, each number conditional on the last one; a platform feeds events; members sign in and refresh; and two
- * read. Whatever is refused with 503 is sent again.
+ * read. Requests rejected with 503 are sent again.
  */
 export class Load {
   acknowledged = { write: 0, feed: 0, 'sign-in': 0, refresh: 0, read: 0 };
@@ -41,7 +41,7 @@ export class Load {
    *   feed: {key: string, organizer: string, ids: number[]},
    *   signingIn: {username: string, password: string}[],
    *   refreshing: {username: string, password: string}[],
-   * }} callers what one load has written is where the next one starts
+   * }} callers: the next load starts with the state that one load has written
    * @param {(sql: string, values?: unknown[]) => Promise<object[]>} query on the primary
    */
   constructor(servers, callers, query) {
@@ -86,7 +86,7 @@ export class Load {
     this.#incidentAt = undefined;
   }
 
-  /** Ends the load, and compares the final state of the database and the servers with what was acknowledged. */
+  /** Ends the load, and compares the final state of the database and the servers with the acknowledged requests. */
   async end() {
     this.#ending = true;
     await this.#over;

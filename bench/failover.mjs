@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// Lets parts of a PostgreSQL cluster fail under load: `node bench/failover.mjs [--case kill,freeze-node] [--times 10]`. Three nodes under Patroni with
-// etcd and HAProxy (deploy/patroni unchanged; docs/operators/failover.md says how they are installed), two servers, members who write, read, sign in and
-// refresh, and a platform that feeds; with --replicas, DATABASE_READ_URL names the three nodes. Fails if anything acknowledged is lost or done twice, or if any response but 503 is given while there is no
-// primary; times are only reported. docs/operators/failover.md has the figures.
+// Lets parts of a PostgreSQL cluster fail under load: `node bench/failover.mjs [--case kill,freeze-node] [--times 10]`. Installation and
+// figures: docs/operators/failover.md. The cluster has three nodes under Patroni (deploy/patroni unchanged); two servers, members and a
+// platform use it; with --replicas, DATABASE_READ_URL names the three nodes. Fails if an acknowledged write is lost or done twice, or if
+// a response other than 503 is sent while there is no primary; times are only reported.
 import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -1,4 +1,4 @@
-// All measurements, each as medians over the rounds. In a round all candidates take turns, so that other load on the machine
+// All measurements, each as medians over the rounds. In a round all candidates alternate, so that other load on the host
 // affects them alike; ratios are computed within a round.
 import { measure } from './load.mjs';
 import { apiKey, ask, COMPARED, OTHERS, requestsOf } from './questions.mjs';

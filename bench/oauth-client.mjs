@@ -54,7 +54,7 @@ export class Browser {
     this.#send = by;
   }
 
-  /** Signs in and consents to everything, if asked to. @returns the code */
+  /** Signs in and consents to all scopes, if required. @returns the code */
   async authorize({ username, password } = {}) {
     let path = AUTHORIZE;
     let form;

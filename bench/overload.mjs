@@ -31,7 +31,7 @@ const MIN_RATIO = 0.3;
 
 /**
  * @typedef {object} Overload
- * @property {number} offered requests/s; 0: as many as are answered
+ * @property {number} offered requests/s; 0: closed loop
  * @property {number} rate answers/s
  * @property {number} ratio of answers to the peak
  * @property {number} cpuRatio the same for answers per CPU time of the server
@@ -40,9 +40,9 @@ const MIN_RATIO = 0.3;
  * @property {number} p50 ms, from when they were due
  * @property {number} p99 ms
  * @property {number} p999 ms
- * @property {boolean} isHonest whether nothing of it may be refused
+ * @property {boolean} isHonest whether none of its requests may be rejected
  * @property {boolean} isFlood
- * @property {number} honestP99 ms, of a caller with few requests, at another address
+ * @property {number} honestP99 ms, of a legitimate caller with few requests, at another address
  * @property {number} honest share of that caller's requests that were answered
  * @property {number} notReady probes of /readyz that were not answered with 200; a peer has none to answer
  * @property {number} memory MB, the highest seen

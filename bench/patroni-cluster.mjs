@@ -16,7 +16,7 @@ const PROGRAMS = {
   haproxy: '/usr/sbin/haproxy',
 };
 const NODES = ['one', 'two', 'three'];
-/** Usually seconds; a busy machine may take long. */
+/** Usually seconds; a busy host may take long. */
 const PATIENCE_MS = 180_000;
 /** loop_wait of patroni.yml. */
 const LOOP_MS = 1_000;
@@ -136,8 +136,8 @@ export class PatroniCluster {
   }
 
   /**
-   * Freezes only the leader's Patroni: its PostgreSQL continues. The worst moment is after it has read who leads, while it waits for
-   * its own PostgreSQL, and so believes that it leads when it resumes.
+   * Freezes only the leader's Patroni: its PostgreSQL continues. The worst moment is after it has read the name of the leader, while it waits for
+   * its own PostgreSQL, and so acts as the leader when it resumes.
    *
    * @returns its name, for {@link thaw}
    */

@@ -75,7 +75,7 @@ const folder = join(import.meta.dirname, 'results');
 const resultsFile = join(folder, `${users}.json`);
 mkdirSync(folder, { recursive: true });
 
-/** Everything started, to be ended in any case, last first. */
+/** Started processes, which are always ended, last first. */
 const running = [];
 const keep = (what) => {
   running.push(what);

@@ -73,7 +73,7 @@ export function containerSettings() {
 }
 
 /**
- * Starts this server as the image does, with nothing switched off: credentials are validated, limits counted (the ceiling is out of
+ * Starts this server as the image does, with every feature enabled: credentials are validated, limits counted (the maximum is out of
  * reach), totals exact. Only the log line of each request is not written.
  */
 export async function startOurs(dataset) {
@@ -140,7 +140,7 @@ async function answers(url) {
 }
 
 /**
- * Builds a peer in another language; the output is beside its source, and not in git.
+ * Builds a peer in another language; the output is next to its source, and not in git.
  *
  * @param {string} name
  * @param {{language: string, tool: string, version: string, build: string[], folder: string}} peer

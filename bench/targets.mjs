@@ -3,14 +3,14 @@ import { HANDWRITTEN, GO, NAIVE_PROVIDER, OURS, OURS_WITH_TOKEN, RUST } from './
 
 /** @typedef {{target: string, wanted: string, measured: string, met: boolean}} Judgement */
 
-/** By CPU time, which a busy machine affects least. */
+/** By CPU time, which a busy host affects least. */
 const LISTS = {
   'GET /connections (20)': 1.8,
   'GET /achievements (20)': 1.3,
   'GET /achievements?action=stats': 1.5,
 };
 /**
- * Judges what was measured; what was not measured is left out.
+ * Judges the measured figures; omits the others.
  *
  * @param {import('./run.mjs').Results} results
  * @returns {Judgement[]}

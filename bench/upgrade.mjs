@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// Upgrades the released commit before to this tree, under load: `node bench/upgrade.mjs [--members 300000] [--from <commit>]`. The released
+// Upgrades the previous released commit to this tree, under load: `node bench/upgrade.mjs [--members 300000] [--from <commit>]`. The released
 // program is installed from its own lock file, makes its own database, and serves it twice. Meanwhile this tree's migrations run; then one
-// server of each version serves, one of the released version starts over the new schema, and all are replaced. At last, the migrations are
-// undone, and the released program serves again. Fails if a request fails, or if anybody waits for a lock for more than two seconds.
+// server of each version serves, one of the released version starts over the new schema, and all are replaced. Finally, the migrations are
+// undone, and the released program serves again. Fails if a request fails, or if a session waits for a lock for more than two seconds.
 import './own-node.mjs';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

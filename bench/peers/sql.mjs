@@ -1,5 +1,5 @@
-// The data of each answer, as SQL over a member's id. Good hand-written SQL: keyset indexes, maintained totals, no more
-// columns than are answered.
+// The data of each response, as SQL over a member's id. Good hand-written SQL: keyset indexes, maintained totals, no more
+// columns than the response contains.
 
 const LOCAL = (column) => `to_char(${column} AT TIME ZONE e.timezone, 'YYYY-MM-DD HH24:MI:SS')`;
 

@@ -6,10 +6,7 @@ import { TestApi } from '../support/api.js';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
 
-/*
- * Questions that members ask their assistants, each with the best path to the answer: what a model has to read for it, over the data of
- * a real platform.
- */
+/* Questions of members to their assistants over real data, each with the calls that answer it and the text that a model must read. */
 
 const MONTANA = join(process.cwd(), '../shared/data/montana-meetups');
 const available = existsSync(MONTANA);

@@ -288,7 +288,7 @@ describe('a client that pipelines requests', () => {
   let api: TestApi;
   beforeAll(async () => {
     api = await TestApi.start();
-    await api.send('GET', '/api/public/openapi.json'); // made when it is first asked for
+    await api.send('GET', '/api/public/openapi.json'); // generated at the first request
     await api.send('GET', '/readyz');
   });
   afterAll(() => api.close());

@@ -351,7 +351,7 @@ GROUP BY resource, user_id, kind`,
   });
 
   describe('with include=data', () => {
-    /** Reads what the routes of the records return. */
+    /** Reads the records from their own routes. */
     const routesOf = (key: string): Partial<Record<Resource, (id: number) => Promise<string>>> => {
       const text = async (path: string) => (await api.get(path, key)).text;
       return {

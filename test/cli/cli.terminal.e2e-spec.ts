@@ -29,9 +29,9 @@ const withoutNames = (text: string) => SHOWN.reduce((rest, name) => rest.replace
 /**
  * Runs commands on a terminal (a pty), one after the other.
  *
- * @param columns of the terminal; without it nobody says how wide it is
+ * @param columns of the terminal; without it the width is unknown
  * @param answers typed at each question in turn
- * @returns what each wrote there, both streams, and its exit code
+ * @returns the output of each, of both streams, and its exit code
  */
 async function onTerminal(
   environment: Readonly<Record<string, string>>,

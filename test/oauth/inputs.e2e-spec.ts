@@ -28,7 +28,7 @@ const authorize = async (parameters: Record<string, string | undefined>) => {
 const push = (parameters: Record<string, string | undefined>) =>
   oauth.post('/oauth/par', Object.fromEntries(oauth.request(clientId, parameters).url.searchParams));
 
-/** [what is wrong, the parameter, its value] */
+/** [fault, parameter, value] */
 const WRONG: [string, string, string][] = [
   ['U+0000', 'nonce', 'a\0b'],
   ['U+0000', 'acr_values', '\0'],

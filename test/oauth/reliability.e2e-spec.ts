@@ -6,7 +6,7 @@ import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oau
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/timing.js';
 
-/** Five times those of production ({@link Config.databaseDeadlines}): a busy machine connects slowly. */
+/** Five times those of production ({@link Config.databaseDeadlines}): a busy host connects slowly. */
 const DEADLINES = { connect: 1_500, lock: 1_500, statement: 3_000, answer: 4_500 };
 
 interface Step {

@@ -37,7 +37,7 @@ const QUERIES = DASHBOARD.panels.flatMap(({ title, targets = [] }) =>
 /** Keywords of PromQL, functions and labels after `by`, `on`. */
 const WORDS =
   /^(absent|and|by|deriv|e\d+|group|histogram_quantile|increase|instance|kind|le|limit|max|min|min_over_time|node|on|or|outcome|place|rate|reason|replica|result|route|rows|scope|slot_name|state|status|sum|table|time|topk|count|unless|version|work|code|error)$/;
-/** The metrics that a query reads, histograms without what their series add to the name. */
+/** The metrics that a query reads; names of histograms without the suffix of their series. */
 const metricsOf = (query: string): string[] => {
   const plain = query.replaceAll(/\{[^}]*\}|\[[^\]]*\]|\bby \([^)]*\)/g, '');
   const names = [...plain.matchAll(/[a-zA-Z_:][\w:]*/g)].map(([name]) => name);

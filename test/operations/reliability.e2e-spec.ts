@@ -13,7 +13,7 @@ import { hold, postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/timing.js';
 
-/** Several times those of production ({@link Config.databaseDeadlines}): a busy machine connects slowly. */
+/** Several times those of production ({@link Config.databaseDeadlines}): a busy host connects slowly. */
 const DEADLINES = { connect: 3_000, lock: 1_000, statement: 3_000, answer: 5_000 };
 
 it('periodic work runs while requests hold every connection of their pool', async () => {

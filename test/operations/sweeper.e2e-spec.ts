@@ -22,7 +22,7 @@ describe('the sweeper', () => {
         await oauth.age(table, 200 * 86_400);
     };
     await expireEverything();
-    await sweep(); // what other tests left
+    await sweep(); // rows of other tests
     await oauth.tokens(clientId, username);
     await expireEverything();
     const alive = await oauth.tokens(clientId, username);
@@ -290,8 +290,8 @@ WHERE key IN (SELECT key FROM oauth_state LIMIT 20000)`,
 });
 
 /**
- * Fast: constraints are not checked and indexes are made afterwards; what is swept sees no difference. Each statement by itself: a
- * long transaction holds back sync and webhooks in every database of the cluster, those of other tests too.
+ * Fast: constraints are not checked and indexes are created afterwards, without an effect on the sweep. One transaction per statement: a
+ * long transaction delays sync and webhooks in every database of the cluster, including those of other tests.
  */
 async function fill({ dataSource }: OauthTest): Promise<void> {
   const tables = GROWING.map(({ table }) => table);

@@ -866,7 +866,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 });
 
-/** Lines that look like those of a feed. */
+/** Lines with the form of a feed. */
 function nonsense(): fc.Arbitrary<string> {
   const value = fc.oneof(
     fc.jsonValue(),

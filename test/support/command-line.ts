@@ -86,7 +86,7 @@ export async function puaProcess(
   return { code, stdout, stderr };
 }
 
-/** Runs a command that must succeed, with `--json`. @returns what it prints */
+/** Runs a command that must succeed, with `--json`. @returns its output */
 export async function puaJson<T>(
   environment: Readonly<Record<string, string>>,
   args: Words,

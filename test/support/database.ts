@@ -25,7 +25,7 @@ const where = (here: boolean) => ({ describe: here ? describe : describe.skip, i
 /** `postgres.describe` and `postgres.it` require a second session, locks, notices, a browser or many processes. A run that skips them reports how many. */
 export const postgres = where(onPostgres);
 
-/** `embedded.it` is for what is specific to the embedded database. */
+/** `embedded.it` is for tests of the embedded database itself. */
 export const embedded = where(!onPostgres);
 
 /** Whether this run skips no test that can run here: on PostgreSQL, and with `THOROUGH=1 npm test`. */

@@ -91,7 +91,7 @@ export function importFiles(
   return importRecords(dataSource, folderSource(writeFolder(files)), options);
 }
 
-/** Removes everything imported, and what depends on it. */
+/** Removes all imported rows, and the rows that depend on them. */
 export async function removeImported(dataSource: DataSource): Promise<void> {
   await dataSource.query('DELETE FROM user_achievements; DELETE FROM connections; DELETE FROM participants');
   await dataSource.query(

@@ -1,5 +1,5 @@
 // Makes Node itself load the tests and the code under test: `src/` as built into `dist/`, once for all files of a worker; the files
-// of `test/` and the `*.spec.ts` again for each test file, so that none meets what another left behind.
+// of `test/` and the `*.spec.ts` again for each test file, so that no file sees the state of another.
 import { existsSync, readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';

@@ -20,7 +20,7 @@ export async function installPackages(folder: string, locked = folder): Promise<
 /**
  * Makes a Python virtual environment in a folder.
  *
- * @param requirements file with what to install, by version and hash
+ * @param requirements file that lists the packages by version and hash
  * @returns the folder of its programs, `python` among them
  */
 export async function makePython(folder: string, requirements: string): Promise<string> {

@@ -40,7 +40,7 @@ export class Platform {
     });
   }
 
-  /** Adds both sides of a connection that `requester` asked for, by default accepted. */
+  /** Adds both sides of a connection that `requester` requested, by default accepted. */
   async connection(requester: number, addressee: number, fields: Fields = {}): Promise<number> {
     const status = (fields.status as string | undefined) ?? 'accepted';
     const connectedAt = status === 'accepted' ? (fields.connected_at ?? '2024-02-01T10:00:00Z') : null;

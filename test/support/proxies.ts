@@ -66,7 +66,7 @@ include ${folder}/site.conf;
 /** apt-get install caddy: for `localhost` it makes the certificate itself. */
 const CADDY: Program = {
   prepare(folder, { plain, keepaliveSeconds }) {
-    // Nothing shared with the machine: neither its trusted certificates nor Caddy's default ports.
+    // Shares nothing with the host: neither its trusted certificates nor Caddy's default ports.
     const own = `\tadmin off\n\tskip_install_trust\n\tdefault_bind 127.0.0.1\n\thttp_port ${plain}\n`;
     writeFileSync(
       join(folder, 'Caddyfile'),

@@ -13,7 +13,7 @@ const LOOK_MS = 10;
 /** Maximum number of rounds in which processor time is measured. */
 const ROUNDS = 30;
 
-/** Asserts that a condition becomes true through another process or the system, which sends no notification. @param what is awaited, for the error */
+/** Asserts that a condition becomes true through another process or the system, which sends no notification. @param what names the condition in the error */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what = 'it',

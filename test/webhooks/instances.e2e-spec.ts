@@ -214,7 +214,7 @@ WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '
         if (killed === 'the instance') await servers[0]!.kill('SIGKILL');
         else await dataSource.query(`SELECT pg_terminate_backend(pid) ${waiting}`);
         await writers.rollback();
-        await start(); // also without a killed process: the other one does after 30 s what it does at once
+        await start(); // also if only the session was killed: otherwise its retry would take 30 s
         await receiver.untilReceived(ids.length);
         const notices = await eventually(async () => {
           const rows = await dataSource.query<{ user_id: number }[]>(
