@@ -366,7 +366,7 @@ postgres.describe('the first minute of a new database', () => {
   const STATES = {
     none: async () => undefined,
     'of empty tables': async (aside: pg.Client) => void (await aside.query('VACUUM ANALYZE')),
-    'of a first member alone': async (aside: pg.Client, users: Users) => {
+    'of only one member': async (aside: pg.Client, users: Users) => {
       await users.useEverything();
       await aside.query('VACUUM ANALYZE');
     },
@@ -377,7 +377,7 @@ postgres.describe('the first minute of a new database', () => {
   };
 
   it.each(Object.entries(STATES))(
-    'uses no sequential scan with statistics %s, in old and new sessions',
+    'uses no sequential scan, in old and new sessions (statistics: %s)',
     async (_, prepare) => {
       const database = `first_${++marks}`;
       await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);

@@ -143,7 +143,7 @@ describe('every member page', () => {
   });
 
   it('shows an app’s image from this server, and opens its pages in another tab', () => {
-    const { html, headers } = pages.render(SAMPLES['consent to an app that says who it is']!, 'en');
+    const { html, headers } = pages.render(SAMPLES['consent to a described app']!, 'en');
     expect(html).toContain('<img class="tile" src="/logos/client?client_id=trailmix" alt=""');
     expect(headers['Content-Security-Policy']).toContain("; img-src 'self'; ");
     for (const page of ['https://trailmix.example/', 'https://trailmix.example/privacy'])
@@ -451,7 +451,7 @@ postgres.describe('in Chromium', () => {
     const { page } = await open('sign-in with the platform’s own login');
     const link = page.getByRole('link', { name: 'Continue with Example' });
     expect(await link.innerText()).toBe('Continue with Example');
-    const { page: refused } = await open('error of nobody known here');
+    const { page: refused } = await open('error of an unknown person');
     const id = (await refused.locator('.error-id').boundingBox())!;
     const next = (await refused.getByRole('link', { name: 'Use another account' }).boundingBox())!;
     expect(next.y - (id.y + id.height)).toBeGreaterThanOrEqual(16);

@@ -291,7 +291,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     duration: '180',
     idle: 180,
   },
-  'consent to an app that says who it is': {
+  'consent to a described app': {
     ...consent,
     client: described,
     scopes: [openid, ...api.slice(0, 2)],
@@ -329,14 +329,14 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       registered: ['https://app.trailmix.example/callback', HOSTILE],
     },
   },
-  'error of a login that does not answer': {
+  'error of an unavailable identity provider': {
     ...error,
     fault: 'upstreamAway',
     code: 'temporarily_unavailable',
     login: 'Example',
     next: { text: 'tryAgain', href: '/interaction/u' },
   },
-  'error of nobody known here': {
+  'error of an unknown person': {
     ...error,
     fault: 'unknownMember',
     login: 'Example',
@@ -436,7 +436,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     made: { name: 'Phone', url: `https://platform.example/calendar/${'a'.repeat(43)}.ics` },
     links: [link],
   },
-  'a calendar link refused': { ...calendar, fault: 'name', links: [] },
+  'rejected calendar link': { ...calendar, fault: 'name', links: [] },
   'hostile calendar links': { ...calendar, fault: 'limit', most: 1, links: [{ ...link, name: HOSTILE }] },
   security: {
     name: 'security',
@@ -495,7 +495,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     ],
   },
   'password reset, done without passkeys': { ...reset, step: 'done', passkeys: [] },
-  'security refused': {
+  'rejected security form': {
     name: 'security',
     ...own,
     fault: 'throttled',
@@ -571,7 +571,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     events: [{ occurred_at: '2026-11-20 07:00:00', type: 'consent.granted', app_name: HOSTILE }],
   },
   'consent to an app of a member’s own': { ...consent, client: { ...web, unreviewed: 'byMember' } },
-  'consent to an app that nobody registered': { ...consent, client: { ...web, unreviewed: 'byDocument' } },
+  'consent to an unregistered app': { ...consent, client: { ...web, unreviewed: 'byDocument' } },
   'sign-in to the console': { ...signIn, client: null, lead: 'toDeveloper' },
   developer: {
     name: 'developer',
@@ -641,7 +641,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     testers: null,
   },
   'new app': { ...clientPage, values: { ...appForm, name: '', redirect_uris: '' } },
-  'new app refused': {
+  'rejected new app': {
     ...clientPage,
     values: { ...appForm, redirect_uris: 'http://app.trailmix.example/callback' },
     fault: new ClientFault('insecureUri', 'redirect_uris', 'http://app.trailmix.example/callback'),
@@ -673,7 +673,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { url: 'https://old.trailmix.example/', status: 'disabled', deliveries: [] },
     ],
   },
-  'made secret': {
+  'created secret': {
     name: 'developer-made-secret',
     ...own,
     client_id: ownApp.client_id,
@@ -726,8 +726,8 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: { ...ownClient, state: 'disabledByPlatform' },
   },
   'new key': keyPage,
-  'new key refused': { ...keyPage, values: { name: TYPED, scopes: [], days: 7 }, fault: 'bad' },
-  'made key': {
+  'rejected new key': { ...keyPage, values: { name: TYPED, scopes: [], days: 7 }, fault: 'bad' },
+  'created key': {
     name: 'developer-made-key',
     ...own,
     key: `pua_test_4fGh7Kq2LmPz_${'x'.repeat(49)}`,
