@@ -20,7 +20,32 @@ export interface TestDatabase {
 /** Whether the tests use a real PostgreSQL (`npm run test:pg`); otherwise the embedded database. */
 export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
 
-const where = (here: boolean) => ({ describe: here ? describe : describe.skip, it: here ? it : it.skip });
+const MARKED_DEPTH = Symbol.for('pua.markedDepth');
+const depth = globalThis as { [MARKED_DEPTH]?: number };
+
+/** Counts up while the function defines tests, so that native-environment.mjs knows them. */
+function marking<Define extends object>(define: Define): Define {
+  return new Proxy(define, {
+    apply(target, self, given: unknown[]) {
+      depth[MARKED_DEPTH] = (depth[MARKED_DEPTH] ?? 0) + 1;
+      try {
+        const defined: unknown = Reflect.apply(target as (...given: unknown[]) => unknown, self, given);
+        return typeof defined === 'function' ? marking(defined) : defined; // it.each(…)
+      } finally {
+        depth[MARKED_DEPTH]--;
+      }
+    },
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === 'function' ? marking(member) : member;
+    },
+  });
+}
+
+const where = (here: boolean) => ({
+  describe: marking(here ? describe : describe.skip),
+  it: marking(here ? it : it.skip),
+});
 
 /** `postgres.describe` and `postgres.it` require a second session, locks, notices, a browser or many processes. A run that skips them reports how many. */
 export const postgres = where(onPostgres);

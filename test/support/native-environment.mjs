@@ -5,12 +5,17 @@ import { ModuleMocker } from 'jest-mock';
 /** Globals that Jest sets for one test file. */
 const PER_FILE = ['TEST_TIMEOUT_SYMBOL', 'EVENT_HANDLERS'].map((name) => Symbol.for(name));
 
+/** Greater than 0 while `postgres.it`, `thorough.describe` and the like define tests (database.ts). */
+const MARKED_DEPTH = Symbol.for('pua.markedDepth');
+
 export default class NativeEnvironment {
   global = globalThis;
   fakeTimers = null;
   #before = { console: globalThis.console, exit: process.exit };
+  #isMarkedOnly;
 
-  constructor({ projectConfig }) {
+  constructor({ projectConfig }, { testPath }) {
+    this.#isMarkedOnly = (process.env.TEST_MARKED_ONLY ?? '').split(':').includes(testPath);
     this.moduleMocker = new ModuleMocker(globalThis);
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
   }
@@ -19,6 +24,12 @@ export default class NativeEnvironment {
     // Node's own stack traces, with its own source maps.
     delete Error.prepareStackTrace;
     for (const symbol of PER_FILE) delete globalThis[symbol];
+  }
+
+  /** Skips tests that `npm test` runs as well, in a file of which only marked ones are wanted (on-postgres.cjs). */
+  handleTestEvent({ name }, { currentDescribeBlock }) {
+    if (name !== 'add_test' || !this.#isMarkedOnly || globalThis[MARKED_DEPTH] > 0) return;
+    currentDescribeBlock.children.at(-1).mode = 'skip';
   }
 
   async teardown() {

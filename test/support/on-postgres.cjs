@@ -1,13 +1,24 @@
 const { readFileSync } = require('node:fs');
 
-const SKIPS_ON_EMBEDDED = /\b((postgres|thorough)\.(it|describe)|onPostgres|isThorough)\b/;
+const MARKED = /\b(postgres|thorough)\.(it|describe)\b/;
+/** The contract. */
+const ALWAYS = /\/test\/api\//;
+/** Files whose other tests may differ on PostgreSQL as well: folders, and files that ask which database they use. */
+const OF_DATABASE = /\/test\/(database|webhooks)\//;
+const ASKS = /\b(onPostgres|isThorough)\b/;
 
 /**
- * Jest's `--filter` of `.ci/run` on PostgreSQL: selects the files with tests that `npm test` skipped, and the contract in test/api.
- * Without it, `npm run test:pg` runs every file.
+ * Jest's `--filter` of `.ci/run` on PostgreSQL: selects the tests that `npm test` skipped, and all tests of the files above.
+ * Without it, `npm run test:pg` runs every test.
  */
 module.exports = function filter(paths) {
-  const isSelected = (path) =>
-    path.includes('/test/api/') || SKIPS_ON_EMBEDDED.test(readFileSync(path, 'utf8'));
-  return { filtered: paths.filter(isSelected) };
+  const texts = new Map(paths.map((path) => [path, readFileSync(path, 'utf8')]));
+  const isWhole = (path) =>
+    ALWAYS.test(path) ||
+    ASKS.test(texts.get(path)) ||
+    (OF_DATABASE.test(path) && MARKED.test(texts.get(path)));
+  const whole = paths.filter(isWhole);
+  const partly = paths.filter((path) => !whole.includes(path) && MARKED.test(texts.get(path)));
+  process.env.TEST_MARKED_ONLY = partly.join(':'); // workers inherit it; native-environment.mjs skips the other tests
+  return { filtered: [...whole, ...partly] };
 };

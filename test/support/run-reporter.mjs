@@ -19,8 +19,8 @@ export default class RunReporter {
   onRunComplete(_, { numPendingTests: count }) {
     if (count === 0 || this.#partly) return;
     const others = process.env.TEST_DATABASE_URL
-      ? 'What is so on the embedded database alone: npm test'
-      : 'What needs PostgreSQL or Chromium, or takes the embedded database long: npm run test:pg';
+      ? 'npm test runs them on the embedded database.'
+      : 'They need PostgreSQL or Chromium, or take long: npm run test:pg';
     process.stderr.write(`\nNot run: ${count} tests. ${others}\n`);
   }
 }
