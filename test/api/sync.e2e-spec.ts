@@ -435,27 +435,34 @@ GROUP BY resource, user_id, kind`,
       ]);
     });
 
-    it('reads a page with one statement for each resource', async () => {
-      const { id, key } = await member();
-      const cursor = await start(key);
-      for (let i = 0; i < 3; i++) {
-        await api.platform.participant(await api.platform.event(), id);
-        await api.platform.connection(id, await api.platform.user());
-      }
-      await settled();
-      const statements = jest.spyOn(api.app.get(Database), 'long');
-      try {
-        expect((await sync(key, { cursor, include: 'data' })).data).toHaveLength(7);
-        const names = statements.mock.calls.map(([{ name }]) => name!);
-        expect(names.toSorted((one, other) => (one < other ? -1 : 1))).toEqual([
-          'items-connections',
-          'items-whole-events:local_time',
-          'read-changes',
-        ]);
-      } finally {
-        statements.mockRestore();
-      }
-    });
+    it.each([
+      ['few', 0, ['read-changes']],
+      ['many', 401, ['read-changes', 'read-changes-of-many']],
+    ] as const)(
+      'reads a page for a member with %s rows with one statement for each resource',
+      async (_, rows, names) => {
+        const { id, key } = await member();
+        await sql('INSERT INTO user_totals (user_id, connections_count) VALUES ($1, $2)', [id, rows]);
+        const cursor = await start(key);
+        for (let i = 0; i < 3; i++) {
+          await api.platform.participant(await api.platform.event(), id);
+          await api.platform.connection(id, await api.platform.user());
+        }
+        await settled();
+        const statements = jest.spyOn(api.app.get(Database), 'long');
+        try {
+          expect((await sync(key, { cursor, include: 'data' })).data).toHaveLength(7);
+          const read = statements.mock.calls.map(([{ name }]) => name!);
+          expect(read.toSorted((one, other) => (one < other ? -1 : 1))).toEqual([
+            'items-connections',
+            'items-whole-events:local_time',
+            ...names,
+          ]);
+        } finally {
+          statements.mockRestore();
+        }
+      },
+    );
 
     it('has at most 100 changes on a page, and states that limit', async () => {
       const { key } = await member();

@@ -66,6 +66,7 @@ const rowsOf = (from: number, to: number) =>
     SELECT 1000 + n, 3, 2, 3, false FROM generate_series($FROM, $TO) n;
   INSERT INTO event_totals (event_id, attendees_count, is_delta) SELECT 1000 + n, 3, false FROM generate_series($FROM, $TO) n;
   INSERT INTO changes (user_id, resource, id, kind) SELECT 1000 + n, 'events', n, 'updated' FROM generate_series($FROM, $TO) n;
+  INSERT INTO changes (resource, id, kind) SELECT r, 1000 + n, 'removed' FROM generate_series($FROM, $TO) n, unnest('{people,events}'::text[]) r;
   INSERT INTO platform_changes (type, user_id) SELECT 'profile.updated', 1000 + n FROM generate_series($FROM, $TO) n;
   INSERT INTO record_versions (type, user_id, id, version) SELECT 'users', 0, 1000 + n, 1 FROM generate_series($FROM, $TO) n;
   INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at)
@@ -166,6 +167,7 @@ postgres.describe('the first minute of a new database', () => {
   /** Requests of members, an app and a platform that use every feature, more than five times: then PostgreSQL keeps plans. */
   class Users {
     #version = Date.now();
+    #cursor: string | undefined;
     private constructor(
       readonly oauth: OauthTest,
       readonly member: { id: number; username: string },
@@ -232,7 +234,9 @@ postgres.describe('the first minute of a new database', () => {
           })
         ).status,
       ).toBe(200);
-      expect((await api.get('/sync', key)).status).toBe(200);
+      const { body } = await api.get('/sync', key);
+      this.#cursor ??= (body as { next: string }).next;
+      expect((await api.get(`/sync?cursor=${this.#cursor}`, key)).status).toBe(200);
       expect((await fetch(this.calendar)).status).toBe(200);
       await this.#feed();
       const changes = await api.send('GET', '/api/platform/changes', { 'X-API-Key': platformKey });

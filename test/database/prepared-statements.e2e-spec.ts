@@ -34,7 +34,8 @@ INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
 INSERT INTO oauth_sessions (uid_key, key, user_id, payload, expires_at)
   SELECT sha256(n::text::bytea), sha256(n::text::bytea), 100000 + n, '', 'infinity' FROM generate_series(1, 3000) n;
 INSERT INTO oauth_state (key, model, payload, expires_at)
-  SELECT sha256(n::text::bytea), 'Interaction', '', 'infinity' FROM generate_series(1, 3000) n`;
+  SELECT sha256(n::text::bytea), 'Interaction', '', 'infinity' FROM generate_series(1, 3000) n;
+INSERT INTO changes (resource, id, kind) SELECT r, n, 'updated' FROM generate_series(1, 3000) n, unnest('{people,events}'::text[]) r`;
 
 interface OwnQuery extends ListQuery {
   readonly sort: 'starts_at';
@@ -147,6 +148,8 @@ postgres.describe('prepared statements', () => {
     const { access_token } = await oauth.tokens(clientId, user.username);
     const event = await oauth.api.platform.event({ organizer_id: user.id });
     expect(event).toBeGreaterThan(0);
+    const { next } = (await oauth.api.get('/sync', key)).body as { next: string };
+    paths.push(`/sync?cursor=${next}`);
     for (let run = 0; run < READS; run++) {
       for (const path of paths) await oauth.api.get(path, key);
       await oauth.api.put('/profile', key, { bio: `the ${run}th` });
@@ -154,8 +157,15 @@ postgres.describe('prepared statements', () => {
       await seen.look();
     }
     const { rows } = seen;
-    for (const table of ['users', 'participants', 'connections', 'user_achievements', 'oauth_tokens'])
-      expect(rows.some(({ statement }) => statement.includes(table))).toBe(true);
+    for (const part of [
+      'users',
+      'participants',
+      'connections',
+      'user_achievements',
+      'oauth_tokens',
+      'DISTINCT',
+    ])
+      expect(rows.some(({ statement }) => statement.includes(part))).toBe(true);
     expect(plannedAnew(rows)).toEqual([]);
   });
 

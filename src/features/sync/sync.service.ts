@@ -4,7 +4,7 @@ import { Usage } from '../../auth/usage/usage.js';
 import { Database } from '../../database/database.js';
 import type { List } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
-import { AHEAD, HORIZON, ORIGIN } from '../../database/sql.js';
+import { AHEAD, HORIZON, ORIGIN, totalOfMember } from '../../database/sql.js';
 import { Problem } from '../../http/output/problems.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { SignedCursors } from '../../http/paging.js';
@@ -32,16 +32,19 @@ const READ_PLACE = {
   text: `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon`,
 };
 
+/** Rows of a member, up to which planning would take longer than reading with the plan for everybody. */
+const FEW_ROWS = 400;
+
 /**
  * Selects at most $7 changes of the member ($1) in the resources ($4) after a place ($2, $3, $5, $6), each item once, at its last change.
- * Planned for each request: short and long absences need different plans.
  */
-const READ_CHANGES = {
-  name: 'read-changes',
-  text: `WITH changed AS (
+const readChanges = (
+  value: (parameter: string) => string,
+  itemsIf: (items: string) => string,
+) => `WITH changed AS (
   SELECT * FROM (${concernedBy('changes')}) concerned
-  WHERE user_id = $1 AND resource = ANY ($4::text[])
-    AND (changed_in, sequence) >= ($2::bigint, $3::bigint) AND changed_in < ${HORIZON}
+  WHERE user_id = ${value('$1::bigint')} AND resource = ANY (${value('$4::text[]')})
+    AND (changed_in, sequence) >= (${value('$2::bigint')}, ${value('$3::bigint')}) AND changed_in < ${HORIZON}
 ), last AS (
   SELECT DISTINCT ON (resource, id) resource, id, changed_in, sequence FROM changed
   ORDER BY resource, id, changed_in DESC, sequence DESC
@@ -52,8 +55,26 @@ const READ_CHANGES = {
 SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
   EXISTS (SELECT FROM change_places
     WHERE name = 'swept' AND (changed_in, sequence) >= ($2, $3) AND changed_in < ${AHEAD}) AS swept,
-  (SELECT COALESCE(json_agg(json_build_object('resource', resource, 'id', id, 'changedIn', changed_in, 'sequence', sequence,
-    'kind', ${kindFor('$1', 'resource', 'page.id')}) ORDER BY changed_in, sequence, resource, id), '[]') FROM page) AS items`,
+  ${itemsIf(`(SELECT COALESCE(json_agg(json_build_object('resource', resource, 'id', id, 'changedIn', changed_in, 'sequence', sequence,
+    'kind', ${kindFor('$1', 'resource', 'page.id')}) ORDER BY changed_in, sequence, resource, id), '[]') FROM page)`)} AS items`;
+
+/** Without items if the member has many rows. Sub-selects hide the values from the planner, so that sessions keep one plan. */
+const READ_CHANGES = {
+  name: 'read-changes',
+  text: readChanges(
+    (parameter) => `(SELECT ${parameter})${parameter.slice(2)}`,
+    (items) =>
+      `CASE WHEN ${totalOfMember('events_count')} + ${totalOfMember('connections_count')} <= ${FEW_ROWS} THEN ${items} END`,
+  ),
+};
+
+/** Planned for each request: for many rows, short and long absences need different plans. */
+const READ_CHANGES_OF_MANY = {
+  name: 'read-changes-of-many',
+  text: readChanges(
+    (parameter) => parameter,
+    (items) => items,
+  ),
 };
 
 interface Reading {
@@ -113,8 +134,7 @@ export class SyncService {
     const place = this.cursors.read<Place>(binding, cursor);
     const [origin, changedIn, sequence, ...item] = place;
     const values = [userId, changedIn, sequence, resources, ...item, limit];
-    const [reading] = await this.database.long<Reading>(READ_CHANGES, values);
-    const { items, ...now } = reading!;
+    const { items, ...now } = await this.#read(values);
     if (now.swept || now.origin !== origin || changedIn > now.ahead) throw new Problem('cursor_expired');
     if (items.length > 0) await this.reads.advance(userId);
     const more = items.length > limit;
@@ -128,6 +148,13 @@ export class SyncService {
     if (!include) return { data, ...rest };
     const records = await this.#recordsOf(principal, data);
     return new JsonResponse(`{"data":[${records.join()}],${JSON.stringify(rest).slice(1)}`);
+  }
+
+  async #read(values: unknown[]): Promise<Reading> {
+    const [few] = await this.database.long<Reading | { items: null }>(READ_CHANGES, values);
+    if (few!.items) return few!;
+    const [all] = await this.database.long<Reading>(READ_CHANGES_OF_MANY, values);
+    return all!;
   }
 
   /** Writes the JSON of each change with its record. One that left since the changes were read is removed now, and will be again. */
