@@ -1,13 +1,13 @@
 import { Entity } from 'typeorm';
 import { jsonb, row, anyText, timestamptz } from '../../../model/column.js';
 
-/** A migration that older programs are compatible with: see `readSchema`. */
+/** A migration that older versions are compatible with: see `readSchema`. */
 @Entity('compatible_migrations')
 export class CompatibleMigration extends row({
   name: anyText.primary,
 }) {}
 
-/** A state of schema/ that was applied: see `applyRepeatable`. */
+/** An applied state of schema/: see `applyRepeatable`. */
 @Entity('schema_versions')
 export class SchemaVersion extends row({
   digest: anyText.primary,

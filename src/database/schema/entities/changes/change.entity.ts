@@ -2,7 +2,7 @@ import { Entity } from 'typeorm';
 import { bigint, identity, jsonb, row, anyText, timestamptz } from '../../../../model/column.js';
 import { Expires, OfMember, recordedAs } from '../../../../model/declarations.js';
 
-/** The transactions that had ended at a moment: by it, later commits are recognized. */
+/** Snapshot of the transactions that had ended at a time, to recognize later commits. */
 @Entity('change_marks')
 export class ChangeMark extends row({
   taken_at: timestamptz.primary,
@@ -10,7 +10,7 @@ export class ChangeMark extends row({
   snapshot: anyText,
 }) {}
 
-/** A change to what members see through the API. Written by the database alone. */
+/** A change to data that members see through the API. Only the database writes it. */
 @Entity('changes')
 @Expires({ at: 'changed_at', kept: { setting: 'changesRetentionSeconds' }, also: recordedAs('swept') })
 @OfMember<Change>({
@@ -20,7 +20,7 @@ export class Change extends row({
   /** Number of the transaction (xid8). */
   changed_in: bigint.primary.sqlDefault('pg_current_xact_id()::text::bigint'),
   sequence: identity('ALWAYS'),
-  /** The member in whose list it is; null for all members in whose lists it is. */
+  /** Member whose list contains the item; null for all members whose lists contain it. */
   user_id: bigint.nullable,
   resource: anyText.as<'profile' | 'events' | 'connections' | 'achievements' | 'people'>(),
   id: bigint,
@@ -28,18 +28,18 @@ export class Change extends row({
   changed_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** How far each reader of all changes has come. */
+/** Position of each reader of all changes. */
 @Entity('change_places')
 export class ChangePlace extends row({
   name: anyText.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
   changed_in: bigint.default(0),
   sequence: bigint.default(0),
-  /** Of `told`: earlier changes of which some members have no messages yet, and the members that have them. */
+  /** For `told`: earlier changes without messages to some members yet, and the members that have them. */
   unfinished:
     jsonb.as<{ changed_in: number; sequence: number; after: number; ahead: readonly number[] }[]>().nullable,
 }) {}
 
-/** An action of a member, for the platform's backend to fetch. */
+/** A member's action, which the platform's backend fetches. */
 @Entity('platform_changes')
 @Expires({
   at: 'changed_at',

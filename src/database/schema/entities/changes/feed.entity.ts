@@ -3,9 +3,8 @@ import { bigint, boolean, bytea, jsonb, row, anyText, timestamptz } from '../../
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 
-/** The response to a request with an Idempotency-Key, kept for a day. */
+/** The response to all requests with the same Idempotency-Key for a day. */
 @Entity('idempotent_responses')
-// For as long, the same Idempotency-Key gets the same response.
 @Expires({ at: 'created_at', kept: '24 hours' })
 @OfMember<IdempotentResponse>({ owner: ['key_id'], export: { none: 'responses to the platform’s own keys' } })
 export class IdempotentResponse extends row({
@@ -17,7 +16,7 @@ export class IdempotentResponse extends row({
   created_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** What an import changes of a member: committed with everything else of the import, written a moment later. */
+/** A member's changes from an import: committed with the rest of the import, applied to the member a moment later. */
 @Entity('pending_members')
 @OfMember<PendingMember>({
   secrets: ['record'],
@@ -25,13 +24,13 @@ export class IdempotentResponse extends row({
 })
 export class PendingMember extends row({
   user_id: bigint.primary,
-  /** Whether fields that the member changed through the API stay. */
+  /** Whether to keep fields that the member changed through the API. */
   keeps_profile: boolean,
   /** A row of the import's staging table. */
   record: jsonb.as<Record<string, unknown>>(),
 }) {}
 
-/** The version of a record that a feed last brought, even if the record was deleted. */
+/** Latest version of a record from a feed, kept even if the record is deleted. */
 @Entity('record_versions')
 @OfMember<RecordVersion>({
   only: `type IN ('participants', 'user_achievements')`,

@@ -14,7 +14,7 @@ import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 import { OauthClient } from '../credentials/oauth.entity.js';
 
-/** A receiver of messages about changes. */
+/** An endpoint that receives messages about changes. */
 @Entity('webhook_endpoints')
 @OfMember<WebhookEndpoint>({
   owner: ['client_id', 'key_id'],
@@ -25,7 +25,7 @@ export class WebhookEndpoint extends row({
   id: anyText.primary,
   url: anyText,
   types: anyText.array,
-  /** The client that it sees members as; or {@link WebhookEndpoint.key_id}; if neither, it sees them as the platform. */
+  /** Messages follow the access of this client or {@link WebhookEndpoint.key_id}; without either, the platform's access. */
   client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
   key_id: anyText.nullable.refersTo(() => ApiKey, 'CASCADE'),
   /** Encrypted. */
@@ -34,7 +34,7 @@ export class WebhookEndpoint extends row({
   previous_secret: bytea.nullable.unselected,
   previous_secret_until: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
-  /** Since when no message was accepted. */
+  /** Start of the period without an accepted message. */
   failing_since: timestamptz.nullable,
   disabled_at: timestamptz.nullable,
   disabled_because: anyText.as<'admin' | 'failing' | 'gone'>().nullable,
@@ -49,41 +49,41 @@ export class WebhookEndpoint extends row({
   export: { none: 'pending messages to webhook endpoints, for a few days; the change is in the export' },
 })
 export class WebhookDelivery extends row({
-  /** The order in which an endpoint's messages are sent. */
+  /** Order of an endpoint's messages. */
   sequence: identity('ALWAYS'),
   id: uuid.unique.sqlDefault('gen_random_uuid()'),
   endpoint_id: anyText.refersTo(() => WebhookEndpoint, 'CASCADE'),
   type: anyText,
-  /** The member whose lists it is about; 0 if of no single member. */
+  /** Member whose lists changed; 0 if not a single member's. */
   user_id: bigint,
   thing_id: bigint,
   changed_at: timestamptz,
-  /** withheld: the credential may no longer see it. dead: delivery was given up. */
+  /** withheld: the credential no longer has access. dead: no further attempts. */
   status: anyText.as<'pending' | 'delivered' | 'dead' | 'withheld'>().default('pending'),
-  /** Attempts that have ended. */
+  /** Completed attempts. */
   attempts: integer.default(0),
   due_at: timestamptz.sqlDefault('now()'),
-  /** Until when one instance is sending it. */
+  /** End of the lease of the instance that is sending it. */
   leased_until: timestamptz.nullable,
   attempted_at: timestamptz.nullable,
   response_status: integer.nullable,
-  /** Why the last attempt got no response. */
+  /** Reason for the missing response to the last attempt. */
   error: anyText.nullable,
   duration_ms: integer.nullable,
   ended_at: timestamptz.nullable,
-  /** Of a message about access. */
+  /** For a message about access. */
   details: jsonb.as<AccessDetails>().nullable,
 }) {}
 
 export interface AccessDetails {
   readonly scopes: readonly string[];
-  /** In the API's format; null for no end. */
+  /** In the API's format; null if it never expires. */
   readonly access_ends_at: string | null;
-  /** null unless it has ended. */
+  /** null unless the access has ended. */
   readonly reason: 'member' | 'app' | 'platform' | 'expired' | 'unused' | null;
 }
 
-/** Access of an app that changed or ended: a moment later a message (schema/access-messages.sql). Triggers write it. */
+/** A change or the end of an app's access. Triggers write it; a moment later it becomes a message (schema/access-messages.sql). */
 @Entity('access_changes')
 @OfMember<AccessChange>({
   erase: { keep: 'the server notifies apps, seconds later, that their access has ended' },
@@ -93,7 +93,7 @@ export class AccessChange extends row({
   id: identity('ALWAYS'),
   user_id: bigint,
   client_id: anyText,
-  /** Of a grant that ended. */
+  /** For a grant that ended. */
   reason: anyText.as<'member' | 'app' | 'platform' | 'expired' | 'unused'>().nullable,
   ended_at: timestamptz.nullable,
   scopes: anyText.array.nullable,

@@ -31,16 +31,16 @@ export class ApiKey extends row({
   last_four: anyText,
   allowed_cidrs: cidr.array.sqlDefault("'{}'"),
   created_at: timestamptz.sqlDefault('now()'),
-  /** null if it never expires; {@link ApiKey.no_expiry_reason} says why. */
+  /** null if it never expires, for the reason in {@link ApiKey.no_expiry_reason}. */
   expires_at: timestamptz.nullable,
   no_expiry_reason: anyText.nullable,
   revoked_at: timestamptz.nullable,
   revocation_reason: anyText.nullable,
   self_issued: boolean.default(false),
   replaced_by: anyText.nullable,
-  /** When its member was notified that it ends soon. */
+  /** Time of the notice to its member that it expires soon. */
   ending_notified_at: timestamptz.nullable,
-  /** When its webhooks got the message that it ends soon, and that it has ended. */
+  /** Times of the messages to its webhooks: that it expires soon, and that it has ended. */
   ending_told_at: timestamptz.nullable,
   ended_told_at: timestamptz.nullable,
 }) {}
@@ -53,19 +53,19 @@ export class ApiKeyUsage extends row({
   last_used_at: timestamptz.nullable,
   last_used_ip: inet.nullable,
   uses_count: bigint.default(0),
-  /** When the key was first seen in a browser, and on which page's origin. */
+  /** First use of the key by a browser, and the origin of its page. */
   exposed_at: timestamptz.nullable,
   exposed_origin: anyText.nullable,
 }) {}
 
-/** A link under which calendar programs read a member's events. Its secret is not stored. */
+/** A URL from which calendar apps read a member's events. Its secret is not stored. */
 @Entity('calendar_links')
 @Unique('calendar_links_slot_key', ['user_id', 'slot'])
 @OfMember<CalendarLink>({ secrets: ['key'], export: { as: 'calendar_links', without: ['slot'] } })
 export class CalendarLink extends row({
   id: identity('BY DEFAULT'),
   user_id: bigint.refersTo(() => User),
-  /** There are as many slots as a member may have links. */
+  /** Limits the number of links: each member has a fixed number of slots. */
   slot: smallint,
   name: anyText,
   /** HMAC-SHA-256 of the secret. */

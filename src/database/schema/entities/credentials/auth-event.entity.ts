@@ -14,7 +14,7 @@ import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 
-/** A line of the audit trail: who did what when, without secrets. Never changed, and kept for at least a week. */
+/** An audit event without secrets. Never changed; kept for at least seven days. */
 @Entity('auth_events')
 @Expires({ at: 'occurred_at', kept: { setting: 'auditRetentionSeconds' } })
 @OfMember<AuthEvent>({
@@ -32,12 +32,12 @@ export class AuthEvent extends row({
   client_id: anyText.nullable,
   key_id: anyText.nullable,
   ip: inet.nullable,
-  /** The error id that an error page or response showed the caller. */
+  /** Error id on the error page or in the response. */
   error_id: anyText.nullable,
   details: jsonb.as<Record<string, unknown>>().sqlDefault("'{}'"),
 }) {}
 
-/** A recent request of an app or a key whose developer is a member, for their troubleshooting. */
+/** A recent request of a member's own app or key, for troubleshooting. */
 @Entity('developer_requests')
 @OfMember<DeveloperRequest>({
   owner: ['client_id', 'key_id'],
@@ -59,17 +59,17 @@ export class DeveloperRequest extends row({
   status: smallint,
   /** Code of the problem or of the OAuth error; null if the request succeeded. */
   error: anyText.nullable,
-  /** Why, as one of the words in docs/operators/audit.md. */
+  /** Reason: a word from docs/operators/audit.md. */
   reason: anyText.nullable,
-  /** The part of the request that was at fault. */
+  /** Faulty part of the request. */
   parameter: anyText.nullable,
-  /** The value sent, without what could be a secret. */
+  /** The value sent, without possible secrets. */
   value: anyText.nullable,
   error_id: anyText.nullable,
   duration_ms: integer.nullable,
 }) {}
 
-/** How many requests of such an app or key ended in the same way in one hour. */
+/** Number of requests of such an app or key with the same outcome in one hour. */
 @Entity('developer_request_counts')
 @Expires({ at: 'hour', kept: '30 days' })
 @OfMember<DeveloperRequestCount>({
@@ -94,7 +94,7 @@ export class DeveloperRequestCount extends row({
   requests: bigint,
 }) {}
 
-/** A refusal that concerns no member, by its error id. Anyone can cause any number, so a new one replaces the oldest. */
+/** A rejection without a member, by error id. A new one replaces the oldest, since anyone can cause any number. */
 @Entity('oauth_refusals')
 @Expires({ at: 'occurred_at', kept: '30 days' })
 export class OauthRejection extends row({
@@ -104,11 +104,11 @@ export class OauthRejection extends row({
   /** Template of the route, such as `/oauth/authorize`. */
   route: anyText,
   error: anyText,
-  /** One of the words in docs/operators/audit.md. */
+  /** A word from docs/operators/audit.md. */
   reason: anyText,
-  /** As sent, so it may name no client; without what could be a secret. */
+  /** As sent, without possible secrets; the client may not exist. */
   client_id: anyText.nullable,
-  /** As sent, without query, fragment and what could be a secret. */
+  /** As sent, without query, fragment and possible secrets. */
   redirect_uri: anyText.nullable,
   ip: inet.nullable,
 }) {}

@@ -13,22 +13,22 @@ import { Expires } from '../../../../model/declarations.js';
 
 /** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
 @Entity('login_throttle')
-// Until then, each block is longer than the one before.
+// Until the row is deleted, each block is longer than the previous one.
 @Expires({ at: 'window_ends_at', kept: '1 hour' })
 export class LoginThrottle extends row({
   /** HMAC of the account, address or device, so none can be read here. */
   key: bytea.primary,
   attempts: integer,
   window_ends_at: timestamptz,
-  /** Consecutive blocks: each is longer than the one before. */
+  /** Consecutive blocks: each is longer than the previous one. */
   blocks: integer.default(0),
-  /** For each attempt under way, when it counts as a failure unless settled before. */
+  /** Per attempt in progress: the time at which it counts as a failure unless settled. */
   under_way: timestamptz.array.sqlDefault("'{}'::timestamptz[]"),
 }) {}
 
-/** Calls that all instances together admitted in a window. Unlogged: gone after a crash. */
+/** Requests that all instances admitted in a window. Unlogged: lost after a crash. */
 @Entity('rate_limit_counts')
-// One whose clock is late may still add to the window before.
+// An instance with a slow clock may still count in the previous window.
 @Expires({ at: 'to_timestamp(window_number * 60)', kept: '3 minutes' })
 export class RateLimitCount extends row({
   /** Window, limit and caller. */

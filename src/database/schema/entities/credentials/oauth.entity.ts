@@ -32,15 +32,15 @@ export class OauthClient extends row({
   scopes: anyText.array,
   /** Public keys of a confidential client (private_key_jwt); null for a public one, empty for one with a secret. */
   jwks: jsonb.as<{ keys: object[] }>().nullable,
-  /** Where a client's document says that its keys are; they are stored in `jwks`. */
+  /** URL of the keys according to the client's document; the keys are stored in `jwks`. */
   jwks_uri: anyText.nullable,
-  /** Whether its document lets it leave out the signature by its keys. */
+  /** Whether its document lets it omit the assertion signed with its keys. */
   assertion_optional: boolean.default(false),
-  /** What follows from it stands in `clients/profiles.ts`. */
+  /** Its rules are in `clients/profiles.ts`. */
   profile: anyText.as<'oauth21' | 'oidc' | 'fapi2'>().default('oauth21'),
-  /** `optional`: it may leave PKCE out where it sends a nonce. */
+  /** `optional`: it may omit PKCE if it sends a nonce. */
   pkce: anyText.as<'required' | 'optional' | 'off'>().default('required'),
-  /** How it sends its secret; null for a client that authenticates with its keys, or is public. */
+  /** Method for sending its secret; null for a client that authenticates with keys, or is public. */
   secret_auth_method: anyText.as<'client_secret_basic' | 'client_secret_post'>().nullable,
   created_at: timestamptz.sqlDefault('now()'),
   disabled_at: timestamptz.nullable,
@@ -49,25 +49,25 @@ export class OauthClient extends row({
   /** An image of at most 64 KB, served by this server. */
   logo: bytea.nullable,
   id_token_signed_response_alg: anyText.as<'ES256' | 'RS256'>().default('ES256'),
-  /** Where it is told that a session has ended. */
+  /** URL for notifications about ended sessions. */
   backchannel_logout_uri: anyText.nullable,
-  /** When the document was last read, for a client whose id is its document's address; null for a registered client. */
+  /** Last read of the document, for a client whose id is its document's URL; null for a registered client. */
   document_read_at: timestamptz.nullable,
   /** The member who registered it; null for one that an admin registered, or that a document describes. */
   owner_id: bigint.nullable.refersTo(() => User),
-  /** Whether its owner disabled it: what others disabled, the owner cannot enable. */
+  /** Whether its owner disabled it: the owner cannot enable a client that others disabled. */
   disabled_by_owner: boolean.default(false),
-  /** The longest time for which members may allow it access; null for the default of its kind (`clients/access-durations.ts`). */
+  /** Maximum duration of access that members can choose; null for the default of its kind (`clients/access-durations.ts`). */
   longest_access: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
-  /** What its owner wrote when they last applied for a review; reasons by scope. */
+  /** Its owner's last application for a review; reasons by scope. */
   application: jsonb.as<{ purpose: string; reasons: Record<string, string> }>().nullable,
-  /** Since when the application waits for a review; null if none does. */
+  /** Time of the application that waits for a review; null if none does. */
   applied_at: timestamptz.nullable,
-  /** When the platform approved the columns as they are. */
+  /** Time at which the platform approved the current columns. */
   approved_at: timestamptz.nullable,
-  /** Why the platform rejected the last application; null if it did not. */
+  /** Reason for the rejection of the last application; null if it was not rejected. */
   rejection: anyText.nullable,
-  /** Columns of an approved app as its owner wants them, until they are approved; the logo in base64. */
+  /** Changes by the owner of an approved app that wait for approval; the logo in base64. */
   pending_changes: jsonb.as<{
     name?: string;
     redirect_uris?: string[];
@@ -84,15 +84,15 @@ export class OauthClient extends row({
 })
 export class AppTester extends row({
   client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
-  /** As its owner typed it, in the form for comparing. */
+  /** As the app's owner typed it, normalized for comparison. */
   username: anyText.primary,
-  /** Whose username it was; null if nobody's, which its owner is not told. */
+  /** Member with this username; null if there is none, which the app's owner cannot see. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
   invited_at: timestamptz.sqlDefault('now()'),
   accepted_at: timestamptz.nullable,
 }) {}
 
-/** A secret of a confidential client that cannot sign. Two are valid while one replaces the other. */
+/** A secret of a confidential client that cannot sign. Two are valid during a rotation. */
 @Entity('oauth_client_secrets')
 @Expires({ at: 'expires_at', kept: '7 days' })
 @OfMember<OauthClientSecret>({
@@ -122,30 +122,30 @@ export class OauthConsent extends row({
   client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
   granted: anyText.array,
   rejected: anyText.array,
-  /** Origins to which it lets codes be sent; null: those of the app's redirect URIs, as long as nobody adds another. */
+  /** Origins that may receive codes; null: the origins of the app's redirect URIs, until somebody adds another. */
   redirect_origins: anyText.array.nullable,
-  /** Digest of what the member saw of an app that nobody reviewed; null for other apps. */
+  /** Digest of the details that the member saw of an unreviewed app; null for other apps. */
   seen_as: anyText.nullable,
-  /** What the member chose last; null if that was before they could choose. */
+  /** Duration that the member chose last; null if they could not choose yet. */
   duration: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
-  /** Until then the app gets access again without asking; null for no end. */
+  /** Until this time the app gets access again without a prompt; null if without limit. */
   access_ends_at: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
   updated_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** The last refresh token of access that has ended: its app gets the reason. Triggers write it when grants and tokens are deleted. */
+/** Last refresh token of ended access, so that its app gets the reason. Triggers write it when grants and tokens are deleted. */
 @Entity('ended_refresh_tokens')
 @Expires({ at: 'ended_at', kept: '30 days' })
 export class EndedRefreshToken extends row({
   key: bytea.primary,
   client_id: anyText,
   ended_at: timestamptz,
-  /** `unused`: it ended because nobody used it. */
+  /** `unused`: it expired without use. */
   reason: anyText.as<'member' | 'app' | 'platform' | 'expired' | 'unused'>(),
 }) {}
 
-/** One sign-in of one member in one client on one device: a family of tokens. Its id is no credential. */
+/** A token family: one sign-in of a member to a client on one device. Its id is not a credential. */
 @Entity('oauth_grants')
 @Expires({ at: 'expires_at' })
 @Expires({ at: 'access_ends_at', name: 'ended_access' })
@@ -156,16 +156,16 @@ export class OauthGrant extends row({
   client_id: anyText.refersTo(() => OauthClient, 'CASCADE'),
   payload: jsonb.as<Record<string, unknown>>(),
   created_at: timestamptz.sqlDefault('now()'),
-  /** A day after it ends if it is not used until then: written at most once a day. */
+  /** One day after its expiry if it stays unused; written at most once a day. */
   expires_at: timestamptz,
-  /** The end that the member chose; null for none. Programs of the previous version insert the default. */
+  /** Expiry that the member chose; null for none. Servers of the previous version insert the default. */
   access_ends_at: timestamptz.nullable.sqlDefault("now() + interval '14 days'"),
-  /** When its member was notified that it ends soon, and when its app was. */
+  /** Times of the notices to its member and to its app that it expires soon. */
   ending_notified_at: timestamptz.nullable,
   ending_told_at: timestamptz.nullable,
 }) {}
 
-/** When a grant's tokens were last used, written in batches. */
+/** Last use of a grant's tokens, written in batches. */
 @Entity('oauth_grant_usage')
 @OfMember<OauthGrantUsage>({ owner: ['grant_id'], export: { in: 'connected_apps' } })
 export class OauthGrantUsage extends row({
@@ -174,9 +174,9 @@ export class OauthGrantUsage extends row({
 }) {}
 
 /**
- * A grant ends with its last token. It is not deleted here but when its own `expires_at` has passed, since deleting a live grant is
- * announced to every instance. A token that expired less than a minute ago may still be in use by a request: neither it nor its
- * grant is touched. Access that an app never had, since it did not redeem the code, ends at its beginning.
+ * A grant expires with its last token. The sweeper deletes it later, since the database announces the deletion of a live grant to every
+ * instance. A token that expired less than a minute ago may still be in use by a request: it stays, and so does its grant.
+ * If the app did not redeem the code, its access ends at the time it began.
  */
 const END_GRANTS = {
   columns: 'grant_id, model, consumed_at',
@@ -190,7 +190,7 @@ const END_GRANTS = {
 
 /** An authorization code, access token or refresh token, found by an HMAC of its secret. */
 @Entity('oauth_tokens')
-// A code that is used twice within ten minutes reveals a theft, so its use is remembered for as long.
+// A second use of a code within ten minutes reveals a theft, so the row stays that long.
 @Expires({
   at: 'expires_at',
   kept: '10 minutes',
@@ -212,7 +212,7 @@ export class OauthToken extends row({
   created_at: timestamptz.sqlDefault('now()'),
   consumed_at: timestamptz.nullable,
   expires_at: timestamptz,
-  /** The response to the refresh that used this token, encrypted by a key from it; null after some ten seconds. */
+  /** Response to the refresh that used this token, encrypted with a key derived from it; null after about ten seconds. */
   successor: bytea.nullable,
 }) {}
 
@@ -225,7 +225,7 @@ export class OauthToken extends row({
 export class OauthSession extends row({
   uid_key: bytea.primary,
   key: bytea.unique,
-  /** Names the session in forms and logs; it is no credential. */
+  /** Identifies the session in forms and logs; not a credential. */
   public_id: uuid.unique.sqlDefault('gen_random_uuid()'),
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
   /** Encrypted. */
@@ -235,15 +235,15 @@ export class OauthSession extends row({
   expires_at: timestamptz,
   user_agent: anyText.nullable,
   ip: inet.nullable,
-  /** For a session from the platform's own login: HMAC of that login's subject. */
+  /** For a session from the external identity provider: HMAC of its subject. */
   upstream_subject_key: bytea.nullable,
-  /** For the same: HMAC of the session there. */
+  /** For the same: HMAC of the provider's session. */
   upstream_session_key: bytea.nullable,
-  /** The clients that it signed its member in to, by id: how each of them knows it (`sid`). */
+  /** Clients that it signed its member in to, by id, with the `sid` that each of them knows. */
   clients: jsonb.as<Record<string, string>>().sqlDefault("'{}'"),
 }) {}
 
-/** A client that is to be told that a session has ended (OpenID Connect Back-Channel Logout 1.0). */
+/** A pending notification to a client about an ended session (OpenID Connect Back-Channel Logout 1.0). */
 @Entity('oauth_logouts')
 @Expires({ at: 'ended_at', kept: '3 days' })
 @OfMember<OauthLogout>({
@@ -256,9 +256,9 @@ export class OauthLogout extends row({
   user_id: bigint,
   sid: anyText,
   ended_at: timestamptz.sqlDefault('now()'),
-  /** Attempts that have begun. */
+  /** Started attempts. */
   attempts: integer.default(0),
-  /** When to try next; of one that an instance is sending: when it is anybody's again. */
+  /** Time of the next attempt; while an instance sends it, the end of that lease. */
   due_at: timestamptz.sqlDefault('now()'),
 }) {}
 
@@ -282,17 +282,17 @@ export class OauthState extends row({
   >(),
   /** For an interaction: the member whose sign-in continues it. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
-  /** For the same: the app whose request it is. */
+  /** For the same: the app that sent the request. */
   client_id: anyText.nullable,
   /** For the same: the key of the browser session to which it belongs. */
   session_uid_key: bytea.nullable,
-  /** Encrypted; null where only the key matters. */
+  /** Encrypted; null if only the key matters. */
   payload: bytea.nullable,
   consumed_at: timestamptz.nullable,
   expires_at: timestamptz,
 }) {}
 
-/** A key that signs ID tokens. At most one each is next, current and previous. */
+/** A key that signs ID tokens. At most one key each is next, current and previous. */
 @Entity('signing_keys')
 export class SigningKey extends row({
   kid: anyText.primary,

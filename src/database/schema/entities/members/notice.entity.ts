@@ -3,7 +3,7 @@ import { bigint, boolean, identity, integer, row, anyText, timestamptz } from '.
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
-/** A kind of notice that the member gets no emails about. */
+/** A type of notice for which the member gets no emails. */
 @Entity('muted_notices')
 @OfMember<MutedNotice>({ export: { as: 'muted_notices' } })
 export class MutedNotice extends row({
@@ -13,7 +13,7 @@ export class MutedNotice extends row({
   muted_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** A notice that is still to be sent by email. The sender ends it after three days; without a mail server, the sweeper deletes it. */
+/** A notice whose email is pending. The sender drops it after three days; without a mail server, the sweeper deletes it. */
 @Entity('notice_emails')
 @Expires({ at: 'created_at', kept: '4 days' })
 @OfMember<NoticeEmail>({
@@ -26,11 +26,11 @@ export class NoticeEmail extends row({
   notice: anyText,
   /** Name of the app, key, link or passkey. */
   name: anyText.nullable,
-  /** Whether it is one of many that fall due together: it waits for all others. */
+  /** Whether it is one of many that are due together: the sender sends all others first. */
   is_bulk: boolean,
   created_at: timestamptz.sqlDefault('now()'),
-  /** Attempts that have begun. */
+  /** Started attempts. */
   attempts: integer.default(0),
-  /** When to try next; while an instance sends it: when any instance may send it again. */
+  /** Time of the next attempt; while an instance sends it, the end of that lease. */
   due_at: timestamptz.sqlDefault('now()'),
 }) {}

@@ -3,7 +3,7 @@ import { bigint, boolean, date, identity, row, anyText, timestamptz } from '../.
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
-/** How often an app or a key used a scope of a member on a day, written in batches. */
+/** Uses of a member's scope by an app or key on one day, written in batches. */
 @Entity('member_usage')
 @Expires({ at: 'day', kept: '90 days' })
 @OfMember<MemberUsage>({ export: { as: 'usage' } })
@@ -19,7 +19,7 @@ export class MemberUsage extends row({
   last_used_at: timestamptz,
 }) {}
 
-/** A change of a member's names that has not been copied everywhere yet. Written by the database alone. */
+/** A name change that is not in all denormalized columns yet. Only the database writes it. */
 @Entity('renamed_users')
 @OfMember<RenamedUser>({
   erase: { keep: 'copies of a name still to be replaced, for seconds' },
@@ -28,18 +28,18 @@ export class MemberUsage extends row({
 export class RenamedUser extends row({
   id: identity('ALWAYS'),
   user_id: bigint,
-  /** null until every copy was compared once; then the transaction (xid8) before which all transactions must have ended. */
+  /** null until every column was compared once; then the transaction (xid8) before which all transactions must have ended. */
   settled_before: bigint.nullable,
 }) {}
 
-/** One row: the number of active members, of which every rarity is a share. */
+/** One row: the number of active members, the denominator of every rarity. */
 @Entity('platform_totals')
 export class PlatformTotals extends row({
   id: boolean.primary.default(true),
   active_users_count: bigint.default(0),
 }) {}
 
-/** Numbers of rows in a member's lists: sums of rows without a key, and therefore no entity. Written by the database alone. */
+/** Row counts of a member's lists. Not an entity, since its rows are deltas without a key. Only the database writes it. */
 @OfMember<UserTotals>({
   table: 'user_totals',
   erase: { keep: 'counts of deleted rows become zero' },
