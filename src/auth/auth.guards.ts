@@ -99,7 +99,7 @@ export class ScopesGuard implements CanActivate {
     if (misuse !== undefined) throw overLimit ?? misuse;
     if (ofPlatform !== (principal.userId === null)) throw new Problem('wrong_credential_kind');
     requireScope(this.config.publicUrl, request, access);
-    // For assistants, another status ends some clients: the protocol rejects the message instead.
+    // Some assistants stop at another status, so the protocol rejects the message instead.
     if (overLimit !== undefined && request.context.path !== ASSISTANTS_PATH) throw overLimit;
     return true;
   }

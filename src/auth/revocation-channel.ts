@@ -34,7 +34,7 @@ export class RevocationChannel extends NoticeChannel {
   }
 
   protected begin(): void {
-    this.announce('all'); // what ended before listening began is unknown
+    this.announce('all'); // revocations before LISTEN began are unknown
   }
 
   protected hear(payload: string | undefined): void {

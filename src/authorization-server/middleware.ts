@@ -139,7 +139,7 @@ export class Middleware {
     const language = this.pages.chooseLanguage(uiLocales, ctx.req.headers);
     const isRepeatable = ctx.method === 'GET' && page.name !== 'onward' && REOPENABLE.includes(ctx.path);
     const repeated = isRepeatable
-      ? { to: ctx.originalUrl, csrf: this.csrf.token(ctx.req, ctx.res) } // as sent: what was wrong is still in it
+      ? { to: ctx.originalUrl, csrf: this.csrf.token(ctx.req, ctx.res) } // as sent, including the faulty parameters
       : undefined;
     const { html, headers } = this.pages.render(page, language, repeated);
     ctx.set(headers);
@@ -255,7 +255,7 @@ export class Middleware {
   async #signOutUpstream(ctx: KoaContextWithOIDC): Promise<void> {
     const { params } = ctx.oidc ?? {};
     if (ctx.path !== SIGN_OUT || ctx.status >= 400 || !params) return;
-    const target = ctx.response.get('Location') || undefined; // none where a page was sent
+    const target = ctx.response.get('Location') || undefined; // none if a page was sent
     const isOurs = target?.startsWith(`${this.config.publicUrl}${ROUTES.end_session}/success`) === true;
     const onwards = params.logout
       ? await this.upstreamSignOut.addressFor(isOurs ? undefined : target, !signOutStateOf(ctx))
@@ -361,7 +361,7 @@ function isAnswered({ path }: KoaContextWithOIDC): boolean {
 /** Redirects from a missing interaction to its page, which explains whether it expired or ended. @returns false for other errors */
 function redirectsToStep(ctx: KoaContextWithOIDC, error: unknown): boolean {
   if (!isAnswered(ctx) || !isStepGone(error)) return false;
-  ctx.remove('Set-Cookie'); // of a session that was not stored: the browser keeps the one it has
+  ctx.remove('Set-Cookie'); // the new session was not stored; the browser keeps its current one
   ctx.redirect(ctx.path.replace(ROUTES.authorization, '/interaction'));
   ctx.status = 303;
   return true;

@@ -91,7 +91,7 @@ export async function readParameters(request: Request, corrected: (text: string)
   const query = new URLSearchParams(isForm ? '' : text); // as the library does: it drops another question mark
   let parameters = [...new Set(query.keys())].map((name): Parameter => [name, query.getAll(name)]);
   if (isForm) {
-    if (!request.is('application/x-www-form-urlencoded')) return { text: '' }; // the library refuses it
+    if (!request.is('application/x-www-form-urlencoded')) return { text: '' }; // the library rejects it
     if (!/^[^;]*(; *charset="?utf-8"? *)?$/i.test(request.headers['content-type']!))
       return { text: '', fault: 'the body must be in UTF-8' };
     const body = await receiving(request, () => readBody(request));
@@ -155,7 +155,7 @@ function withoutEmptyPassword({ headers }: IncomingMessage, form: string): strin
   const clientId = clientOfEmptyPassword(headers.authorization);
   if (clientId === undefined) return form;
   const [, [named, ...others]] = ofForm(form).find(([name]) => name === 'client_id') ?? ['', []];
-  if (named !== undefined && (named !== clientId || others.length > 0)) return form; // the library refuses it
+  if (named !== undefined && (named !== clientId || others.length > 0)) return form; // the library rejects it
   delete headers.authorization;
   return named === undefined ? `${form}&${new URLSearchParams({ client_id: clientId })}` : form;
 }

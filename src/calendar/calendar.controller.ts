@@ -38,7 +38,7 @@ export class CalendarController {
     extendDeadline(request, PATIENCE_MS);
     leaveSlot(request.context); // a waiting request needs no slot
     const { bytes, etag } = await this.files.of(link.user_id);
-    if (response.headersSent) return; // the deadline was first
+    if (response.headersSent) return; // the deadline passed first
     await this.#find(secret, request); // it may have been revoked during the wait
     this.links.uses.count(String(link.id));
     response.gather('ETag', etag);

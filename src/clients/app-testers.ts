@@ -57,7 +57,7 @@ RETURNING c.approved_at IS NOT NULL AS is_approved`;
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** The members who can use an app before its approval. Whoever stops testing one ends its access, so that no others take turns. */
+/** Members who can use an app before its approval. A member who stops testing ends the app's access, so testers cannot rotate. */
 @Injectable()
 export class AppTesters {
   constructor(

@@ -125,7 +125,7 @@ export class ClientsService {
     );
     return clients.map((client) => ({
       ...client,
-      allowed_origins: allowedOriginsOf(client, client.token_endpoint_auth_method), // by default, too
+      allowed_origins: allowedOriginsOf(client, client.token_endpoint_auth_method), // also the default
     }));
   }
 

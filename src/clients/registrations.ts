@@ -69,7 +69,7 @@ const WRITTEN = [...CHANGEABLE, 'pending_changes', 'applied_at'] as const satisf
 export const isChanged = (column: keyof OauthClient, before: OauthClient, after: OauthClient) =>
   JSON.stringify(after[column]) !== JSON.stringify(before[column]);
 
-/** Returns the stored keys: an empty set for a client with a secret: earlier versions would treat null as a public client. */
+/** Returns the stored keys. A client with a secret has an empty set, since earlier versions treat null as a public client. */
 export function storedKeysOf({ secret_auth_method, jwks }: Pick<NewClient, 'secret_auth_method' | 'jwks'>) {
   return secret_auth_method ? { keys: [] } : (jwks ?? null);
 }

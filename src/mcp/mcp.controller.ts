@@ -22,7 +22,7 @@ export class McpController {
   @Post()
   async receive(@Req() request: Request, @Res() response: Response): Promise<void> {
     const { status, headers = {}, text = '' } = await this.#answer(request, response);
-    if (response.headersSent) return; // the deadline was first
+    if (response.headersSent) return; // the deadline passed first
     for (const [name, value] of Object.entries(headers)) response.gather(name, value);
     const bytes = Buffer.from(text);
     if (text !== '') response.gather('Content-Type', 'application/json; charset=utf-8');

@@ -126,7 +126,7 @@ export class AccountDataController {
       if (found.length === 0) throw new Error('the member is no longer signed in');
     });
     const first = await pieces.next(); // a failure before the first byte is an error page
-    if (response.headersSent) return; // the deadline was first
+    if (response.headersSent) return; // the deadline passed first
     response
       .status(200)
       .set('Content-Type', 'application/json; charset=utf-8')

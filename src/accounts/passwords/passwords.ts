@@ -59,7 +59,7 @@ export async function verifyPassword(
   const forms = needsUpgrade ? new Set([normal, password]) : [normal];
   for (const form of forms) {
     const matches = BCRYPT.test(storedHash)
-      ? await (await bcrypt()).compare(form, storedHash.replace(/^\$2y/, '$2b')) // PHP's name for the same
+      ? await (await bcrypt()).compare(form, storedHash.replace(/^\$2y/, '$2b')) // PHP writes `$2y` for `$2b`
       : await verify(storedHash, form);
     if (matches) return { matches, needsUpgrade };
   }
@@ -71,7 +71,7 @@ export function isPasswordHash(text: string): boolean {
   const isWhole = (BCRYPT.exec(text) ?? ARGON2.exec(text))?.at(-1) !== undefined;
   if (!isWhole || kindFrom(text) === undefined) return false;
   try {
-    if (!BCRYPT.test(text)) parseOptions(text); // looks at what is behind the parameters, too
+    if (!BCRYPT.test(text)) parseOptions(text); // also checks salt and hash
     return true;
   } catch {
     return false;

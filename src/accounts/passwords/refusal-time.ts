@@ -5,7 +5,7 @@ import { Database } from '../../database/database.js';
 import { CURRENT_KIND, kindFrom, type HashKind } from './passwords.js';
 import { randomBytes } from '../../crypto/random.js';
 
-/** Multiple of the most expensive hash's time: two hashes if NFKC differs from the typed form, each up to half as slow again. */
+/** Multiple of the most expensive hash's time: two hashes if NFKC differs from the typed form, each up to 50 % slower. */
 const MAX_HASHES = 3;
 
 /** Maximum delay until an import by another process is noticed. */
@@ -49,7 +49,7 @@ export class RefusalTime implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.#check().catch(() => undefined); // the first refusal tries again
+    this.#check().catch(() => undefined); // the first rejection retries
   }
 
   /** Waits until a rejection may be sent. @param startedAt performance.now() when hashing began @throws database errors */

@@ -147,7 +147,7 @@ export class SignInThrottle {
     this.#hmac = new Hmac(config.secrets, 'sign-in-throttle');
     const perAddress: Allowance = {
       failures: config.rateLimits.auth,
-      slides: false, // many members may share an address: there is hardly a quiet minute
+      slides: false, // many members may share an address, so it is rarely idle for a minute
       maxBlockSeconds: WINDOW_SECONDS,
     };
     this.#allowances = {
@@ -170,7 +170,7 @@ export class SignInThrottle {
     };
     try {
       for (const subject of subjects) {
-        if (this.#allowances[subject.kind].failures === 0) continue; // switched off
+        if (this.#allowances[subject.kind].failures === 0) continue; // disabled
         for (const key of this.#keysOf(subject)) {
           const result = await this.#takeOne(subject.kind, key, deadline);
           if ('retryAfterSeconds' in result) {

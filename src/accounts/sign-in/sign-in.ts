@@ -17,7 +17,7 @@ interface SignInAttempt extends SignInOrigin {
   readonly password: string;
   /** The id of this browser if the member has signed in with it before. */
   readonly deviceOf?: (userId: number) => string | undefined;
-  /** A signed-in member recently authenticates again: the change is recorded, not a sign-in. */
+  /** A signed-in member authenticates again (step-up): recorded as that, not as a sign-in. */
   readonly confirms?: boolean;
 }
 
@@ -168,7 +168,7 @@ export class SignIn implements OnApplicationShutdown {
   async #find(username: string): Promise<Account> {
     const usable = isStorable(username) && [...username].length <= MAX_USERNAME_LENGTH;
     const [account] = await this.database.read<Account>(FIND_ACCOUNT, [
-      usable ? username : '', // which nobody is called
+      usable ? username : '', // no member has this name
     ]);
     return account!;
   }
@@ -188,7 +188,7 @@ export class SignIn implements OnApplicationShutdown {
     const upgrade = this.#hashing
       .run(() => hashPassword(password), patience, Number.MAX_SAFE_INTEGER)
       .then((hash) => this.database.prepared(REPLACE_HASH, [userId, before, hash]))
-      .catch(() => undefined) // it stays as it is until the next sign-in
+      .catch(() => undefined) // the next sign-in retries
       .finally(() => this.#upgrades.delete(userId));
     this.#upgrades.set(userId, upgrade as Promise<void>);
   }

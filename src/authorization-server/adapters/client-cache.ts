@@ -97,7 +97,7 @@ function isSignedWithUnknownKey({ jwks }: AdapterPayload): boolean {
     const { kid } = decodeProtectedHeader(assertion);
     return kid !== undefined && !(jwks as { keys: JWK[] }).keys.some((key) => key.kid === kid);
   } catch {
-    return false; // the library says what is wrong
+    return false; // the library reports the fault
   }
 }
 

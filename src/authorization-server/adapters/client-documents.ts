@@ -92,7 +92,7 @@ export class ClientDocuments {
   readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
   readonly #waiting = new Map<string, number>();
   readonly #spent = new MinuteBudgets();
-  /** Why a request's client has no usable document. */
+  /** Fault of the client's document, by request. */
   readonly #faults = new WeakMap<OauthRequest, string | undefined>();
 
   constructor(
@@ -179,7 +179,7 @@ export class ClientDocuments {
     return true;
   }
 
-  /** Why the last document that the request asked for cannot be used. */
+  /** Returns the fault of the client's document that the request read last. */
   faultOf(request: OauthRequest): string | undefined {
     return this.#faults.get(request);
   }

@@ -3,7 +3,7 @@ import { TooManyChanges } from '../../auth/owner.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { classify, type RejectionReason } from '../reasons/rejection-reasons.js';
 
-/** Why a page cannot be shown; title and message are in the page texts. */
+/** Reason for an error page; title and message are in the page texts. */
 export type FaultName =
   | 'busy'
   | 'failed'

@@ -112,8 +112,8 @@ export function createProvider(parts: ProviderParts): Provider {
     acrValues: [...passkeyClasses(config)], // default: none
     responseTypes: ['code'], // default: also the hybrid and implicit flows (RFC 9700 §2.1.2)
     clientAuthMethods: unionOf(({ authMethods }) => authMethods), // default: also client_secret_jwt, which needs the secret itself
-    pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: public clients only; OAuth 2.1 asks it of all
-    allowOmittingSingleRegisteredRedirectUri: false, // the URI to compare has to be sent (RFC 9700 §2.1)
+    pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: public clients only; OAuth 2.1 requires it of all clients
+    allowOmittingSingleRegisteredRedirectUri: false, // the client must send the redirect URI (RFC 9700 §2.1)
     // Default: sometimes. Replay is detected only if each use rotates, or the token is bound to a key.
     rotateRefreshToken: (ctx) => {
       const { rotatesRefreshTokens } = rulesOf(ctx.oidc.client!);
@@ -126,7 +126,7 @@ export function createProvider(parts: ProviderParts): Provider {
     // Default: tokens end with the browser session. Here apps keep their access.
     expiresWithSession: () => Promise.resolve(false),
     revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
-    clockTolerance: CLOCK_TOLERANCE, // default 15 s; of what is stored here, the database's clock judges the expiry
+    clockTolerance: CLOCK_TOLERANCE, // default 15 s; for stored tokens, the database's clock decides the expiry
     extraClientMetadata: {
       properties: [
         'allowed_origins',
@@ -144,7 +144,7 @@ export function createProvider(parts: ProviderParts): Provider {
       ],
     },
     clientDefaults: {
-      id_token_signed_response_alg: 'ES256', // default: RS256, for which a key exists only once a client is registered for it
+      id_token_signed_response_alg: 'ES256', // default: RS256, whose key is created with the first client that needs it
       token_endpoint_auth_method: 'none',
     },
     enabledJWA: {
@@ -195,7 +195,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
     features: {
       devInteractions: { enabled: false }, // default: pages that accept any password
-      userinfo: { enabled: false }, // tokens for a resource never carry openid: our own route answers
+      userinfo: { enabled: false }, // tokens for a resource never carry openid: our own route responds
       revocation: {
         enabled: true,
         // Default: reveals other clients' tokens to confidential clients.
@@ -265,7 +265,7 @@ export function createProvider(parts: ProviderParts): Provider {
       IdToken: LIFETIMES.idToken,
       Interaction: LIFETIMES.interaction,
       Session: (_ctx, session) => (session.accountId ? LIFETIMES.session : LIFETIMES.anonymousSession),
-      Grant: LIFETIMES.grant, // default: 14 days, never extended; the adapter judges the end
+      Grant: LIFETIMES.grant, // default: 14 days, never extended; the adapter decides the expiry
       RefreshToken: (_ctx, token, client) => idleSeconds(accessClientOf(client, token.jkt !== undefined)),
     },
   };
@@ -274,7 +274,7 @@ export function createProvider(parts: ProviderParts): Provider {
     ...parts,
     exchange: async (ctx, handle) => {
       const exchange = new TokenExchange(database, ctx);
-      await handle(); // reads the token, and decides
+      await handle();
       await exchange.commit();
     },
     scopesOf: knownScopes,
