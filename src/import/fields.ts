@@ -14,7 +14,7 @@ import {
 } from '../values/vocabulary.js';
 import { isTimeZone } from './time-zones.js';
 
-/** The kind of fault, for programs: in a value, in a line, or in a record compared with others. */
+/** Machine-readable kind of fault: in a value, in a line, or in a record compared with others. */
 export type FaultCode =
   | 'invalid_type'
   | 'invalid_length'
@@ -29,35 +29,35 @@ export type FaultCode =
   | 'taken'
   | 'member_erased';
 
-/** Why a line, or a value in it, cannot be imported. */
+/** Reason why a line or a value in it cannot be imported. */
 export class Fault {
-  /** @param path names from the line, or the record of a file, to the value, joined by dots; empty for the whole */
+  /** @param path names from the line or record to the value, joined by dots; empty for the whole */
   constructor(
     readonly text: string,
     readonly code: FaultCode = 'invalid_value',
     readonly path = '',
   ) {}
 
-  /** For people: where it is, and what is wrong. */
+  /** Formats path and fault for people. */
   toString(): string {
     return this.path === '' ? this.text : `${this.path}: ${this.text}`;
   }
 }
 
-/** Makes the fault of fields of one record that contradict each other. */
+/** Makes the fault for contradictory fields of one record. */
 export const inconsistent = (path: string, text: string) => new Fault(text, 'inconsistent', path);
 
-/** Shows only a little of an unknown field name: it may contain anything. */
+/** Shortens an unknown field name, which may contain any text. */
 const shownName = (name: string) =>
   (name.length > 100 ? `${name.slice(0, 100)}…` : name).toWellFormed().replaceAll('\0', '\u{fffd}');
 
 export type StagedRow = Record<string, unknown>;
 
-/** What becomes of the column of a row that is there where a record does not have the field, in the words of docs/operators/import.md. */
+/** Value of the column if the record omits the field, in the words of docs/operators/import.md. */
 export type Absence =
   'as it was; null for a new member' | 'the time of the import' | 'the time of the import that changes it';
 
-/** One field of a record: how its JSON value becomes a column of the staging table. */
+/** Converts a record's JSON value into a column of the staging table. */
 interface Field {
   readonly type: string;
   /** The column, if its name differs from the field's. */
@@ -65,20 +65,20 @@ interface Field {
   readonly required?: boolean;
   /** The value of a field that is absent or null; null if not given. */
   readonly fallback?: unknown;
-  /** The same, if SQL decides it. */
+  /** The same, computed in SQL. */
   readonly absent?: Absence;
-  /** For the id of another record: the type of that record, and whether it must not be a member who was erased. */
+  /** For another record's id: its type, and whether an erased member is invalid. */
   readonly refersTo?: { readonly table: string; readonly alive: boolean };
-  /** What a value must be; follows "must be". */
+  /** Rule for a value; follows "must be". */
   readonly rule: string;
-  /** The same as JSON Schema, as far as that can say it. */
+  /** The same as JSON Schema, as far as possible. */
   readonly schema: JsonSchema;
   readonly read: (value: unknown) => unknown;
 }
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** An object in a record has fields of its own, which become separate columns, `<name>_<field>`; null if it is absent. */
+/** The fields of a nested object become columns `<name>_<field>`; null if the object is absent. */
 export interface Fields {
   readonly [name: string]: Field | { readonly fields: Fields };
 }
@@ -150,7 +150,7 @@ const text = ([shortest, longest]: Length): Field => ({
     if (typeof value !== 'string') return new Fault('must be a string', 'invalid_type');
     if (!isStorable(value))
       return new Fault('must not contain U+0000 or half of a surrogate pair', 'invalid_characters');
-    // There are never fewer code units than code points: only a text that may be too long is split.
+    // A text never has fewer code units than code points, so split it only if it may be too long.
     const length = value.length <= longest && value.length > shortest ? value.length : [...value].length;
     if (length >= shortest && length <= longest) return value;
     const limits = shortest === 0 ? `at most ${longest}` : `${shortest} to ${longest}`;
@@ -158,7 +158,7 @@ const text = ([shortest, longest]: Length): Field => ({
   },
 });
 
-/** Whether it is a name that shows as it is can depend on the one that the member has: a rule of the record checks that. */
+/** A record rule checks {@link USERNAME_RULE}, since a member may keep an existing name. */
 export const username: Field = {
   ...text(LENGTHS.users.username),
   rule: `a text of ${LENGTHS.users.username.join(' to ')} characters; must ${USERNAME_RULE}`,
@@ -197,7 +197,7 @@ export const countryCode = textThat(100, 'two capital letters (ISO 3166-1)', (va
 );
 export const timeZone = textThat(100, 'an IANA time zone', isTimeZone);
 
-/** The local time of every zone is within the years 1 to 9999, too. */
+/** Local times in all zones are then also within the years 1 to 9999. */
 const [FIRST_DAY, LAST_DAY] = ['0001-01-02', '9999-12-30'] as const;
 
 /** Converted to RFC 3339 in UTC with microseconds, so that comparing texts compares times. */
@@ -252,7 +252,7 @@ interface Table<Name extends string> {
   readonly fields: Readonly<Record<Name, TableField>>;
 }
 
-/** Takes a field of a record from a column of its table: its values, reference and default, and whether it is required. */
+/** Derives a record field from a table column: values, reference, default, and whether it is required. */
 export function column<Name extends string>({ columns, fields }: Table<Name>, name: Name): Field {
   const { type, isNullable } = fields[name];
   const { reference, options } = columns[name]!;
@@ -263,15 +263,15 @@ export function column<Name extends string>({ columns, fields }: Table<Name>, na
   return isNullable ? field : required(field);
 }
 
-/** Takes fields of a record from the columns of these names. */
+/** Derives record fields from the columns with these names. */
 export const columns = <Name extends string>(table: Table<Name>, ...names: readonly Name[]) =>
   Object.fromEntries(names.map((name) => [name, column(table, name)])) as Readonly<Record<Name, Field>>;
 
-/** Whether it is a JSON object. */
+/** Tells whether it is a JSON object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Makes a row of the staging table, and lists everything that is wrong with the record. @param path to what is read, with a final dot */
+/** Converts a record into a staging row, and lists all faults. @param path to the value, with a final dot */
 export function readRecord(
   fields: Fields,
   value: unknown,
@@ -299,14 +299,14 @@ export function readRecord(
   return { row, faults };
 }
 
-/** A fault for each name in the object that `known` lacks. */
+/** Makes a fault for each name in the object that `known` lacks. */
 export function unknownNames(value: object, known: object, path = ''): Fault[] {
   return Object.keys(value)
     .filter((name) => !Object.hasOwn(known, name))
     .map((name) => new Fault('is not a field here', 'unknown_field', path + shownName(name)));
 }
 
-/** Lists the fields by their columns. */
+/** Lists fields by column name. */
 export function columnsOf(fields: Fields, prefix = ''): [column: string, field: Field][] {
   return Object.entries(fields).flatMap(([name, field]): [string, Field][] =>
     'fields' in field
@@ -315,7 +315,7 @@ export function columnsOf(fields: Fields, prefix = ''): [column: string, field: 
   );
 }
 
-/** JSON Schema of a record with these fields. */
+/** Builds the JSON Schema of a record with these fields. */
 export function describeFields(fields: Fields): JsonSchema {
   const required: string[] = [];
   const properties: Record<string, JsonSchema> = {};

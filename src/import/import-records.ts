@@ -22,16 +22,16 @@ export interface ImportOptions {
   readonly dryRun?: boolean | undefined;
   /** File for bad lines; without it, one bad line stops everything. */
   readonly rejectsFile?: string | undefined;
-  /** How many lines are written and committed together; all of them if not given. Not in a dry run. */
+  /** Lines per commit; default: all. Not for a dry run. */
   readonly batch?: number | undefined;
-  /** Leaves the fields of the profile that members set through the API as they are. */
+  /** Keeps profile fields that members set through the API. */
   readonly keepProfile?: boolean | undefined;
-  /** Cancels the run: what is not committed is undone. */
+  /** Cancels the run, and rolls back uncommitted work. */
   readonly signal?: AbortSignal | undefined;
   readonly progress?: ((now: ImportProgress) => void) | undefined;
 }
 
-/** How far an import has come: what it reads, or, when everything has been read, what it does. */
+/** Progress of an import: its position in the files, then its phase. */
 export type ImportProgress =
   { readonly file: string; readonly bytes: number; readonly records: number } | { readonly phase: string };
 
@@ -41,14 +41,14 @@ interface SourceLine {
 }
 
 export interface ImportReport {
-  /** false: bad lines stopped it, or it was a dry run. */
+  /** false after a dry run, or if bad lines stopped it. */
   imported: boolean;
-  /** By type of record; lines without one are under `-`. */
+  /** By record type; lines without one under `-`. */
   readonly files: Record<string, RecordCounts>;
   rejected: number;
   readonly firstRejects: Pick<Reject, 'file' | 'line' | 'reason'>[];
   readonly ignored: readonly string[];
-  /** The line up to which everything is committed, null if nothing is; undefined if it was not in batches. */
+  /** Last line of the committed part, null if there is none; undefined without batches. */
   committed_through: SourceLine | null | undefined;
 }
 
@@ -61,7 +61,7 @@ export async function importRecords(
   const rejects =
     options.rejectsFile === undefined ? undefined : new RejectsFile(options.rejectsFile, source);
   try {
-    await settleMembers(dataSource); // of an import that was killed
+    await settleMembers(dataSource); // from an import that was killed
     await learnTimeZones(dataSource);
     const run = new ImportRun(dataSource, source, options, rejects);
     await run.run();
@@ -73,7 +73,7 @@ export async function importRecords(
   }
 }
 
-/** Folds the counts into the totals at once, so that rarities are right when the import reports success. */
+/** Compacts the counter deltas at once, so that rarities are correct when the import reports success. */
 async function foldTotals(dataSource: DataSource): Promise<void> {
   for (let folded = Infinity; folded > 0;) {
     const [row] = await dataSource.query<{ folded: number }[]>('SELECT fold_totals($1) AS folded', [100_000]);
@@ -122,13 +122,13 @@ class ImportRun {
     }
   }
 
-  /** Writes and commits them, unless it is a dry run or has bad lines. @returns whether it did */
+  /** Writes and commits the lines. @returns false after a dry run, or if bad lines stopped it */
   async #write(portions: Portions): Promise<boolean> {
     const { dataSource, options } = this;
     const { signal } = options;
     let cancel = () => {};
     try {
-      // Not by the data source, which would repeat it: the lines can be read only once.
+      // Not `dataSource.transaction`, which retries: the lines can be read only once.
       return await dataSource.manager.transaction(async (manager) => {
         const [{ pid }] = await manager.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
         cancel = () => void dataSource.query('SELECT pg_cancel_backend($1)', [pid]).catch(() => undefined);
@@ -172,7 +172,7 @@ class ImportRun {
     }
   }
 
-  /** In their order, some lines of one file at a time in which no record occurs twice, with the last of them. */
+  /** Yields batches in order, each from one file and without repeated records, with the last line. */
   async *#batches(size: number): AsyncGenerator<{ portions: Portions; last: SourceLine }> {
     let position = 0;
     let lines: ReadLine[] = [];

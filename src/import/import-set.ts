@@ -22,16 +22,16 @@ import { leaveMembersPending, writePendingMembers } from './pending-members.js';
 import { CHUNK_RECORDS, REJECT_COLUMNS, type Staging, StagedRows, stagingColumns } from './staging.js';
 import type { ReadLine, RejectsFile, SourceFile } from './sources.js';
 
-/** How many bad lines are kept to be shown. */
+/** Maximum number of bad lines kept for the report. */
 const FIRST_REJECTS = 100;
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
-/** A CHECK or a NOT NULL, which fails at any other moment, too. */
+/** CHECK or NOT NULL: a retry would fail, too. */
 const BROKEN_RULE = /^(23502|23514)$/;
 
 export interface Portion {
-  /** Of the file in the source. */
+  /** Index of the file in the source. */
   readonly position: number;
   readonly lines: readonly ReadLine[];
 }
@@ -39,7 +39,7 @@ export interface Portion {
 export type Portions = Iterable<Portion> | AsyncIterable<Portion>;
 
 export interface Reject {
-  /** The name in the folder, such as `users.ndjson`. */
+  /** File name, such as `users.ndjson`. */
   readonly file: string;
   readonly line: number;
   /** Names from the line to the value, joined by dots; empty for the whole line. */
@@ -58,7 +58,7 @@ export interface RecordCounts {
   deleted: number;
   unchanged: number;
   rejected: number;
-  /** Ignored because the same or a later version of the record is already stored; absent if there were none. */
+  /** Ignored because the same or a later version is stored; absent if there are none. */
   stale?: number;
 }
 
@@ -72,7 +72,7 @@ export const noCounts = (): RecordCounts => ({
   rejected: 0,
 });
 
-/** Adds an outcome to another one. */
+/** Adds counts to a sum. */
 export function addCounts(sum: RecordCounts, more: Partial<RecordCounts>): void {
   for (const key of Object.keys(more) as (keyof RecordCounts)[])
     sum[key] = (sum[key] ?? 0) + (more[key] ?? 0);
@@ -83,26 +83,26 @@ interface SetOptions {
   readonly keepProfile?: boolean | undefined;
   readonly progress?: ((now: { readonly phase: string }) => void) | undefined;
   /**
-   * Who feeds the records: lines about the same record are settled before, a lost race is repeated by the caller, and existing members
-   * change at once. Undefined for an import, whose members change in `settleMembers`.
+   * Author of a feed: the caller deduplicates lines about the same record and retries a lost race, and existing members change at once.
+   * Undefined for an import, whose members change in `settleMembers`.
    */
   readonly feedBy?: Author | undefined;
 }
 
-/** Lines that are staged, checked and written together, in the caller's transaction, which has the staging tables. */
+/** Stages, checks and writes lines together, in the caller's transaction, which has the staging tables. */
 export class ImportSet {
-  /** By type of record; lines that name no type, by file. */
+  /** By record type; for lines without a type, by file. */
   readonly counts = new Map<string, RecordCounts>();
   firstRejects: readonly Reject[] = [];
-  /** Of which there are lines, in the order in which they refer to one another. */
+  /** Types with lines, referenced ones first. */
   #types: readonly RecordType[] = [];
-  /** By the name of a type, the position of its file. */
+  /** Index of the file by type name. */
   readonly #positions = new Map<string, number>();
   #versioned: readonly RecordType[] = [];
   #deleting: readonly RecordType[] = [];
-  /** Types of which a line is replaced by a later one. */
+  /** Types with a line that a later line replaces. */
   #replaced: readonly RecordType[] = [];
-  /** Whether {@link RecordType.referred} columns of rows that are there change. */
+  /** Whether {@link RecordType.referred} columns of stored rows change. */
   readonly #referred = new Map<RecordType, boolean>();
   #lostRaces = 0;
 
@@ -112,7 +112,7 @@ export class ImportSet {
     private readonly options: SetOptions,
   ) {}
 
-  /** @returns whether it was written: no dry run, and not stopped by bad lines @throws OperatorError if others kept changing the same rows */
+  /** @returns false after a dry run, or if bad lines stopped it @throws OperatorError if others kept changing the same rows */
   async run(portions: Portions, rejects?: RejectsFile): Promise<boolean> {
     const { dryRun = false, feedBy, progress } = this.options;
     const before = rejects?.size;
@@ -125,7 +125,7 @@ export class ImportSet {
           if (stale > 0) addCounts(this.#countsOf(type.name), { stale });
         }
       await this.#check();
-      // Whatever can be done before the first row is locked that somebody else may want to write, is.
+      // Do all possible work before taking the first row lock.
       this.firstRejects = this.rejected > 0 ? await this.#rejects(FIRST_REJECTS) : [];
       rejects?.rewind(before!);
       if (rejects) await this.#writeRejects(rejects);
@@ -148,7 +148,7 @@ export class ImportSet {
     }
   }
 
-  /** Reads lines into the staging tables; those that are invalid in themselves become rejects. */
+  /** Reads lines into the staging tables; lines that are invalid by themselves become rejects. */
   async #stage(portions: Portions, keepsText: boolean): Promise<void> {
     const rowsFor = (table: string, columns: string) => new StagedRows(this.staging, table, columns);
     const rows = new Map(
@@ -190,7 +190,7 @@ export class ImportSet {
     return counts;
   }
 
-  /** What is staged has no statistics, and prepared plans do not follow them. */
+  /** Collects statistics, which new staged rows lack and prepared plans ignore. */
   async #analyze(table: string): Promise<void> {
     if (!this.staging.isPrepared) await this.staging.manager.query(`ANALYZE ${table}`);
   }
@@ -209,7 +209,7 @@ export class ImportSet {
     return [...this.counts.values()].reduce((sum, { rejected }) => sum + rejected, 0);
   }
 
-  /** Removes records that other records or the database rule out, and then those that referred to them, until nothing changes. */
+  /** Removes records that break a rule, then records that reference them, until nothing changes. */
   async #applyRules(
     type: RecordType,
     rules: readonly string[],
@@ -220,7 +220,7 @@ export class ImportSet {
       .map((rule, i) => `SELECT line, code, reason, ${i} AS rule FROM (${rule}) r (line, code, reason)`)
       .join(' UNION ALL ');
     for (let fell = Infinity; fell > 0;) {
-      // A rule begins its reason with the field, or the whole record.
+      // A rule's reason starts with the field, or with "record".
       fell = await this.staging.number(
         `WITH broken AS (
   SELECT line, (array_agg(code ORDER BY rule, reason))[1] AS code, string_agg(reason, '; ' ORDER BY rule, reason) AS reason
@@ -257,7 +257,7 @@ FROM ${withPresent(type)}`,
       counts[outcome] = Math.ceil(number / type.rowsPerRecord);
   }
 
-  /** Writes, unless somebody else changed the same rows first: then it releases its locks, to check again. @returns whether it has written */
+  /** Writes. If others changed the same rows first, releases its locks, so that the caller checks again. @returns whether it has written */
   async #tryToWrite(): Promise<boolean> {
     const { feedBy, keepProfile = false } = this.options;
     await this.staging.manager.query('SAVEPOINT checked');
@@ -268,7 +268,7 @@ FROM ${withPresent(type)}`,
       if (this.#types.some(({ name }) => name === 'users'))
         await writePendingMembers(this.staging, `user_id IN (SELECT id FROM ${staged('users')})`);
       if (feedBy) for (const lock of lockSql(this.#types)) await this.staging.rows(lock);
-      // What is deleted makes room; what ends but stays may be what another line refers to, or the same record.
+      // Deletions come first, to free unique values. Records that end but are kept come last: other lines may refer to them or write them.
       const ending = this.#deleting.filter(({ removal }) => removal.ends ?? removal.remove);
       for (const type of this.#deleting) if (!ending.includes(type)) await this.#remove(type);
       for (const type of this.#types) await this.#compare(type);
@@ -282,7 +282,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
       if (!feedBy && this.counts.get('users')?.updated)
         await leaveMembersPending(this.staging.manager, keepProfile);
       for (const type of this.#types) await this.#writeNew(type);
-      // Members last: whoever edits their own profile waits for that alone.
+      // Members last: members who edit their own profile wait only for this step.
       for (const type of this.#types.toReversed()) {
         if (this.#countsOf(type.name).updated > 0)
           for (const update of updateSql(type, this.#referred.get(type))) await this.staging.rows(update);
@@ -306,7 +306,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     }
   }
 
-  /** Rejects the line of which the database refused the row: a rule of the database that the record types do not have. */
+  /** Rejects the line whose row the database rejected by a rule that the record types lack. */
   async #rejectBroken(error: DatabaseError): Promise<void> {
     const { table, constraint, column, detail } = error;
     const type = this.#types.find(({ name }) => name === table || staged(`changed_${name}`) === table);
@@ -330,7 +330,7 @@ WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped OR
   async #remove(type: RecordType): Promise<void> {
     const { rows, ends, remove } = type.removal;
     const key = columnList(type.key, 't');
-    // In the order in which they are written: others who write the same rows wait for this, and this never waits for them at the same time.
+    // Locks in the order of writes, so that concurrent writers cannot deadlock.
     const locked = await this.staging.rows<{ id: number }>(
       `SELECT ${key} FROM ${type.name} t WHERE (${key}) IN (${rows}) ORDER BY ${key} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
     );
@@ -350,7 +350,7 @@ WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped OR
     const changes = type.referred ? this.#referred.get(type) : updated > 0;
     const releases = type.release && (changes || this.#deleting.includes(type)) ? type.release : [];
     for (const release of releases) await this.staging.rows(release);
-    // A connection that was released is new.
+    // A released connection counts as new.
     if (inserted === 0 && releases.length === 0) return;
     await this.staging.rows(insertSql(type));
     if ('id' in type.fields) {
@@ -379,6 +379,6 @@ WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT $3`,
   }
 }
 
-/** A line may contain U+0000, which a text in PostgreSQL cannot. */
+/** Base64, since a line may contain U+0000 and a PostgreSQL text cannot. */
 const encode = (text: string) => Buffer.from(text).toString('base64');
 const decode = (text: string) => Buffer.from(text, 'base64').toString();

@@ -6,22 +6,22 @@ import { differs, isLostRace, keepingProfile, staged } from './record-type.js';
 import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from '../resources/profile/import.js';
 import { ARE_PENDING, Staging, stagingColumns } from './staging.js';
 
-/** Members changed by one transaction, which takes about a tenth of a second: who waits for one of them waits as long. */
+/** Members per transaction, which takes about 0.1 s and blocks other writers of these members that long. */
 const MEMBERS_AT_ONCE = 500;
 const PAUSE_MS = 50;
 
-/** A copy of `users` with its rules and nothing else. */
+/** An empty copy of `users` with its constraints. */
 const CHANGED_USERS = staged('changed_users');
 
 const membersAs = (keepProfile: boolean) => (keepProfile ? keepingProfile(users) : users);
 
-/** Moves changes of existing members to `pending_members`. A username or `external_id` that another line takes changes at once. */
+/** Moves changes of existing members to `pending_members`. Changes at once if another line takes the member's username or `external_id`. */
 export async function leaveMembersPending(manager: EntityManager, keepProfile: boolean): Promise<void> {
   const type = membersAs(keepProfile);
   const values = Object.entries(type.values).map(([column, sql]) => `'${column}', ${sql}`);
   const changing = `t.id = s.id AND NOT s.deleted AND ${differs(type)}
   AND NOT ${USERNAME_IS_WANTED} AND NOT ${EXTERNAL_ID_IS_WANTED}`;
-  // What the database would refuse then, it refuses now.
+  // Rejects now what the database would reject then.
   await manager.query(`CREATE TEMP TABLE ${CHANGED_USERS} (LIKE users INCLUDING CONSTRAINTS) ON COMMIT DROP;
 INSERT INTO ${CHANGED_USERS} SELECT r.* FROM ${staged('users')} s JOIN users t ON ${changing}
 CROSS JOIN LATERAL jsonb_populate_record(t, jsonb_build_object(${values.join(', ')})) r`);
@@ -33,7 +33,7 @@ SELECT id, $1, to_jsonb(moved) - '{line,text,version,counts,deleted}'::text[] FR
   );
 }
 
-/** Writes pending changes that a condition selects, after locking the members. @param ifLocked default: waits @returns how many it settled */
+/** Locks members and writes their pending changes. @param ifLocked default: waits @returns the number of completed changes */
 export async function writePendingMembers(
   staging: Staging,
   condition: string,
@@ -50,7 +50,7 @@ export async function writePendingMembers(
     [wanted],
   );
   const ids = [locked.map(({ id }) => id)];
-  // A username or external_id taken since the import stays. Looked up by key: statistics of an empty table would join all with all.
+  // Skips a username or external_id taken since the import. Subqueries by key: an empty table's statistics would cause a full join.
   await manager.query(
     `UPDATE pending_members p
 SET record = record || (SELECT jsonb_build_object('username', t.username) FROM users t WHERE t.id = p.user_id)
@@ -85,14 +85,14 @@ WHERE t.id = ANY ($1) AND t.id = s.id AND t.erased_at IS NULL AND ${differs(type
   return written;
 }
 
-/** Writes the next pending members in its own transaction. @returns how many; 0 also if another process does so, or has locked them */
+/** Writes the next pending members in its own transaction. @returns the number; 0 also if another process does so, or has locked them */
 export function writeNextMembers(dataSource: DataSource): Promise<number> {
   const isFree = `(SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.pendingMembers}))`;
   const next = `${isFree} ORDER BY user_id LIMIT ${MEMBERS_AT_ONCE}`;
   return dataSource.transaction((manager) => writePendingMembers(new Staging(manager), next, 'SKIP LOCKED'));
 }
 
-/** Waits until no member is pending. @throws OperatorError if aborted before */
+/** Writes pending members until there are none. @throws OperatorError if aborted before */
 export async function settleMembers(dataSource: DataSource, signal?: AbortSignal): Promise<void> {
   for (;;) {
     const [row] = await dataSource.query<{ pending: boolean }[]>(ARE_PENDING);

@@ -9,12 +9,12 @@ import {
   type StagedRow,
 } from './fields.js';
 
-/** Column → SQL over the staged record `s` and the row that is there, `t`. */
+/** Column → SQL over the staged record `s` and the stored row `t`. */
 type Values = Readonly<Record<string, string>>;
-/** Fills a column of the staging table, by the row and by the record as it was sent. */
+/** Computes a column of the staging table from the row and the original record. */
 type Note = (row: StagedRow, record: object) => boolean;
 
-/** What is particular to one file of the folder, and to its table of the same name: all else follows from the fields. */
+/** The specifics of one import file and its table of the same name; everything else is derived from the fields. */
 interface Declared {
   readonly name: string;
   readonly fields: Fields;
@@ -22,83 +22,83 @@ interface Declared {
   readonly key?: readonly string[];
   readonly check?: (row: StagedRow) => Fault | undefined;
   readonly notes?: Readonly<Record<string, Note>>;
-  /** Queries for (line, code, reason) of staged records `s` that are wrong whatever other lines say of the same record, besides unknown references. */
+  /** Queries for (line, code, reason) of staged records `s` that are invalid regardless of other lines, besides unknown references. */
   readonly references?: readonly string[];
-  /** The same of those that other lines or records of the database rule out, besides lines that name the same record. */
+  /** The same for conflicts with other lines or stored records, besides lines about the same record. */
   readonly rules?: readonly string[];
-  /** Columns of the staging table, each of which identifies a record by itself; its key if not given. */
+  /** Column sets of the staging table that each identify a record; default: its key. */
   readonly identities?: readonly (readonly string[])[];
-  /** For records of two members, whoever of them asked: the two rows `s` that each makes, with every name that the values use. */
+  /** For records of two members: SQL of the two rows `s` per record, with all names that the values use. */
   readonly sides?: string;
-  /** Of the table, if they differ from those of the record. */
+  /** Columns of the table, if they differ from the record's. */
   readonly columns?: readonly string[];
-  /** What is written with a row that is new or changes, and is no change by itself. */
+  /** Values written with a new or changed row; a difference in them alone is not a change. */
   readonly besides?: Values;
-  /** Columns that stand in unique indexes, or what they hold is computed from them. */
+  /** Columns in unique indexes, or from which such columns are computed. */
   readonly referred?: readonly string[];
-  /** What is copied from a row that it refers to, which the write joins. */
+  /** Denormalized columns from a referenced row, which the write joins. */
   readonly copies?: Copies;
-  /** What else the write needs beside the record. */
+  /** Further joins of the write. */
   readonly joins?: string;
-  /** Run before the write, and release unique values that other rows will take. */
+  /** Statements before the write that release unique values for other rows. */
   readonly release?: readonly string[];
   /** Values with `--keep-profile`, instead of the others. */
   readonly kept?: Values;
-  /** What `"op": "delete"` does, and in some files `"deleted": true`, if not to delete the row of that key. */
+  /** Effect of `"op": "delete"`, and in some files of `"deleted": true`; default: deletes the row with that key. */
   readonly removal?: Partial<Removal>;
 }
 
 interface Removal {
-  /** The fields that identify a record; all others in the line are ignored. */
+  /** Fields that identify a record; others in the line are ignored. */
   readonly fields: Fields;
   readonly check?: (row: StagedRow) => Fault | undefined;
   readonly complete?: (row: StagedRow) => void;
   /** Query for the keys of the rows to delete. */
   readonly rows: string;
-  /** For rows that are kept when they end, the column that says so. */
+  /** For rows that are kept when they end: the column that marks it. */
   readonly ended?: string;
   readonly ends?: Values;
-  /** How rows go that do not go alone. */
+  /** Removes rows together with dependent data. */
   readonly remove?: typeof eraseMembers;
 }
 
-/** One file of the folder: its fields, the rules between records, and how the rows get into their table. */
+/** One import file: its fields, the rules between records, and how to write its rows. */
 export type RecordType = ReturnType<typeof recordType>;
 
-/** Who brings the records, for the audit trail. */
+/** Source of the records, for the audit log. */
 export type Author = Parameters<typeof eraseMembers>[2];
 
 /** Names the temporary table in which records of the type are staged. */
 export const staged = (name: string) => `import_${name}`;
 
-/** Temporary table of the members that this import brings. */
+/** Temporary table of members that this import adds. */
 export const NEW_USERS = 'import_new_users';
 
 /** Lists columns of a row. */
 export const columnList = (columns: readonly string[], row: string) =>
   columns.map((column) => `${row}.${column}`).join(', ');
 
-/** Quotes the code of a fault for SQL: only codes that exist compile. */
+/** Quotes a fault code for SQL; the compiler checks that it exists. */
 export const code = (name: FaultCode) => `'${name}'`;
 
-/** A record that another line may contradict: where lines were settled, not one that deletes. */
+/** A record that can conflict with another line: if lines were deduplicated, not a deletion. */
 const EXCLUSIVE = 'NOT (deleted AND counts IS TRUE)';
 
-/** The same as an earlier line in these columns, or what is computed from them. @param reason SQL, in which that line is `d.first` */
+/** Finds lines equal to an earlier line in these columns or expressions. @param reason SQL; the earlier line is `d.first` */
 export const twice = (name: string, same: readonly string[], reason: string) =>
   `SELECT s.line, ${code('duplicate')}, ${reason} FROM ${staged(name)} s
   JOIN (SELECT ${same.map((sql, i) => `${sql} AS same_${i}`).join(', ')}, min(line) AS first FROM ${staged(name)}
     WHERE ${EXCLUSIVE} GROUP BY ${same.map((_, i) => i + 1).join(', ')} HAVING count(*) > 1) d
     ON (${same.map((_, i) => `d.same_${i}`).join(', ')}) = (${same.join(', ')}) WHERE s.line > d.first AND ${EXCLUSIVE}`;
 
-/** `column` names a row of `table` that is neither in the folder nor in the database. */
+/** Finds lines whose `column` names a row of `table` that is neither in the import nor in the database. */
 const missing = (name: string, column: string, table: string) =>
   `SELECT s.line, ${code('unknown_reference')}, '${column}: there is no such record in ${table}: ' || s.${column} FROM ${staged(name)} s
   WHERE NOT s.deleted AND s.${column} IS NOT NULL
     AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column} AND NOT r.deleted)
     AND NOT EXISTS (SELECT FROM ${table} r WHERE r.id = s.${column})`;
 
-/** `column` names a member who was erased, or is by another line, an earlier one where lines were settled: nothing of them comes back. */
+/** Finds lines whose `column` names a member who was erased, or whom another line erases (an earlier one, if lines were deduplicated). */
 export const erased = (name: string, column: string) =>
   `SELECT s.line, ${code('member_erased')}, '${column}: the member ' || r.id || ' was erased' FROM ${staged(name)} s
   JOIN users r ON r.id = s.${column} WHERE NOT s.deleted AND r.erased_at IS NOT NULL
@@ -106,7 +106,7 @@ export const erased = (name: string, column: string) =>
   JOIN ${staged('users')} r ON r.id = s.${column} AND r.deleted AND (r.line < s.line OR s.counts IS NULL)
   WHERE NOT s.deleted`;
 
-/** The SQL of a value, by what its absence means. */
+/** SQL of a value, by the meaning of its absence. */
 const VALUES: Readonly<Record<Absence | 'null', (column: string) => string>> = {
   null: (column) => `s.${column}`,
   'as it was; null for a new member': (column) =>
@@ -115,7 +115,7 @@ const VALUES: Readonly<Record<Absence | 'null', (column: string) => string>> = {
   'the time of the import that changes it': (column) => `COALESCE(s.${column}, now())`,
 };
 
-/** Derives whatever follows from the fields. */
+/** Derives the rest of the type from its fields. */
 export function recordType(declared: Declared) {
   const { name, fields, key = ['id'], copies, sides } = declared;
   const all = columnsOf(fields).filter(([column]) => column !== 'deleted');
@@ -149,7 +149,7 @@ export function recordType(declared: Declared) {
     key,
     notes,
     values: { ...values, ...besides } as Values,
-    /** What is compared with `t` instead of the value, to tell whether anything changes. */
+    /** Values to compare with `t` instead of the written ones, to detect changes. */
     compared: compared as Values,
     removal,
     joins: copies && `JOIN ${copies.from} o ON o.id = s.${copies.by} ${declared.joins ?? ''}`,
@@ -171,25 +171,25 @@ export function recordType(declared: Declared) {
     /** Rows of the table for the staged records: `s`. */
     source: sides ?? `(SELECT * FROM ${staged(name)} WHERE NOT deleted) s`,
     rowsPerRecord: sides === undefined ? 1 : 2,
-    /** Columns of the staging table that identify a record permanently, and under which its version is stored. */
+    /** Columns of the staging table that permanently identify a record and key its stored version. */
     version,
   };
 }
 
-/** PostgreSQL, appendix A: somebody else changed the same rows first, or what they refer to. */
+/** PostgreSQL, appendix A: another transaction changed the same or referenced rows first. */
 const LOST_RACE = /^(23503|23505|23P01|40001|40P01)$/;
 
-/** Tells whether somebody else changed the same rows first: in another transaction, the same may succeed. */
+/** Tells whether another transaction changed the same rows first; a retry in a new transaction may succeed. */
 export const isLostRace = (error: unknown): boolean =>
   LOST_RACE.test(String((error as { code?: unknown }).code));
 
-/** The type as it is written with `--keep-profile`. */
+/** Returns the type with the values for `--keep-profile`. */
 export const keepingProfile = (type: RecordType): RecordType => ({
   ...type,
   values: { ...type.values, ...type.kept },
 });
 
-/** Condition on a staged row `s` and the stored one, `t`: whether writing it changes anything, in these columns. */
+/** Condition on a staged row `s` and the stored row `t`: whether the write changes these columns. */
 export function differs({ values, compared }: RecordType, only?: readonly string[]): string {
   const wanted = { ...values, ...compared };
   const columns = only ?? Object.keys(wanted);
@@ -197,8 +197,8 @@ export function differs({ values, compared }: RecordType, only?: readonly string
 }
 
 /**
- * Changes existing rows, locked by key: {@link RecordType.referred} columns first, since a statement that could write one blocks whoever
- * refers to the row, as INSERT … ON CONFLICT DO UPDATE does. @param changesReferred whether any such column changes
+ * Changes existing rows, locked by key. {@link RecordType.referred} columns come first: a statement that can write one blocks inserts
+ * that reference the row, as INSERT … ON CONFLICT DO UPDATE does. @param changesReferred whether any such column changes
  */
 export function updateSql(type: RecordType, changesReferred = true): string[] {
   const { name, key, source, values, joins = '', referred = [] } = type;
@@ -216,7 +216,7 @@ FROM ${source} ${joins} WHERE (${stored}) = (${wanted}) AND (${wanted}) IN (SELE
     );
 }
 
-/** Locks referenced rows, after members whose {@link RecordType.referred} columns change: by id, so that feeds never block each other. */
+/** Locks members whose {@link RecordType.referred} columns change, then referenced rows, by id: feeds cannot deadlock. */
 export function lockSql(types: readonly RecordType[]): string[] {
   const changed = types.flatMap((type) => {
     const { name, source, referred } = type;
@@ -230,25 +230,25 @@ export function lockSql(types: readonly RecordType[]): string[] {
   });
   const ids = types.flatMap(({ name, sides, removal, refersTo }) => [
     ...refersTo.map(({ column, table }) => ({ table, sql: `SELECT ${column} FROM ${staged(name)}` })),
-    // By the id of a connection alone, nobody is named.
+    // A connection's id alone does not name its members.
     ...(sides ? [{ table: 'users', sql: `SELECT user_id FROM (${removal.rows}) r` }] : []),
   ]);
   const referred = [...Map.groupBy(ids, ({ table }) => table)].map(
     ([table, some]) =>
-      // An array: its rows are looked up one by one, however many PostgreSQL takes the staged lines to be.
+      // An array forces lookups by id, regardless of the estimated number of staged lines.
       `SELECT id FROM ${table} WHERE id = ANY (ARRAY(${some.map(({ sql }) => sql).join(' UNION ALL ')})) ORDER BY id FOR KEY SHARE`,
   );
   return [...changed, ...referred].map((lock) => `SELECT count(*) FROM (${lock}) locked`);
 }
 
-/** Writes the rows that are new. */
+/** Inserts new rows. */
 export const insertSql = (
   type: RecordType,
 ): string => `INSERT INTO ${type.name} (${Object.keys(type.values).join(', ')})
 SELECT ${Object.values(type.values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
 WHERE t.${type.key[0]!} IS NULL ORDER BY ${columnList(type.key, 's')} ${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
 
-/** Staged rows `s` with the stored rows, `t`. */
+/** Staged rows `s` with their stored rows `t`. */
 export const withPresent = ({ source, name, key }: RecordType): string =>
   `${source} LEFT JOIN ${name} t ON (${columnList(key, 't')}) = (${columnList(key, 's')})`;
 
@@ -256,7 +256,7 @@ export const withPresent = ({ source, name, key }: RecordType): string =>
 const versionKey = ({ version }: RecordType): string =>
   version.length > 1 ? columnList(version, 's') : `0, ${columnList(version, 's')}`;
 
-/** Removes records whose stored version is not older, and counts them (`n`). Locks the versions in order, looked up one by one. */
+/** Removes records whose stored version is not older, and counts them (`n`). Looks the versions up by key and locks them in order. */
 export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERIALIZED (
   SELECT * FROM (SELECT line, ${versionKey(type)}, version FROM ${staged(type.name)} s) s (line, user_id, id, version)
   WHERE version IS NOT NULL ORDER BY 2, 3
@@ -268,7 +268,7 @@ export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERI
   DELETE FROM ${staged(type.name)} s WHERE s.line IN (SELECT line FROM known) RETURNING 1
 ) SELECT count(*) AS n FROM gone`;
 
-/** One conditional write: of two at the same moment, the later version wins, whichever comes first. `n`: how many lost. */
+/** One conditional write: of two concurrent ones, the later version wins in any order. `n`: number of lost records. */
 export const recordVersionsSql = (type: RecordType): string => `WITH recorded AS (
   INSERT INTO record_versions AS v (type, user_id, id, version)
   SELECT '${type.name}', ${versionKey(type)}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3

@@ -4,7 +4,7 @@ import { events, participants } from '../resources/events/import.js';
 import { users } from '../resources/profile/import.js';
 import type { RecordType } from './record-type.js';
 
-/** In the order in which they refer to one another. */
+/** Referenced types first. */
 export const RECORD_TYPES: readonly RecordType[] = [
   users,
   achievements,

@@ -4,20 +4,20 @@ import { recordKeys, type ReadLine } from './sources.js';
 import type { Staging } from './staging.js';
 
 /**
- * Decides which lines about the same record count, so that a record named a thousand times is written once. Replaced rows are marked, and
- * must still be valid; lines without a new version are dropped. @returns the lines to write, and how many have no effect
+ * Deduplicates lines about the same record, so that each record is written once. Marks replaced rows, which must still be valid, and
+ * drops lines without a new version. @returns the lines to write, and the number of lines without effect
  */
 export async function settle(
   staging: Staging,
   lines: readonly ReadLine[],
 ): Promise<{ readonly lines: readonly ReadLine[]; readonly stale: number }> {
   const versions = await storedVersions(staging, lines);
-  /** By the key of a record, what counts so far: at most one row that writes it, and one that removes it. */
+  /** Effective rows so far by record key: at most one that writes the record, and one that removes it. */
   const said = new Map<string, readonly StagedRow[]>();
   const kept: ReadLine[] = [];
   for (const given of lines) {
     const { type } = given;
-    // A feed that collides with another one is settled again, by what is stored then.
+    // Copied, since a feed that loses a race is deduplicated again, with the versions stored by then.
     const row = given.row && { ...given.row };
     const line = row ? { ...given, row } : given;
     if (type && row) {
@@ -30,7 +30,7 @@ export async function settle(
       const before = keys.map((key) => said.get(key) ?? []);
       for (const one of replacedBy(type, row, before)) one.counts = false;
       for (const one of before.flat()) {
-        // The last one brings the version of all of them.
+        // The last row carries the version of all previous ones.
         if (one.version === undefined || versionName(type, one) !== versionName(type, row)) continue;
         row.version ??= one.version;
         delete one.version;
@@ -44,7 +44,7 @@ export async function settle(
   return { lines: kept, stale: lines.length - written.length };
 }
 
-/** The rows that have no effect once there is `row`. @param before what counts under each of its keys */
+/** Returns the rows that `row` replaces. @param before effective rows for each of its keys */
 function replacedBy(
   { fields, removal: { ends, remove }, version }: RecordType,
   row: StagedRow,
@@ -52,21 +52,21 @@ function replacedBy(
 ): readonly StagedRow[] {
   const isPut = ({ deleted }: StagedRow) => deleted === false;
   if (row.deleted) {
-    // What ends but stays has to be there first. Who was erased does not come back: the rules tell by the first removal.
+    // A record that ends but is kept must exist first. An erased member cannot return: the rules check that against the first removal.
     if (remove) return [];
     const all = before.flat();
     if (ends) return all.filter((one) => !isPut(one));
     for (const column of version) row[column] ??= all.find(isPut)?.[column] ?? null;
     return all;
   }
-  // Of the same two members, where an id alone is not the record.
+  // The last key: for a connection, its two members.
   const same = before.at(-1) ?? [];
   const earlier = same.find(isPut);
   if (earlier?.counts) sayWhatIsSilent(fields, row, earlier);
   return remove ? same.filter(isPut) : same;
 }
 
-/** What a record does not say stays as it was, as an earlier line said it. */
+/** Fills fields that the record omits from an earlier line, if omitted fields keep their value. */
 function sayWhatIsSilent(fields: Fields, row: StagedRow, earlier: StagedRow): void {
   for (const [column, { absent }] of columnsOf(fields)) {
     if (absent === 'the time of the import') row[column] ??= earlier[column];
@@ -77,7 +77,7 @@ function sayWhatIsSilent(fields: Fields, row: StagedRow, earlier: StagedRow): vo
   }
 }
 
-/** Locks, in order, the versions that are stored of the records. */
+/** Reads and locks, in order, the stored versions of the records. */
 async function storedVersions(staging: Staging, lines: readonly ReadLine[]): Promise<Map<string, number>> {
   const versioned = lines.filter(({ row }) => row?.version !== undefined);
   const wanted = versioned.map(({ type, row }) => placeOf(type!, row!));

@@ -23,25 +23,25 @@ import type { RecordType } from './record-type.js';
 interface Line {
   /** From 1. */
   readonly number: number;
-  /** The line; only its beginning if it is too long. */
+  /** Only the beginning if the line is too long. */
   readonly text: string;
-  /** Why it cannot even be parsed. */
+  /** Reason why it cannot be parsed. */
   readonly fault?: string;
 }
 
-/** A line as it was read: a row of its type's staging table, or the reason why it cannot be one. */
+/** A parsed line: a row of its type's staging table, or its faults. */
 export interface ReadLine extends Omit<Line, 'fault'> {
-  /** Unknown where the line does not say it. */
+  /** Absent if the line does not name one. */
   readonly type?: RecordType;
   readonly row?: StagedRow;
-  /** At least one, where there is no row. */
+  /** At least one if there is no row. */
   readonly faults?: readonly Fault[];
 }
 
 export interface SourceFile {
-  /** As reports name it, `users.ndjson`. */
+  /** Name in reports, such as `users.ndjson`. */
   readonly name: string;
-  /** undefined where there is none on disk. */
+  /** undefined for a stream. */
   readonly path?: string;
   readonly open: () => Readable;
   readonly read: (line: Line) => ReadLine;
@@ -49,13 +49,13 @@ export interface SourceFile {
 
 export interface Source {
   readonly files: readonly SourceFile[];
-  /** Bytes of all files together, before they are unpacked. */
+  /** Total size of the files in bytes, before decompression. */
   readonly bytes: number;
-  /** What stands in the folder and is no file of an import. */
+  /** Names in the folder that are not import files. */
   readonly ignored: readonly string[];
 }
 
-/** A folder with a file for each type of record. @throws OperatorError if it is unreadable, or has a file in both forms */
+/** Reads a folder with a file per record type. @throws OperatorError if it is unreadable, or has a file both plain and compressed */
 export function folderSource(folder: string): Source {
   let names: string[];
   try {
@@ -87,7 +87,7 @@ export function folderSource(folder: string): Source {
   };
 }
 
-/** One stream of lines that say their type. */
+/** Reads one stream of lines that name their type. */
 export const streamSource = (stream: Readable): Source => ({
   files: [{ name: '-', open: () => stream, read: readFeedLine }],
   bytes: 0,
@@ -103,7 +103,7 @@ function readFileLine(type: RecordType, line: Line): ReadLine {
 
 const ENVELOPE = { type: true, op: true, record: true, version: true };
 
-/** Reads a line that says its type: `{"type": "participants", "op": "put", "record": {…}, "version": 3}`; `op` and `version` are optional. */
+/** Parses a line that names its type: `{"type": "participants", "op": "put", "record": {…}, "version": 3}`; `op` and `version` are optional. */
 export function readFeedLine(line: Line): ReadLine {
   const { value, faults: unread } = parse(line);
   if (unread) return { ...line, faults: unread };
@@ -139,7 +139,7 @@ function parse({ text, fault }: Line): { value?: unknown; faults?: readonly Faul
   }
 }
 
-/** The row of the staging table, or everything that is wrong with the record. */
+/** Converts a record into a row of the staging table, or lists all its faults. */
 function parseRow(type: RecordType, value: unknown, removed: boolean): Pick<ReadLine, 'row' | 'faults'> {
   const { removal, notes } = type;
   const { row, faults } = removed
@@ -157,7 +157,7 @@ function parseRow(type: RecordType, value: unknown, removed: boolean): Pick<Read
 const pick = (record: object, fields: object) =>
   Object.fromEntries(Object.entries(record).filter(([name]) => Object.hasOwn(fields, name)));
 
-/** Names what a line is about: two lines that share one cannot be written together. */
+/** Lists keys of a line's record: lines with a common key cannot be written together. */
 export function recordKeys({ type, row }: ReadLine): string[] {
   if (!type || !row) return [];
   return type.identities.flatMap((columns) => {
@@ -168,11 +168,11 @@ export function recordKeys({ type, row }: ReadLine): string[] {
   });
 }
 
-/** The longest legitimate record, an event with 20,000 characters, has 160 KB even if all of them are escaped. */
+/** The longest legitimate record, an event of 20,000 characters, has at most 160 KB with escapes. */
 const MAX_LINE_BYTES = 1_048_576;
 const SHOWN_OF_A_LONG_LINE = 1_000;
 
-/** Reads the lines of a stream, also of a `.gz`, without blank ones, in constant memory. @throws OperatorError if it cannot be read */
+/** Reads non-blank lines of a stream or `.gz` in constant memory. @throws OperatorError if it cannot be read */
 export async function* readLines(source: Readable, name: string): AsyncGenerator<Line[]> {
   const unpacked = name.endsWith('.gz') ? source.pipe(createGunzip({ chunkSize: 262_144 })) : source;
   source.on('error', (error) => unpacked.destroy(error));
@@ -187,7 +187,7 @@ export async function* readLines(source: Readable, name: string): AsyncGenerator
   yield splitter.end();
 }
 
-/** Splits bytes into lines, and keeps no more of a line than the maximum length. */
+/** Splits bytes into lines, and keeps at most the maximum length of each. */
 class Splitter {
   #number = 0;
   #rest: Buffer[] = [];
@@ -205,7 +205,7 @@ class Splitter {
     return lines;
   }
 
-  /** The incomplete line at the end. */
+  /** Ends the current line. */
   end(): Line[] {
     const bytes = this.#rest.length === 1 ? this.#rest[0]! : Buffer.concat(this.#rest);
     const length = this.#restBytes;
@@ -228,12 +228,12 @@ class Splitter {
   }
 }
 
-/** Bad lines with their reasons, as NDJSON {file, line, reason, record}; takes the place of an older file when it is whole. */
+/** Bad lines with their reasons, as NDJSON {file, line, reason, record}; replaces an older file when complete. */
 export class RejectsFile {
   readonly #draft: string;
   readonly #descriptor: number;
 
-  /** @throws OperatorError where it cannot be written, or is a file of the import itself */
+  /** @throws OperatorError if it cannot be written, or is a file of the import itself */
   constructor(
     private readonly path: string,
     { files }: Source,
@@ -242,7 +242,7 @@ export class RejectsFile {
       throw new OperatorError(`${path} is a file of the import itself: write the rejects elsewhere`);
     if (existsSync(path) && !statSync(path).isFile())
       throw new OperatorError(`${path} is not a file: name one for the rejects`);
-    // Records can hold password hashes.
+    // Private, since records can contain password hashes.
     ({ draft: this.#draft, descriptor: this.#descriptor } = this.#orRefuse(() => openDraft(path)));
   }
 
@@ -254,7 +254,7 @@ export class RejectsFile {
     ftruncateSync(this.#descriptor, size);
   }
 
-  /** Writes rejects, each with the line as it stood in the file. */
+  /** Writes rejects, each with the original line. */
   write(rejects: readonly { file: string; line: number; reason: string; text: string }[]): void {
     const lines = rejects.map(
       ({ file, line, reason, text }) =>
@@ -267,7 +267,7 @@ export class RejectsFile {
     this.#orRefuse(() => renameSync(this.#draft, this.path));
   }
 
-  /** Closes it; after {@link complete} there is nothing left to discard. */
+  /** Closes the file, and deletes it unless {@link complete} renamed it. */
   discard(): void {
     closeSync(this.#descriptor);
     rmSync(this.#draft, { force: true });
@@ -285,7 +285,7 @@ export class RejectsFile {
   }
 }
 
-/** What is no JSON stands there as a JSON string. */
+/** Quotes a line that is not JSON as a JSON string. */
 function quoteRecord(text: string): string {
   try {
     JSON.parse(text);

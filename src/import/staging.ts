@@ -6,40 +6,40 @@ import { columnsOf } from './fields.js';
 import { NEW_USERS, staged, type RecordType } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';
 
-/** Bytes staged at a time: enough to be fast, few enough to keep memory flat and to delay the other requests of a server by only 5 ms. */
+/** Limits of one insert: large enough to be fast, small enough to bound memory and to delay other requests by only 5 ms. */
 export const CHUNK_RECORDS = 4_000;
 const CHUNK_CHARACTERS = 500_000;
 
 /**
- * Plans of statements over staged lines. They read these whole, and look up what they name, at the cost of a page in memory: with
- * PostgreSQL's default, 4, a feed of 1,000 lines read 100,000 members seven times. A merge sorts by one of two keys: all with all.
+ * Planner settings for statements over staged lines: scan these lines, and look up referenced rows by key. With PostgreSQL's default
+ * random_page_cost, 4, a feed of 1,000 lines read 100,000 members seven times. A merge join uses only one of two keys.
  */
 export const STAGED_PLANS =
   'SET LOCAL enable_seqscan = on; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 1.1';
 
-/** Whether members of an import are still to be changed. */
+/** Tells whether changes to members from an import are pending. */
 export const ARE_PENDING = 'SELECT EXISTS (SELECT FROM pending_members) AS pending';
 
-/** Takes the lock that lets one import run at a time, lifts the timeouts, and creates the staging tables; ends if the client goes away. */
+/** Takes the lock that allows one import at a time, disables the timeouts, and creates the staging tables. Ends if the client disconnects. */
 export async function beginImport(manager: EntityManager): Promise<void> {
   const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
     ADVISORY_LOCKS.import,
   ]);
-  // One that has committed may still be changing members.
+  // A committed import may still be changing members.
   const [left] = await manager.query<{ pending: boolean }[]>(ARE_PENDING);
   if (!row!.free || left!.pending)
     throw new OperatorError('Another import is running: wait until it has ended');
-  // No compiler: it took an eighth of an import of 200,000 lines.
+  // No JIT: it took an eighth of the time of an import of 200,000 lines.
   await manager.query(`${STAGED_PLANS}; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL jit = off;
 SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
 DO $$ BEGIN
   SET LOCAL client_connection_check_interval = '500ms';
-EXCEPTION WHEN invalid_parameter_value THEN NULL; -- not on this system
+EXCEPTION WHEN invalid_parameter_value THEN NULL; -- not supported on this system
 END $$`);
   await createStaging(manager);
 }
 
-/** Creates the staging tables, which last as long as the transaction. */
+/** Creates the staging tables for this transaction. */
 export async function createStaging(
   manager: EntityManager,
   types: readonly RecordType[] = RECORD_TYPES,
@@ -47,10 +47,10 @@ export async function createStaging(
   await manager.query(createSql(stagingTables(types), 'DROP'));
 }
 
-/** Staging tables by connection, emptied by each transaction: creating them takes longer than a feed, and fills the catalog with dead rows. */
+/** Staging tables by connection, emptied at commit: creating them takes longer than a feed, and fills the catalog with dead rows. */
 const TABLES = new WeakMap<object, Set<string>>();
 
-/** Creates the staging tables that the connection does not have, before a transaction begins. */
+/** Creates the staging tables that the connection lacks, before a transaction begins. */
 export async function keepStaging(runner: QueryRunner, types: readonly RecordType[]): Promise<void> {
   const connection = (await runner.connect()) as object;
   const has = TABLES.get(connection) ?? new Set();
@@ -58,7 +58,7 @@ export async function keepStaging(runner: QueryRunner, types: readonly RecordTyp
   const missing = stagingTables(types).filter(({ name }) => !has.has(name));
   if (missing.length === 0) return;
   const names = missing.map(({ name }) => name);
-  // Statistics of one row: staged rows are looked up by key. Of an empty table PostgreSQL expects a full page, and reads all it joins.
+  // Statistics of one row cause lookups by key. For an empty table PostgreSQL expects a full page, and scans all joined tables.
   const statistics = names.map((name) => `INSERT INTO ${name} VALUES (0);\nANALYZE ${name}`);
   await runner.query([createSql(missing, 'DELETE ROWS'), ...statistics].join(';\n'));
   for (const name of names) has.add(name);
@@ -74,7 +74,7 @@ interface StagingTable {
   readonly columns: string;
 }
 
-/** The tables for records of these types, together with all that they refer to: each takes a millisecond. */
+/** Tables for these types and the types that they reference only: creating one takes a millisecond. */
 function stagingTables(types: readonly RecordType[]): StagingTable[] {
   const needed = RECORD_TYPES.filter((type) =>
     types.some(
@@ -90,16 +90,16 @@ function stagingTables(types: readonly RecordType[]): StagingTable[] {
 
 /** The statements of a transaction that stages records. */
 export class Staging {
-  /** The insert in progress: pg deprecates a second statement on a busy connection. */
+  /** The insert in progress: pg deprecates concurrent statements on a connection. */
   inserting: Promise<unknown> = Promise.resolve();
 
-  /** @param isPrepared whether its session keeps the tables, and there are so few lines that any plan is right for all such feeds */
+  /** @param isPrepared whether the session keeps the tables, and the lines are so few that one plan suits all such feeds */
   constructor(
     readonly manager: EntityManager,
     readonly isPrepared = false,
   ) {}
 
-  /** Runs a statement of constant text: never one with values in it. */
+  /** Runs a statement of constant text: values only as parameters. */
   rows<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
     return this.isPrepared ? prepared(this.manager, text, values) : this.manager.query(text, values);
   }
@@ -111,7 +111,7 @@ export class Staging {
   }
 }
 
-/** Collects rows of a staging table, and inserts some thousand at a time; the next ones are read while the database processes them. */
+/** Collects rows and inserts some thousand at a time; the caller reads the next ones while the database works. */
 export class StagedRows {
   readonly #insert: string;
   #records: string[] = [];
@@ -148,11 +148,11 @@ export class StagedRows {
   }
 }
 
-/** The columns of the table of bad lines, each with its SQL type; `type` is that of the record, or the file where there is none. */
+/** Columns of the table of bad lines, with SQL types; `type` is the record's type, or the file if there is none. */
 export const REJECT_COLUMNS =
   'file integer, type text, line integer, path text, code text, reason text, text text';
 
-/** The columns of the staging table of the type, each with its SQL type. */
+/** Columns of the type's staging table, with SQL types. */
 export function stagingColumns({ fields, notes }: RecordType): string {
   return [
     'line integer',
