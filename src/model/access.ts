@@ -1,25 +1,25 @@
-/** A way from rows of the log `s` to what members see of their change. */
+/** Maps rows of the change log `s` to members and items. */
 interface Trace {
   /** Condition on the rows of the log. */
   readonly of: string;
-  /** The member's rows that the change concerns, as the rest of a FROM behind `s`; the row of the log itself if not given. */
+  /** Affected rows of members, as joins after `s` in a FROM; default: the log row itself. */
   readonly through?: string;
-  /** Condition on those rows, if it is not that the member sees them. */
+  /** Condition on those rows; default: the member sees them. */
   readonly where?: string;
-  /** SQL of the member and the item, if they are not those of the member's rows, or else of the row of the log. */
+  /** SQL of the member and the item; default: those of the member's rows, or of the log row. */
   readonly item?: readonly [member: string, id: string];
 }
 
-/** What a member has of a resource, what of it the member's lists show, who may read it, and which changes concern it. All of it is SQL but `about` and `scope`. */
+/** A resource: a member's rows, the visible ones, and the changes that affect them. All SQL except `about` and `scope`. */
 export interface ResourceDeclaration {
-  /** What it is, in the API's documentation. */
+  /** Description in the API's documentation. */
   readonly about: string;
-  /** What the scope `<resource>:read` allows, as the consent page says it. */
+  /** Description of the scope `<resource>:read` on the consent page. */
   readonly scope: string;
   readonly rows: string;
   readonly member: string;
   readonly id: string;
-  /** Which of the rows the member sees. */
+  /** Condition for rows that the member sees. */
   readonly isShown: string;
   readonly traces: readonly Trace[];
 }
@@ -27,7 +27,7 @@ export interface ResourceDeclaration {
 /** Selects rows about a member's own data. */
 export const ownRows = (...kinds: string[]) =>
   `s.user_id IS NOT NULL AND s.resource IN (${kinds.map((kind) => `'${kind}'`).join(', ')})`;
-/** Selects rows about what others see, too. */
+/** Selects rows about data that others also see. */
 export const sharedRows = (kind: string) => `s.user_id IS NULL AND s.resource = '${kind}'`;
-/** Adds to those who see a record those who saw it before it left all lists. */
+/** Also selects members who saw a record before it left all lists. */
 export const orRemoved = (isShown: string) => `(${isShown} OR s.kind = 'removed')`;

@@ -1,13 +1,13 @@
 import { Column, ForeignKey, PrimaryGeneratedColumn, type ColumnOptions, type ColumnType } from 'typeorm';
 import { Field, id, type FieldType } from './field.js';
 
-/** TypeORM's options of a column with values of this type; immutable. */
+/** A column's TypeORM options and field; immutable. */
 class TableColumn<Stored, Of extends Field | undefined = undefined> {
   declare readonly stored: Stored;
 
   constructor(
     readonly options: ColumnOptions,
-    /** The field that the column stores, if the API or the import shows it. */
+    /** Field of the API or import that the column stores. */
     readonly field: Of,
     readonly reference?: { readonly to: () => new () => object; readonly onDelete?: 'CASCADE' },
   ) {}
@@ -38,7 +38,7 @@ class TableColumn<Stored, Of extends Field | undefined = undefined> {
     return this.#with({ select: false });
   }
 
-  /** Has the primary key of a row of another table. */
+  /** References the primary key of another table. */
   refersTo(to: () => new () => object, onDelete?: 'CASCADE'): TableColumn<Stored, Of> {
     return new TableColumn(this.options, this.field, { to, ...(onDelete && { onDelete }) });
   }
@@ -48,7 +48,7 @@ class TableColumn<Stored, Of extends Field | undefined = undefined> {
   }
 }
 
-/** A column without a field, which would say the same: its type is narrowed here. */
+/** A column without a field, whose type can be narrowed here. */
 class Kind<Stored> extends TableColumn<Stored> {
   constructor(options: ColumnOptions) {
     super(options, undefined);
@@ -96,7 +96,7 @@ const SQL_TYPES = {
 const sqlTypeOf = (type: FieldType): ColumnType =>
   type.kind !== 'integer' ? SQL_TYPES[type.kind] : type.maximum < 2 ** 15 ? 'smallint' : 'integer';
 
-/** Makes the column of a field, to add what only the table knows. */
+/** Makes the column of a field, for adding facts of the table. */
 export const stored = <Of extends Field>(field: Of) =>
   new TableColumn<Of['stored'], Of>(
     {
@@ -107,7 +107,7 @@ export const stored = <Of extends Field>(field: Of) =>
     field,
   );
 
-/** A primary key that the database numbers. */
+/** Makes a primary key that the database generates. */
 export const identity = (generatedIdentity: 'ALWAYS' | 'BY DEFAULT') =>
   new TableColumn<number, typeof id>({ type: 'bigint', generatedIdentity, primary: true }, id);
 

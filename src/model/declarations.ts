@@ -10,23 +10,23 @@ export interface ExportedRows<Row> {
   readonly called?: { readonly [Name in Column<Row>]?: string };
   /** SQL of one more column of the rows `t`. */
   readonly also?: string;
-  /** SQL: which of the rows `t`. */
+  /** SQL: condition on the rows `t`. */
   readonly where?: string;
   /** Columns of a better index than the key's; newest first. */
   readonly newestBy?: readonly Column<Row>[];
 }
 
-/** How a table relates to members. Erasure, data export, the doctor and docs/trust/personal-data.md follow from it. */
+/** How a table relates to members. Erasure, data export, `pua doctor` and docs/trust/personal-data.md are derived from it. */
 export interface MemberTableDeclaration<Row> {
   /** Columns with ids of members, or of their rows in referenced tables; default `user_id`. A row belongs to all of these members. */
   readonly owner?: readonly Column<Row>[];
-  /** SQL: which of the table's rows belong to members, if an index requires it. */
+  /** SQL: condition for rows of members, if an index requires it. */
   readonly only?: string;
   /** Erasure deletes rows (default), resets columns, or keeps all for a reason. */
   readonly erase?: 'delete' | { readonly clear: readonly Column<Row>[] } | { readonly keep: string };
   /** Secrets, derived values, and values that only this program can read: never exported. */
   readonly secrets?: readonly Column<Row>[];
-  /** Its part of the export; or the part that contains its rows; or why they are excluded. */
+  /** Its part of the export, the part that contains its rows, or the reason for excluding them. */
   readonly export: ExportedRows<Row> | { readonly in: string } | { readonly none: string };
   /** For a table without a key and entity. */
   readonly table?: string;

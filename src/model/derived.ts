@@ -1,25 +1,25 @@
-/** Columns that rows copy from another row, so that a list needs one table. Foreign keys keep them equal. */
+/** Denormalized columns from another row, so that a list reads one table. Foreign keys keep them equal. */
 export interface Copies {
   readonly from: 'users' | 'events';
-  /** The column that has the id of that row. */
+  /** Column with that row's id. */
   readonly by: string;
   /** Column → SQL over that row, `o`. */
   readonly columns: Readonly<Record<string, string>>;
 }
 
-/** A number of rows, which triggers maintain. */
+/** A row count that triggers maintain. */
 export interface Total {
   readonly of: 'user' | 'event' | 'achievement';
   readonly column: string;
-  /** SQL: which rows `t` of the table it counts. */
+  /** SQL: condition for counted rows `t`. */
   readonly counts: string;
 }
 
-/** What the database derives from the rows of a table. The import writes it, the doctor compares it; schema/*.sql maintains it. */
+/** Data that the database derives from a table's rows. The import writes it, `pua doctor` checks it, and schema/*.sql maintains it. */
 export interface Derived {
   readonly table: string;
   readonly copies: Copies;
   readonly totals: readonly Total[];
-  /** Columns of which the row's member gets every change; a change of a copy alone is reported with its original. */
+  /** Columns whose changes the row's member gets; changes to a denormalized column are reported with its original. */
   readonly reported: readonly string[];
 }

@@ -7,7 +7,7 @@ export type FieldType =
   | { readonly kind: 'enum'; readonly words: readonly string[] }
   | { readonly kind: 'text'; readonly length?: Length; readonly pattern?: string };
 
-/** A field of a table that the API or the import shows. Column, response field, JSON Schema and imported field follow from it. */
+/** A table's field in the API or import. Column, response field, JSON Schema and imported field are derived from it. */
 export class Field<Value = unknown, Stored = Value> {
   declare readonly value: Value;
   declare readonly stored: Stored;

@@ -16,7 +16,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface Property {
   readonly schema: JsonSchema;
-  /** Whether it is always there; true where it is absent. */
+  /** Default: true. */
   readonly required?: boolean;
 }
 
@@ -59,10 +59,10 @@ export function wordOf(list: readonly string[]): JsonSchema {
   return name === undefined ? { type: 'string', enum: [...list] } : { $ref: SCHEMAS + name };
 }
 
-/** Callers keep at least this time to stop using something (docs/api-contract.md §1). */
+/** Minimum notice to callers before something ends (docs/api-contract.md §1). */
 const MONTHS_OF_NOTICE = 12;
 
-/** Makes the keywords of what ends, from two dates (`2027-01-31`, in UTC). @throws RangeError if it ends too early */
+/** Makes the keywords of a deprecation. @param since `2027-01-31`, in UTC @throws RangeError if it ends too early */
 export function deprecation(since: string, sunset: string) {
   const earliest = new Date(since);
   earliest.setUTCMonth(earliest.getUTCMonth() + MONTHS_OF_NOTICE);
@@ -81,7 +81,7 @@ export function deprecationsIn(part: unknown): { readonly since: Date; readonly 
 
 const PROPERTIES = 'http:properties';
 
-/** Describes a property of the class of a query. */
+/** Describes a property of a query or body class. */
 export const Described =
   (schema: JsonSchema, { required = true }: { required?: boolean | undefined } = {}): PropertyDecorator =>
   (target, name) => {
@@ -89,25 +89,25 @@ export const Described =
     Reflect.defineMetadata(PROPERTIES, properties.set(name as string, { schema, required }), target);
   };
 
-/** The described properties of the class and of those that it extends, in the order in which they are declared. */
+/** Returns the described properties of the class and its superclasses, in declaration order. */
 export function propertiesOf(query: new () => object): ReadonlyMap<string, Property> {
   return propertiesIn(query.prototype as object);
 }
 
-/** The same of the class's prototype, which is what decorators get. */
+/** The same for the class's prototype, which decorators receive. */
 export function propertiesIn(prototype: object): ReadonlyMap<string, Property> {
   return (Reflect.getMetadata(PROPERTIES, prototype) ?? new Map()) as ReadonlyMap<string, Property>;
 }
 
-/** What cursors consist of: base64url. */
+/** Base64url. */
 export const CURSOR_PATTERN = '^[A-Za-z0-9_-]+$';
 
-/** Makes the schema of an integer, which says how many bits it needs: generated clients have 32 for those that do not. */
+/** Makes the schema of an integer with its size in bits: without a format, generated clients use 32. */
 export function integer(maximum = Number.MAX_SAFE_INTEGER) {
   return { type: 'integer', format: maximum < 2 ** 31 ? 'int32' : 'int64' } as const;
 }
 
-/** Makes the schema of a field in responses, which do not limit the length of a text. */
+/** Makes the schema of a response field, without a length limit for texts. */
 export function returned(type: FieldType): JsonSchema {
   switch (type.kind) {
     case 'id':
@@ -129,7 +129,7 @@ export function returned(type: FieldType): JsonSchema {
   }
 }
 
-/** Makes a schema that null satisfies, too. */
+/** Makes a schema that also allows null. */
 export function nullable({ $ref, type, enum: words, ...schema }: JsonSchema): JsonSchema {
   if ($ref !== undefined) return { anyOf: [{ $ref }, { type: 'null' }], ...schema };
   return { type: [type, 'null'], ...(words ? { enum: [...(words as unknown[]), null] } : {}), ...schema };
@@ -140,7 +140,7 @@ export function refTo({ name }: Model): { readonly $ref: string } {
   return { $ref: SCHEMAS + name };
 }
 
-/** Makes the schemas of all models that `part` of a document refers to, by their names; each behind those that it refers to itself. */
+/** Makes the schemas of all models that `part` of a document references, by name; each after the ones it references. */
 export function schemasUsedBy(
   part: unknown,
   schemas = new Map<string, JsonSchema>(),

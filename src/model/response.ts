@@ -23,8 +23,8 @@ import {
 } from './json-schema.js';
 
 /**
- * A field of a response: its JSON type for OpenAPI, its TypeScript type ({@link ValueOf}), its source and its meaning. A model of fields
- * becomes JSON text that PostgreSQL makes ({@link writeJson}), or columns of a row ({@link writeColumns}).
+ * A response field: its JSON type for OpenAPI, its TypeScript type ({@link ValueOf}), its source and its meaning. For a model of fields,
+ * PostgreSQL builds JSON text ({@link writeJson}) or returns columns ({@link writeColumns}).
  */
 export class ResponseField<Value = unknown> implements Property, JsonField {
   /** Only for the compiler. */
@@ -43,7 +43,7 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
     return new ResponseField(this.kind, nullable(this.schema), this.from, true);
   }
 
-  /** The same field, which is absent unless the caller asks for it. */
+  /** The same field, absent unless the caller requests it. */
   get optional(): ResponseField<Value | undefined> {
     return new ResponseField(this.kind, this.schema, this.from, this.orNull, false);
   }
@@ -54,17 +54,17 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
     return new ResponseField(this.kind, said, this.from, this.orNull, this.required);
   }
 
-  /** The same field, which ends on a date, at least 12 months after its announcement. */
+  /** The same field, which ends at least 12 months after its announcement. */
   deprecated(since: string, sunset: string): ResponseField<Value> {
     const schema = { ...this.schema, ...deprecation(since, sunset) };
     return new ResponseField(this.kind, schema, this.from, this.orNull, this.required);
   }
 }
 
-/** Of a field that is computed in Node: its model cannot be read by a statement. */
+/** Source of a field that Node computes: no statement can read its model. */
 export const IN_NODE = undefined;
 
-/** What is said of a field besides its type: what it means, or that and more. */
+/** A field's description, or its description and further facts. */
 type Facts<Rules = object> = string | (Rules & { readonly description?: string; readonly example?: string });
 
 interface NumberRules {
@@ -77,7 +77,7 @@ interface TextRules {
   readonly pattern?: string;
 }
 
-/** What the fields of an object are read from, where its JSON text is not one value. */
+/** Source of an object's fields, if its JSON text is not one value. */
 type ObjectSource =
   /** The surrounding statement, under this condition. */
   | { readonly when: string }
@@ -103,7 +103,7 @@ const KINDS = {
   texts: 'texts',
 } as const satisfies Record<FieldType['kind'], JsonKind>;
 
-/** Makes response fields of a table's fields. @param from the table's alias, or stored text that contains the fields */
+/** Makes response fields from a table's fields. @param from the table's alias, or stored text that contains the fields */
 export function relation<Of extends Readonly<Record<string, Field>>, From extends string | JsonFragment>(
   { fields }: { readonly fields: Of },
   from: From,
@@ -128,7 +128,7 @@ function field<Value>(kind: JsonKind, schema: JsonSchema, from?: JsonSource, fac
   return new ResponseField<Value>(kind, { ...schema, ...said }, from);
 }
 
-/** Makes what declares fields of one type. */
+/** Makes a function that declares fields of one type. */
 const declaring =
   <Value, Rules = object>(kind: JsonKind, schema: JsonSchema) =>
   (from?: JsonSource, facts?: Facts<Rules>) =>
@@ -137,17 +137,17 @@ const declaring =
 /** The id of a resource. */
 export const idField = declaring<number>('number', returned({ kind: 'id' }));
 
-/** Any integer that JavaScript represents exactly; where its rules keep it to 31 bits, an `int32`. */
+/** Any integer that JavaScript represents exactly; an `int32` if its rules limit it to 31 bits. */
 export const integerField = (from?: JsonSource, facts: Exclude<Facts<NumberRules>, string> = {}) =>
   field<number>('number', integer(facts.maximum), from, facts);
 
-/** Without a format, generated clients have 32 bits for it, or decimals that they write as texts. */
+/** Without a format, generated clients use 32 bits, or decimals as texts. */
 const NUMBER = { type: 'number', format: 'double' };
 
-/** Any number; in the database a numeric or double precision. */
+/** Any number; `from` a numeric or double precision. */
 export const numberField = declaring<number, NumberRules>('number', NUMBER);
 
-/** A count: an integer from 0, of which PostgreSQL counts up to 63 bits. */
+/** A count from 0; PostgreSQL counts up to 63 bits. */
 export const countField = declaring<number>('number', { ...integer(), minimum: 0 });
 
 const PERCENTAGE = { ...NUMBER, minimum: 0, maximum: 100, description: '2 decimals' };
@@ -157,10 +157,10 @@ export const percentageField = declaring<number>('number', PERCENTAGE);
 /** True or false; never null. */
 export const booleanField = declaring<boolean>('boolean', returned({ kind: 'boolean' }));
 
-/** Any text; it is escaped. */
+/** Any text, which PostgreSQL escapes. */
 export const textField = declaring<string, TextRules>('text', { type: 'string' });
 
-/** Declares a cursor; it is made in Node. */
+/** Declares a cursor, which Node computes. */
 export const cursorField = (description: string) =>
   textField(IN_NODE, { pattern: CURSOR_PATTERN, description });
 
@@ -171,7 +171,7 @@ export const enumField = <Word extends string>(words: readonly Word[], from?: Js
 /** A date and time in UTC; `from` a timestamptz. */
 export const timestampField = declaring<string>('timestamp', returned({ kind: 'timestamp' }));
 
-/** Declares an object of another model; `from` SQL of its JSON text, which is the text `null` where there is none. */
+/** Declares an object of another model; `from` SQL of its JSON text, or of the text `null`. */
 export const objectField = <Own extends Fields>(
   model: Model<Own>,
   from?: ValueSql | ObjectSource,
@@ -189,11 +189,11 @@ export const objectListField = <Own extends Fields>(model: Model<Own>, from?: Va
 /** A list of texts; `from` a text[]. */
 export const textListField = declaring<string[]>('texts', returned({ kind: 'texts' }));
 
-/** Declares a list of some of a few words. */
+/** Declares a list of words from an enum. */
 export const enumListField = <Word extends string>(words: readonly Word[], from?: ValueSql, facts?: Facts) =>
   field<readonly Word[]>('texts', { type: 'array', items: wordOf(words) }, from, facts);
 
-/** Declares what no other function does; it is computed in Node. */
+/** Declares any other field, which Node computes. */
 export const declareField = <Value>(schema: JsonSchema, facts?: Facts) =>
   field<Value>('json', schema, IN_NODE, facts);
 
@@ -212,7 +212,7 @@ export function writeColumns({ name: of, properties }: Model<Fields>): string {
     .join(', ');
 }
 
-/** Makes a function that turns the columns of a row into an object of the model, its keys in the order in which they are declared. */
+/** Makes a function that converts a row's columns into an object of the model, with keys in declaration order. */
 export function makeReader<Own extends Fields>(
   model: Model<Own>,
 ): (row: Record<string, unknown>) => ValueOf<Model<Own>> {

@@ -38,7 +38,7 @@ export const JsonBody =
     )(controller, name, index);
   };
 
-/** Makes a decorator that injects what `read` makes of the body, and documents it. */
+/** Makes a decorator that injects the body converted by `read`, and documents it. */
 function injected(
   read: (request: Request, response: Response) => Promise<object>,
   documentation: Omit<RequestBody, 'required'>,
@@ -61,7 +61,7 @@ async function readJsonObject(request: Request, response: Response): Promise<Rec
   return value as Record<string, unknown>;
 }
 
-/** Reads a body of JSON. @param read what {@link rawReader} made, for its limit */
+/** Reads a body of JSON. @param read from {@link rawReader}, with its limit */
 export async function readJson(request: Request, response: Response, read = readRaw): Promise<unknown> {
   const bytes = await readBytes(request, response, read);
   const type = request.headers['content-type'];
@@ -97,7 +97,7 @@ export const NdjsonBody = (
   );
 };
 
-/** Reads a body. @throws Problem payload_too_large, and what else {@link bodyProblem} makes of it */
+/** Reads a body. @throws Problem payload_too_large, or another one from {@link bodyProblem} */
 export async function readBytes(request: Request, response: Response, read = readRaw): Promise<Buffer> {
   await receiving(request, () =>
     read(request, response).catch((error: unknown) => {
@@ -110,11 +110,11 @@ export async function readBytes(request: Request, response: Response, read = rea
 /** Maps errors of the body parser (http-errors with a `type`) to the API's codes. */
 function bodyProblem(error: { type?: string; code?: string }): Problem {
   if (error.type === 'entity.too.large') {
-    // The rest is not read: the connection cannot be used again.
+    // The server does not read the rest, so the connection cannot be reused.
     return new Problem('payload_too_large', { headers: { Connection: 'close' }, cause: error });
   }
   if (error.type === 'encoding.unsupported') return new Problem('unsupported_media_type', { cause: error });
-  // Errors of zlib.
+  // Errors from zlib.
   const detail = error.code?.startsWith('Z_')
     ? 'The request body is not what Content-Encoding says.'
     : undefined;
@@ -125,7 +125,7 @@ function bodyProblem(error: { type?: string; code?: string }): Problem {
 const rule = (code: string, detail: string, validate: (value: string) => boolean, facts: object = {}) =>
   ValidateBy({ name: code, validator: { validate } }, { message: detail, context: { code, ...facts } });
 
-/** Declares a text that a member writes, within the bounds of the table's field, or null. With `format: 'uri'`, an absolute http(s) URL. */
+/** Declares a member's text within the bounds of the table's field, or null. With `format: 'uri'`, an absolute http(s) URL. */
 export const Writable = (
   { type }: Field<string | null>,
   facts: { readonly example?: string; readonly format?: 'uri' } = {},
@@ -204,7 +204,7 @@ function fieldError(
   return { pointer: pointerTo([wellFormed]), field: wellFormed, ...fault, detail };
 }
 
-/** Without recursion: the input comes from outside. */
+/** Not recursive, since callers control the depth. */
 export function isDeeperThan(body: object, deepest: number): boolean {
   let level: object[] = [body];
   for (let depth = 1; level.length > 0; depth++) {

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-// Each from its own file: the package's index loads all its rules, phone numbers too, which is a tenth of a start (docs/contributors/performance.md).
+// Separate files: the package's index loads all rules, including phone numbers, which takes a tenth of startup (docs/contributors/performance.md).
 import { ArrayMaxSize } from 'class-validator/cjs/decorator/array/ArrayMaxSize.js';
 import { IsIn } from 'class-validator/cjs/decorator/common/IsIn.js';
 import { IsNotEmpty } from 'class-validator/cjs/decorator/common/IsNotEmpty.js';
@@ -26,7 +26,7 @@ import {
 /** The parameters of a query: a class whose properties have the decorators of this file. */
 export type QueryClass = new () => object;
 
-/** Views of a resource: its route has the value of one parameter decide which of them it responds with, and each is a route of its own, too. */
+/** Views of a resource: one parameter of its route selects the view, and each view also has its own route. */
 export interface QueryVariants {
   readonly by: string;
   readonly description: string;
@@ -34,17 +34,17 @@ export interface QueryVariants {
   readonly values: Readonly<Record<string, View>>;
 }
 
-/** The parameters of a view, besides the deciding one, and the handler of its own route, in the same controller. */
+/** A view's parameters, without the selecting one, and the handler of its own route in the same controller. */
 interface View {
   readonly query: QueryClass;
   readonly handler: string;
 }
 
 interface Parameter {
-  /** Reads the text; returns something that the rules refuse where it cannot. */
+  /** Converts the text; for an invalid text, returns a value that the rules reject. */
   readonly read?: (text: string) => unknown;
   readonly schema: JsonSchema;
-  /** The first broken one is the one that is reported. */
+  /** The response reports only the first broken rule. */
   readonly rules: readonly PropertyDecorator[];
   readonly required?: boolean;
 }
@@ -60,7 +60,7 @@ function parameter({ read, schema, rules, required = false }: Parameter): Proper
   );
 }
 
-/** Declares, above the parameter's own decorator, that it ends on a date, at least 12 months after its announcement. */
+/** Declares that the parameter ends at least 12 months after its announcement. Goes above the parameter's own decorator. */
 export const DeprecatedParameter =
   (since: string, sunset: string): PropertyDecorator =>
   (target, name) => {
@@ -68,7 +68,7 @@ export const DeprecatedParameter =
     Described({ ...schema, ...deprecation(since, sunset) }, { required })(target, name);
   };
 
-/** SQL cannot store the others: U+0000, and halves of surrogate pairs. With the flag u, of regular expressions that count code points. */
+/** Excludes characters that PostgreSQL cannot store: U+0000 and half surrogate pairs. Requires the flag `u`, which counts code points. */
 const STORABLE = '[^\\0\\p{Surrogate}]';
 
 /** Options of a rule whose breach is `invalid_parameter`. */
@@ -77,7 +77,7 @@ const must = (rule: string, allowed?: readonly string[]) => ({
   context: { code: 'invalid_parameter', ...(allowed ? { allowed } : {}) },
 });
 
-/** Declares a whole number from `minimum` to `maximum`; refused outside, never clamped. */
+/** Declares a whole number from `minimum` to `maximum`; rejected outside, never clamped. */
 export const WholeNumber = (minimum: number, maximum: number, description: string) => {
   const rule = must(`be a whole number from ${minimum} to ${maximum}`);
   return parameter({
@@ -94,10 +94,10 @@ export const OneOf = (values: readonly string[], description: string) =>
     schema: { type: 'string', enum: [...values], description },
   });
 
-/** How a list is written. OpenAPI knows one form only: it names the one that generated clients send unasked. */
+/** Format of a list. OpenAPI can declare only one format: this is the default of generated clients. */
 const LIST = { type: 'array', style: 'form', explode: true };
 
-/** Declares values of an enum, separated by commas or repeated; read as an array without repetitions, in the enum's order. */
+/** Declares values of an enum, separated by commas or repeated; the array has no repetitions, and the enum's order. */
 export const ListOf = (values: readonly string[], description: string) =>
   parameter({
     read: (text) => {
@@ -112,7 +112,7 @@ export const ListOf = (values: readonly string[], description: string) =>
     },
   });
 
-/** Declares free texts (a category, say), written as {@link ListOf} is; no enum, since they are data. */
+/** Declares free texts, such as categories, in the format of {@link ListOf}. */
 export const ListOfTexts = (description: string) => {
   const rule = must('be a list of 1 to 50 texts, none of them empty');
   return parameter({
@@ -130,10 +130,10 @@ export const Flag = (description: string) =>
     schema: { type: 'boolean', description },
   });
 
-/** A `+` that its sender did not escape. */
+/** A `+` that the client did not escape. */
 const SPACE_BEFORE_ZONE = /(?<=:\d\d(?:\.\d{1,9})?) (?=\d\d:\d\d$)/;
 
-/** Declares a moment, as {@link parseTimestamp} reads it; what is read is RFC 3339 in UTC with microseconds. */
+/** Declares a time for {@link parseTimestamp}; the value is RFC 3339 in UTC with microseconds. */
 export const DateTime = (description: string) =>
   parameter({
     read: (text) => parseTimestamp(text.replace(SPACE_BEFORE_ZONE, '+')) ?? false,
@@ -146,7 +146,7 @@ export const DateTime = (description: string) =>
     },
   });
 
-/** Declares a substring to look for, of `minimum` to `maximum` code points. */
+/** Declares a substring to search, of `minimum` to `maximum` code points. */
 export const Search = (minimum: number, maximum: number, description: string) => {
   const rule = must(`have ${minimum} to ${maximum} characters, none of them U+0000`);
   return parameter({
@@ -155,14 +155,14 @@ export const Search = (minimum: number, maximum: number, description: string) =>
   });
 };
 
-/** Declares any text: whether it is a cursor of this list is decided where the list is known. */
+/** Declares any text: the list itself checks whether it is one of its cursors. */
 export const Cursor = (description = '`next_cursor` or `prev_cursor` from a response to the same query') =>
   parameter({
     rules: [IsString(must('be a text'))],
     schema: { type: 'string', minLength: 1, pattern: CURSOR_PATTERN, description },
   });
 
-/** Declares the code of a country, in either case; what is read is in upper case. */
+/** Declares a country code in either case; the value is in upper case. */
 export const CountryCode = (description: string) =>
   parameter({
     read: (text) => text.toUpperCase(),
@@ -175,7 +175,7 @@ export const CountryCode = (description: string) =>
     },
   });
 
-/** Declares any integer in decimal digits; what is read is its text, since it may be beyond every id. */
+/** Declares any integer in decimal digits; the value is its text, since it may exceed every id. */
 export const RequiredInteger = (description: string) =>
   parameter({
     rules: [

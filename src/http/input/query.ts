@@ -10,11 +10,11 @@ import type { QueryClass, QueryVariants } from './parameters.js';
 import type { Route } from '../route-table.js';
 import { requestOf, responseOf } from '../pipeline/request-context.js';
 
-/** The view that a route of its own gives, as a value of the parameter that decides on another route. */
+/** The view of a route, as a value of the parameter that selects it on another route. */
 interface ViewOfRoute {
   readonly of: Route['handler'];
   readonly by: string;
-  /** Undefined where the parameter is absent. */
+  /** undefined if the parameter is absent. */
   readonly value: string | undefined;
 }
 
@@ -22,14 +22,14 @@ const QUERY = 'http:query';
 
 export const validator = new Validator();
 
-/** How every query and body is checked. */
+/** Options for validating queries and bodies. */
 export const VALIDATION = {
   forbidUnknownValues: false, // a query without parameters has no rules
   stopAtFirstError: true,
   validationError: { target: false },
 } as const;
 
-/** Gives the query as it was sent, for pages: nothing else parses it. */
+/** Returns the query as sent, for pages, whose queries have no guard. */
 export function queryOf({ originalUrl }: Request): URLSearchParams {
   return new URLSearchParams(queryTextOf(originalUrl));
 }
@@ -47,7 +47,7 @@ export const Parameters =
     readParameters()(controller, name, index);
   };
 
-/** Finds the class of a handler's parameter in its signature. @throws Error if that names none, or one that is imported only as a type */
+/** Finds the class of a handler's parameter in its signature. @throws Error if there is none, or it is imported only as a type */
 export function classOfParameter(
   controller: object,
   handler: string | symbol,
@@ -61,10 +61,10 @@ export function classOfParameter(
   return type;
 }
 
-/** Reads and checks the query of every route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. It announces what ends, too. */
+/** Reads and checks the query of every route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. Also sends deprecation headers. */
 @Injectable()
 export class QueryGuard implements CanActivate {
-  /** Read once per handler. */
+  /** Computed once per handler. */
   readonly #known = new Map<object, { accepted: QueryClass | QueryVariants; headers: [string, string][] }>();
 
   canActivate(context: ExecutionContext): boolean {
@@ -82,12 +82,12 @@ export class QueryGuard implements CanActivate {
   }
 }
 
-/** Returns what the handler accepts. */
+/** Returns the query class or variants of a handler. */
 export function queryOfHandler(handler: object): QueryClass | QueryVariants {
   return (Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined) ?? NoParameters;
 }
 
-/** Finds what the route is as a view of another route in its controller; undefined where it is none. */
+/** Finds the view that the route has in another route of its controller; undefined if there is none. */
 export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined {
   for (const of of Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object))) {
     const accepted = queryOfHandler(of.value as object);
@@ -124,7 +124,7 @@ const USUAL_NAMES = [
 
 const withoutQuery = new Map<QueryClass, object>();
 
-/** Reads and checks a query string, without its question mark. @throws Problem with one entry for every parameter that is wrong */
+/** Reads and checks a query string, without its question mark. @throws Problem with one entry per invalid parameter */
 export function parseQuery(accepted: QueryClass | QueryVariants, query: string): object {
   if (query === '' && typeof accepted !== 'function') accepted = accepted.absent.query;
   if (query === '' && typeof accepted === 'function') {
@@ -189,7 +189,7 @@ function check(
   )) {
     const [rule, detail] = Object.entries(constraints!)[0]!;
     const { code, ...facts } = contexts![rule] as { code: string; allowed?: readonly string[] };
-    // A repeated one has been reported already.
+    // Repeated parameters are already in the list.
     if (parameter in single || !values.has(parameter)) faults.push({ parameter, code, detail, ...facts });
   }
   return { parameters, faults };

@@ -32,7 +32,7 @@ export const Pagination = new Model('Pagination', {
   sort: textField(IN_NODE, 'Sort order of the list'),
 });
 
-/** Makes the page of a list of `item`. */
+/** Describes a page of a list of `item`. */
 export function describePage(item: Model<Readonly<Record<string, ResponseField>>>): Model {
   return new Model(`${item.name}Page`, {
     data: objectListField(item, IN_NODE, 'The items of this page, in the order of the list'),
@@ -40,10 +40,10 @@ export function describePage(item: Model<Readonly<Record<string, ResponseField>>
   });
 }
 
-/** Schema of an id in a path. Anything but such a number is not found, never a bad request. */
+/** Schema of an id in a path. Any other text is not found (404), never a bad request. */
 export const ID = { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID } as const;
 
-/** The body that a route takes. */
+/** Request body of a route. */
 export interface RequestBody {
   readonly required: true;
   readonly description?: string;
@@ -63,7 +63,7 @@ interface DescribedParameter {
   readonly schema: JsonSchema;
 }
 
-/** Describes the parameters of a query with their defaults. Those of views are optional and without defaults, which other views reject. */
+/** Describes a query's parameters with their defaults. Parameters of views are optional, without defaults, which other views reject. */
 export function describeParameters(query: QueryClass | QueryVariants): DescribedParameter[] {
   if (typeof query !== 'function') return parametersOfViews(query);
   const defaults = new query() as Record<string, unknown>;
@@ -95,15 +95,15 @@ function parametersOfViews({ by, description, absent, values }: QueryVariants): 
   return [{ name: by, in: 'query', required: false, description, schema: action }, ...all.values()];
 }
 
-/** What the decorators of a route say about it, for the OpenAPI documents. */
+/** Facts from a route's decorators, for the OpenAPI documents. */
 export interface Operation {
   readonly summary?: string;
   readonly description?: string | undefined;
   readonly response?: JsonSchema;
-  /** In its path, and headers that it reads; those of its query are declared by a class. */
+  /** In its path and headers; a class declares those of its query. */
   readonly parameters: readonly DescribedParameter[];
   readonly body?: RequestBody;
-  /** Codes of the problems that it can answer besides those that its access and its query imply. */
+  /** Codes of possible problems, besides those implied by its access and query. */
   readonly problems: readonly ProblemCode[];
   /** Set if callers must stop using the route. */
   readonly deprecation?: ReturnType<typeof deprecation> | undefined;
@@ -111,13 +111,13 @@ export interface Operation {
 
 const OPERATION = 'http:operation';
 
-/** What the decorators say about the handler. */
+/** Returns the facts from the handler's decorators. */
 export function describeOperation(handler: object): Operation {
   const said = Reflect.getMetadata(OPERATION, handler) as Operation | undefined;
   return said ?? { parameters: [], problems: [] };
 }
 
-/** Adds to what is said about a route. */
+/** Adds facts about a route. */
 export const Documents =
   (part: Partial<Operation>): MethodDecorator =>
   (_controller, _name, { value: handler }) => {
@@ -127,11 +127,11 @@ export const Documents =
     Reflect.defineMetadata(OPERATION, { ...said, ...part, parameters, problems }, handler as object);
   };
 
-/** Documents a route: in a few words, in whole sentences, and its response on success. */
+/** Documents a route: a summary, a description in sentences, and its response on success. */
 export const RespondsWith = (summary: string, answer: Model | JsonSchema, description?: string) =>
   Documents({ summary, description, response: answer instanceof Model ? refTo(answer) : answer });
 
-/** Documents a route that answers with a page of a list of `item`. */
+/** Documents a route that responds with a page of a list of `item`. */
 export const RespondsWithPage = (
   summary: string,
   item: Model<Readonly<Record<string, ResponseField>>>,
@@ -142,13 +142,13 @@ export const RespondsWithPage = (
 export const PathParameter = (name: string, description: string, schema: JsonSchema) =>
   Documents({ parameters: [{ name, required: true, in: 'path', description, schema }] });
 
-/** Documents a header that the route reads, beyond those that all routes do. @param rules of its text, as JSON Schema */
+/** Documents a header that only this route reads. @param rules JSON Schema of its text */
 export const RequestHeader = (name: string, description: string, rules: JsonSchema = {}) =>
   Documents({
     parameters: [{ name, in: 'header', required: false, schema: { type: 'string', ...rules }, description }],
   });
 
-/** Declares which problems a route can answer besides those that its access and its query imply. */
+/** Declares possible problems of a route, besides those implied by its access and query. */
 export const RespondsWithProblems = (...problems: readonly ProblemCode[]) => Documents({ problems });
 
 /** Declares that the route ends on a date, at least 12 months after its announcement in CHANGELOG.md. */

@@ -15,10 +15,10 @@ import { methodNotAllowed, Problem } from './problems.js';
 import { RouteTable } from '../route-table.js';
 import { Config } from '../../config/config.js';
 
-/** Those that belong to a problem. */
+/** Headers of a problem. */
 type Headers = Readonly<Record<string, string>>;
 
-/** Turns every thrown value into `application/problem+json` (RFC 9457). Stacks go to the log only. */
+/** Converts every thrown value into `application/problem+json` (RFC 9457). Only the log has stacks. */
 @Catch()
 @Injectable()
 export class ProblemFilter implements ExceptionFilter {
@@ -28,7 +28,7 @@ export class ProblemFilter implements ExceptionFilter {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Responds to a browser with a page instead of the problem, and returns if it did; set once the pages exist. */
+  /** Responds to a browser with a page instead of the problem. Set once the pages exist. @returns whether it responded */
   page: (problem: Problem, headers: Headers, request: Request, response: Response) => boolean = () => false;
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -54,7 +54,7 @@ export class ProblemFilter implements ExceptionFilter {
     sendProblem(problem, headers, request, response, this.config.publicUrl);
   }
 
-  /** Answers OPTIONS outside the API, and refuses every other method: those that the path has are `methods`. */
+  /** Responds to OPTIONS outside the API, and rejects other methods. @param methods of the path */
   answerMethod(methods: readonly string[], request: Request, response: Response): void {
     if (request.method !== 'OPTIONS') {
       this.answer(methodNotAllowed(methods), request, response);
@@ -68,7 +68,7 @@ export class ProblemFilter implements ExceptionFilter {
     response.end(allow);
   }
 
-  /** Finds the problem to answer with, and logs unexpected errors. @returns undefined for OPTIONS on a route that exists */
+  /** Finds the problem for the response, and logs unexpected errors. @returns undefined for OPTIONS on a route that exists */
   problemOf(error: unknown, request: Request): Problem | undefined {
     if (error instanceof Problem) return error;
     if (error instanceof NotFoundException) {
@@ -84,7 +84,7 @@ export class ProblemFilter implements ExceptionFilter {
     }
     const { code } = error as { code?: unknown };
     if (typeof code === 'string' && /^22...$/.test(code)) {
-      // A value that PostgreSQL does not accept: one of our checks is missing, but the caller can correct it.
+      // PostgreSQL rejected a value: one of our checks is missing, but the caller can correct the value.
       this.logger.error({ request_id, err: error }, 'a value reached the database unchecked');
       return new Problem('invalid_parameter', { cause: error });
     }
@@ -115,7 +115,7 @@ function sendProblem(
     ...extensions,
   });
   response.writeHead(status, {
-    ...SHARED_HEADERS, // also where there is no such route (docs/api-contract.md §8: everywhere)
+    ...SHARED_HEADERS, // also without such a route (docs/api-contract.md §8: everywhere)
     ...headers,
     'Cache-Control': 'no-store',
     'Content-Type': 'application/problem+json; charset=utf-8',
@@ -124,7 +124,7 @@ function sendProblem(
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** Records what a request is answered with, for the log, the metrics and the app's developer. */
+/** Records a request's problem for the log, the metrics and the app's developer. */
 export function recordProblem(problem: Problem, { context }: Pick<Request, 'context'>): void {
   context.problem = problem.definition.code;
   context.concerns = concernOf(problem);

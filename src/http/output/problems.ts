@@ -160,26 +160,26 @@ export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
   }),
 );
 
-/** Every code of an error. */
+/** All error codes. */
 export const CODES = nameWords('ProblemCode', [...PROBLEMS.keys()]);
 
-/** Writes a JSON pointer into a body, as a fragment (RFC 6901 §6): `#/record/tags`. */
+/** Builds a JSON pointer into a body, as a fragment (RFC 6901 §6): `#/record/tags`. */
 export function pointerTo(names: readonly string[]): string {
   const tokens = names.map((name) => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1')));
   return ['#', ...tokens].join('/');
 }
 
-/** What is wrong with one field of the body, one query parameter or one line of a feed (docs/api-contract.md §8). */
+/** A fault of one body field, query parameter or feed line (docs/api-contract.md §8). */
 export type ProblemDetail =
   | { pointer: string; field: string | null; code: string; detail: string; max?: number; actual?: number }
   | { parameter: string; code: string; detail: string; allowed?: readonly string[]; fix?: string }
   | { line: number; pointer: string; code: string; detail: string };
 
 interface ProblemOptions {
-  /** What happened in this request; by default the first of `errors`, or the table's meaning. */
+  /** Description for this request; default: a summary of `errors`, or the table's meaning. */
   readonly detail?: string;
   readonly errors?: readonly ProblemDetail[];
-  /** How many faults there are, if `errors` has only the first ones. */
+  /** Number of all faults, if `errors` has only the first ones. */
   readonly count?: number;
   /** Further members of the body, such as `required_scope`. */
   readonly extensions?: Readonly<Record<string, unknown>>;
@@ -187,7 +187,7 @@ interface ProblemOptions {
   readonly cause?: unknown;
 }
 
-/** An error response of the API. It must not contain secrets: it is sent as it is. */
+/** An error response of the API. It must not contain secrets, since callers receive it unchanged. */
 export class Problem extends Error {
   override name = 'Problem';
   readonly definition: ProblemDefinition;
@@ -216,7 +216,7 @@ function summarize(errors: readonly ProblemDetail[], count = errors.length): str
   return `${count} ${subjects} are invalid.${count > 3 ? ' The first three:' : ''} ${sentences}`;
 }
 
-/** Refuses a method that the route does not have (RFC 9110 §15.5.6). @param methods those that it has */
+/** Rejects a method that the route lacks (RFC 9110 §15.5.6). @param methods of the route */
 export function methodNotAllowed(methods: readonly string[]): Problem {
   const allow = methods.join(', ');
   return new Problem('method_not_allowed', {

@@ -4,21 +4,21 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request } from 'express';
 import { fingerprint } from '../../crypto/digests.js';
 
-/** A successful response whose JSON text already exists (made by PostgreSQL), with its own headers. {@link ApiAdapter} sends it. */
+/** A successful response with ready JSON text, usually from PostgreSQL, and its own headers. {@link ApiAdapter} sends it. */
 export class JsonResponse {
   constructor(
     readonly json: string | Buffer,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {}
 
-  /** One that stays the same for the life of the process: to be made once, with its bytes and its validator. */
+  /** Makes a response that never changes, with its bytes and validator. Call once per process. */
   static unchanging(value: object): JsonResponse {
     const json = Buffer.from(JSON.stringify(value));
     return new JsonResponse(json, { ETag: computeEtag(json) });
   }
 }
 
-/** What compresses a document, the better first (RFC 9110 §8.4.1). Brotli's best level takes 17 times as long for a tenth less. */
+/** Compression methods, best first (RFC 9110 §8.4.1). Brotli's highest level takes 17 times as long to save another tenth. */
 const CODINGS = {
   br: (bytes: Buffer) =>
     promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
@@ -27,19 +27,19 @@ const CODINGS = {
 type Coding = keyof typeof CODINGS;
 const CODING_NAMES = Object.keys(CODINGS) as Coding[];
 
-/** As one packet takes anyway, compressed or not. */
+/** Bytes that fit into one packet without compression. */
 const MIN_COMPRESSED = 1_024;
-/** Browsers send 30 characters. Of 16 KB, each request would take 3 ms to read them. */
+/** Browsers send 30 characters. Parsing 16 KB takes 3 ms per request. */
 const MAX_ACCEPT_LENGTH = 200;
 
-/** Bytes of a document, with headers that are theirs alone, as `writeHead` takes them. */
+/** Bytes of a document with their own headers, in the format of `writeHead`. */
 interface Variant {
   readonly bytes: Buffer;
   readonly etag: string;
   readonly headers: readonly string[];
 }
 
-/** A document that never changes, so its headers and bytes are made once. Compressed, so it must contain no caller's secret (BREACH). */
+/** A document that never changes, built once. Must not contain a caller's secret, since it is compressed (BREACH). */
 export class UnchangingDocument {
   readonly #plain: Variant;
   readonly #compressed: Map<Coding, Promise<Variant>> | undefined;
@@ -64,10 +64,10 @@ export class UnchangingDocument {
     return { bytes, etag, headers: Object.entries(own).flat() };
   }
 
-  /** Answers GET and HEAD; 304 where the caller has it already (RFC 9110 §13.1.2). */
+  /** Responds to GET and HEAD; 304 if the caller already has the document (RFC 9110 §13.1.2). */
   async send(request: Request, response: ServerResponse): Promise<void> {
     const { bytes, etag, headers } = await this.#variantFor(request);
-    if (response.headersSent) return; // the deadline was first
+    if (response.headersSent) return; // the deadline passed first
     if (noneMatch(request.headers['if-none-match'], etag)) {
       response.writeHead(304, [...headers]).end();
       return;
@@ -76,7 +76,7 @@ export class UnchangingDocument {
     response.end(request.method === 'HEAD' ? undefined : bytes);
   }
 
-  /** Made when the first caller asks for it; plain where that fails, until it succeeds. */
+  /** Compresses on first use; returns the plain variant if that fails, and retries next time. */
   #variantFor(request: Request): Variant | Promise<Variant> {
     const accepted = String(request.headers['accept-encoding'] ?? '');
     if (!this.#compressed || accepted.length > MAX_ACCEPT_LENGTH) return this.#plain;
@@ -98,12 +98,12 @@ export class UnchangingDocument {
   }
 }
 
-/** Makes the strong validator of exactly these bytes (RFC 9110 §8.8.3). */
+/** Computes the strong validator of these bytes (RFC 9110 §8.8.3). */
 export function computeEtag(json: string | Buffer): string {
   return `"${fingerprint(json)}"`;
 }
 
-/** Makes a strong validator that also holds the state of the row behind the bytes, for {@link parseStates}. @param state hexadecimal */
+/** Makes a strong validator that includes the row's state, for {@link parseStates}. @param state hexadecimal */
 export function etagWithState(state: string, json: string): string {
   return `"${state}-${fingerprint(json)}"`;
 }
@@ -114,7 +114,7 @@ export function noneMatch(header: string | undefined, etag: string): boolean {
   return header.trim() === '*' || entityTags(header).some((tag) => tag.replace(/^W\//, '') === etag);
 }
 
-/** Reads the states of rows that If-Match names (RFC 9110 §13.1.1); undefined for any row. Weak and foreign tags name none. */
+/** Parses row states from If-Match (RFC 9110 §13.1.1); undefined for any row. Ignores weak and foreign tags. */
 export function parseStates(header: string | undefined): string[] | undefined {
   if (header === undefined || header.trim() === '*') return undefined;
   return entityTags(header).flatMap((tag) => {
@@ -123,10 +123,10 @@ export function parseStates(header: string | undefined): string[] | undefined {
   });
 }
 
-/** What programs without headers call the validator: the same without quotes. */
+/** Returns the validator without quotes, for programs that have no headers. */
 export const versionOf = (etag: string) => etag.slice(1, -1);
 
-/** Reads what {@link versionOf} made, with quotes or without. @returns undefined where it is none */
+/** Converts a version from {@link versionOf}, also with quotes. @returns undefined if it is invalid */
 export function etagOfVersion(text: string): string | undefined {
   const etag = `"${text.replace(/^"(.*)"$/, '$1')}"`;
   return parseStates(etag)?.length === 1 ? etag : undefined;
@@ -136,7 +136,6 @@ function entityTags(header: string): string[] {
   return header.match(/(?:W\/)?"[^"]*"/g) ?? [];
 }
 
-/** Redirects a reader or a program to another URL. */
 export function redirectTo(response: ServerResponse, status: 302 | 303 | 308, location: string): void {
   const headers = { 'Cache-Control': 'no-cache', 'Content-Length': '0', 'X-Content-Type-Options': 'nosniff' };
   response.writeHead(status, { ...headers, Location: location }).end();
