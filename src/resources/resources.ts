@@ -11,45 +11,45 @@ const DECLARATIONS = {
   achievements: achievementsAccess,
 };
 
-/** The resources of a member's API that changes refer to. */
+/** Resources of a member's API, to which changes refer. */
 export const RESOURCES = Object.keys(DECLARATIONS) as (keyof typeof DECLARATIONS)[];
 export type Resource = keyof typeof DECLARATIONS;
 
 const ENTRIES: readonly (readonly [string, ResourceDeclaration])[] = Object.entries(DECLARATIONS);
 
-/** What a change is to a member. removed: it is no longer in the member's lists, for whatever reason. */
+/** Kinds of changes for a member. removed: no longer in the member's lists, regardless of the reason. */
 export const CHANGE_KINDS = ['updated', 'removed'] as const;
 
-/** What each resource is, in a sentence. */
+/** Description of each resource. */
 export const ABOUT: ReadonlyMap<string, string> = new Map(ENTRIES.map(([name, { about }]) => [name, about]));
 
-/** What `<resource>:read` allows, of each resource. */
+/** Description of the scope `<resource>:read` for each resource. */
 export const READ_SCOPES = Object.fromEntries(
   ENTRIES.map(([name, { scope }]) => [`${name}:read`, scope]),
 ) as { readonly [Name in Resource as `${Name}:read`]: (typeof DECLARATIONS)[Name]['scope'] };
 
-/** SQL: the condition on the rows of a resource that the member ($1) has, and on those of them that the member sees. */
+/** SQL conditions: the resource's rows that belong to the member ($1), and those that the member sees. */
 export function accessTo(resource: Resource): { readonly own: string; readonly access: string } {
   const { member, isShown } = DECLARATIONS[resource];
   const own = `${member} = $1`;
   return { own, access: isShown === 'true' ? own : `${own} AND ${isShown}` };
 }
 
-/** The access rule of events, over `p` (participants): this member ($1) has a relation to the event, and its role may see it. */
+/** The access rule of events, over `p` (participants): the member ($1) has a relation to the event, with a role that can see it. */
 export const EVENT_ACCESS = accessTo('events').access;
 
-/** What a list of a resource's rows takes from its declaration. */
+/** Derives list properties from the resource's declaration. */
 export function listOf(resource: Resource) {
   const { rows, id } = DECLARATIONS[resource];
   return { name: resource, rows, id, ...accessTo(resource) };
 }
 
-/** The scope without which a credential learns nothing of a resource. */
+/** Scope that a credential requires for any access to the resource. */
 export const readScope = <Name extends string>(resource: Name) => `${resource}:read` as const;
 /** The same in SQL. */
 export const readScopeSql = (resource: string) => `(${resource} || ':read')`;
 
-/** SQL: whether a member sees an item now, by the access rules of the lists. */
+/** SQL of the change's kind: `updated` if the member sees the item now by the lists' access rules, else `removed`. */
 export const kindFor = (member: string, resource: string, id: string) => `CASE WHEN CASE ${resource}
 ${ENTRIES.map(
   ([name, { rows, isShown, ...row }]) =>
@@ -58,8 +58,8 @@ ${ENTRIES.map(
       END THEN 'updated' ELSE 'removed' END`;
 
 /**
- * SQL: the members and items that rows of `log` (changes) concern, once per change: (resource, user_id, id, changed_at, changed_in,
- * sequence). Read from either end: of one member, or the latest changes. {@link kindFor} tells whether the member still sees the item.
+ * SQL: the members and items that rows of `log` (changes) affect, once per change: (resource, user_id, id, changed_at, changed_in,
+ * sequence). Filter by one member, or by the latest changes. {@link kindFor} computes the kind for that member.
  */
 export const concernedBy = (log: string, resource?: Resource) =>
   ENTRIES.filter(([name]) => resource === undefined || name === resource)

@@ -37,7 +37,7 @@ const TIERS = 'Only achievements of one of these rarities';
 const UPDATED =
   'Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed';
 
-/** No action: the achievements that the member has earned. */
+/** The default view: earned achievements. */
 export class EarnedQuery extends PageQuery {
   @OneOf(EARNED_SORTS, 'Order; ties by ascending id')
   sort: (typeof EARNED_SORTS)[number] = '-earned_at';
@@ -87,7 +87,7 @@ export class DetailQuery {
   id: string;
 }
 
-/** Its only page: neither limit nor sort is a parameter. */
+/** The view has one page, without the parameters limit and sort. */
 export class PinnedQuery {
   readonly action = 'pinned';
   readonly limit = MAX_PINNED;
@@ -96,31 +96,31 @@ export class PinnedQuery {
 
 const [a, ua] = [relation(Achievement, 'a'), relation(UserAchievement, 'ua')];
 
-// SQL over an achievement `a`, the member's progress towards it, `ua`, and the platform's totals, `t`.
+// SQL over an achievement `a`, the member's progress `ua`, and the platform's totals `t`.
 
-/** Hidden and not earned: nothing may reveal what it is. */
+/** Hidden and not earned: no response may reveal its details. */
 const MASKED = '(a.is_hidden AND ua.earned_at IS NULL)';
 const HIDDEN_NAME = 'Hidden achievement';
 export const NAME = `CASE WHEN ${MASKED} THEN '${HIDDEN_NAME}' ELSE a.name END`;
 
-/** JSON text of the keys that are masked: key, name, description and icon. */
+/** JSON text of the masked keys: key, name, description and icon. */
 const REVEALED = `CASE WHEN ${MASKED} THEN '"key":null,"name":"${HIDDEN_NAME}","description":null,"icon_url":null'
   ELSE a.revealed END`;
 
-/** Active members, and those of them who earned it. While many changes are being folded, the two may not match for a moment. */
+/** Active members, and those who earned it. Clamped, since the two can disagree briefly while deltas are compacted. */
 const ACTIVE_MEMBERS = 'GREATEST(t.active_users_count, 0)';
 const EARNERS = `LEAST(GREATEST(a.earners_count, 0), ${ACTIVE_MEMBERS})`;
 export const RARITY = 'rarity_tier(a.earners_count, t.active_users_count)';
 export const RARITY_PERCENTAGE = `CASE WHEN t.active_users_count >= 10 THEN percentage(${EARNERS}, t.active_users_count) END`;
-/** Whether there is progress to show. */
+/** Whether progress is visible. */
 export const HAS_PROGRESS = `a.target IS NOT NULL AND NOT ${MASKED}`;
 export const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a.target), a.target)';
 
-/** The rank among the member's pinned achievements, so that positions are 1..n without gaps. */
+/** Rank among the member's pinned achievements, for positions 1..n without gaps. */
 const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*) FROM user_achievements o
       WHERE o.user_id = $1 AND o.pin_position <= ua.pin_position) END`;
 
-/** The last full half minute, so that a response and its ETag stay the same for a while. The shares are at most a second old. */
+/** Rounded down to half a minute, so that a response keeps its ETag for a while. The shares are at most a second old. */
 export const COMPUTED_AT = `date_bin('30 seconds', now(), 'epoch')`;
 
 const AchievementProgress = new Model('AchievementProgress', {
@@ -139,10 +139,10 @@ const RATED = {
   rarity_percentage: percentageField(RARITY_PERCENTAGE).nullable,
 };
 
-/** The fields of a hidden achievement that are masked until it is earned. */
+/** Fields that are masked until the member earns a hidden achievement. */
 const told = relation(Achievement, new JsonFragment(REVEALED));
 
-/** An achievement `a`, the member’s progress towards it, `ua`, and the totals that its rarity is computed from, `n` and `t`. */
+/** An achievement `a`, the member’s progress `ua`, and the totals `t` for its rarity. */
 export const AchievementItem = new Model(
   'Achievement',
   {
@@ -212,7 +212,7 @@ export const AchievementStatistics = new Model('AchievementStatistics', {
 });
 export type AchievementStatistics = ValueOf<typeof AchievementStatistics>;
 
-/** The views, each with a handler of {@link AchievementsController}. `action` is no parameter of a view's own route, which has it fixed. */
+/** The views, each with a handler of {@link AchievementsController}. A view's own route has no parameter `action`. */
 export const ACHIEVEMENT_VIEWS: QueryVariants = {
   by: 'action',
   description: 'Which view of the achievements to return; earned ones if absent',

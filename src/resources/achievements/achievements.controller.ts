@@ -28,7 +28,7 @@ import { AchievementsService, CATALOGUE_LIST, EARNED_LIST, PINNED_LIST } from '.
 
 const PATH = 'api/public/achievements';
 
-/** Each view has a route of its own, and is also what the first route gives for its `action`: byte for byte, cursors included. */
+/** Each view has its own route; the first route returns the same bytes for the view's `action`, including cursors. */
 @Controller(PATH)
 @RequireScopes('achievements:read')
 export class AchievementsController {

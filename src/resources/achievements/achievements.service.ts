@@ -26,16 +26,16 @@ import {
 
 const ua = relation(UserAchievement, 'ua');
 
-/** Active members, `t`. Key and LIMIT are for the planner: a table of one row has no statistics, and would be planned again each time. */
+/** Active members `t`. The key and LIMIT let PostgreSQL reuse the plan, since a table of one row has no statistics. */
 const ACTIVE_USERS = '(SELECT active_users_count FROM platform_totals WHERE id LIMIT 1) t';
 
-/** Every achievement `a` of the platform, a few hundred, with the member's ($1) progress `ua`, if any, and the active members, `t`. */
+/** All achievements `a` (a few hundred) with any progress `ua` of the member ($1), and the active members `t`. */
 const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id
   CROSS JOIN ${ACTIVE_USERS}`;
 /** Retired achievements are visible only to members who earned them. */
 const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 
-/** The same for earned achievements, driven by the member's own rows. */
+/** The same for the member's own rows. */
 const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN ${ACTIVE_USERS}`;
 const OF_MEMBER = accessTo('achievements');
 
@@ -66,16 +66,16 @@ const EARNED_DECLARATION: ListDeclaration<EarnedQuery> = {
   total: totalOfMember('achievements_count'),
 };
 
-/** The achievements that the member has earned. */
+/** Earned achievements. */
 export const EARNED_LIST = new List(EARNED_DECLARATION);
-/** The same list, with each achievement as `detail` shows it. */
+/** The same list, with the details of each achievement. */
 export const WHOLE_EARNED_LIST = new List({
   ...EARNED_DECLARATION,
   name: 'whole-earned-achievements',
   item: writeJson(AchievementDetail),
 });
 
-/** Every achievement that the member can see, with its earned status. */
+/** All achievements that the member can see, with earned status. */
 export const CATALOGUE_LIST = new List<AllQuery>({
   ...ITEMS,
   name: 'all-achievements',
@@ -97,14 +97,14 @@ export const CATALOGUE_LIST = new List<AllQuery>({
     action: { all: null },
     category: inCategory,
     rarity: ofRarity,
-    // Also those that the member has nothing of.
+    // Includes changed achievements for which the member has no row.
     updated_since: (at) => `${changedSince('achievements', 'a.id')(at)} OR a.id IN (
       SELECT id FROM changes WHERE user_id IS NULL AND resource = 'achievements' AND ${committedSince('changed_in', at)})`,
     earned: { true: 'ua.earned_at IS NOT NULL', false: 'ua.earned_at IS NULL' },
   },
 });
 
-/** The pinned achievements, which the member has earned, in the member's order. */
+/** Pinned achievements in the member's order. */
 export const PINNED_LIST = new List<PinnedQuery>({
   ...ITEMS,
   name: 'pinned-achievements',
@@ -120,7 +120,7 @@ const READ_DETAIL = {
   text: `SELECT ${writeJson(AchievementDetail)} AS json FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
 };
 
-/** $1: the member. One {@link StatisticsRow}, which reads the catalog once, by category and tier. Node sums it up. */
+/** $1: the member. Reads the catalog once, by category and tier, into one {@link StatisticsRow}. Node adds the groups up. */
 const READ_STATISTICS = {
   name: 'read-achievement-statistics',
   text: `SELECT COALESCE('[' || string_agg('[' || json_text(category) || ',"' || rarity || '",' || total || ',' || earned || ','
@@ -139,14 +139,14 @@ FROM (
 };
 
 interface StatisticsRow {
-  /** JSON text: an array of {@link Group}, one for each category and tier that has an achievement. */
+  /** JSON text: an array of {@link Group}, one per category and tier with achievements. */
   readonly groups: string;
   readonly rarest_earned: AchievementStatistics['rarest_earned'];
   readonly last_earned_at: string | null;
   readonly rarity_computed_at: string;
 }
 
-/** Of one category and tier. */
+/** Counts for one category and tier. */
 type Group = [
   category: string,
   rarity: Rarity,
@@ -156,7 +156,7 @@ type Group = [
   pointsEarned: number,
 ];
 
-/** The bounds of a tier, in percent: from the first (inclusive) to the second (exclusive, except 100). */
+/** Bounds of a tier in percent: minimum (inclusive) and maximum (exclusive, except 100). */
 const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> = {
   common: [50, 100],
   uncommon: [20, 50],
@@ -170,7 +170,7 @@ const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> 
 export class AchievementsService {
   constructor(private readonly reads: MemberReads) {}
 
-  /** The member's statistics, with every category and tier, even those in which nothing is earned. */
+  /** Returns the member's statistics for all categories and tiers, including those without earned achievements. */
   async statistics(userId: number): Promise<AchievementStatistics> {
     const [row] = await this.reads.of(userId).read<StatisticsRow>(READ_STATISTICS, [userId]);
     const { rarest_earned, last_earned_at, rarity_computed_at } = row!;
@@ -204,7 +204,7 @@ export class AchievementsService {
   }
 }
 
-/** In the order in which the database sorts texts regardless of case: by the code points of the folded text. */
+/** Lists categories in the database's case-insensitive order: by code points of the folded text. */
 function categoriesOf(groups: readonly Group[]): string[] {
   return [...new Set(groups.map(([category]) => category))]
     .map((category) => ({ category, key: Buffer.from(`${category.toLowerCase()}\0${category}`) }))
@@ -222,7 +222,7 @@ function sum(groups: readonly Group[], of: (group: Group) => number): number {
   return groups.reduce((sum, group) => sum + of(group), 0);
 }
 
-/** Share in percent, rounded half up to two decimals; 0 if the total is 0. Like the function of this name in the database. */
+/** Share in percent, rounded half up to two decimals; 0 if the total is 0. Same as the database function `percentage`. */
 function percentage(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }

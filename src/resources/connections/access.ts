@@ -1,7 +1,7 @@
 import { orRemoved, ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 import { isEventVisible } from '../events/access.js';
 
-/** Writes the condition that the other person of a connection is not disabled. */
+/** Returns the condition that a connection's peer is not disabled. */
 export const isConnectionShown = (row: string) => `NOT ${row}.peer_is_disabled`;
 const isShown = isConnectionShown('c');
 
@@ -19,7 +19,7 @@ export const connectionsAccess: ResourceDeclaration = {
       through: 'JOIN connections c ON c.peer_id = s.id',
       where: orRemoved(isShown),
     },
-    // So is the event where two people met, to those who see it.
+    // A connection includes the event where the two met, if the member can see it.
     {
       of: ownRows('events'),
       through: 'JOIN connections c ON c.met_at_event_id = s.id AND c.user_id = s.user_id',

@@ -54,7 +54,7 @@ export class ConnectionsQuery extends PageQuery {
   updated_since?: string;
 }
 
-/** The member's side of a connection, the other person, and the event at which they met. */
+/** The member's side `c` of a connection, the other person `u`, and the event `e` at which they met. */
 const [c, u, e] = [relation(Connection, 'c'), relation(User, 'u'), relation(Event, 'e')];
 
 const MetAtEvent = new Model('MetAtEvent', {
@@ -80,10 +80,10 @@ export const ConnectionItem = new Model('Connection', {
 });
 
 const ACCEPTED = 'accepted';
-/** Only accepted connections have a time of connection. */
+/** Only accepted connections have a connection time. */
 const nullable = ({ status }: ConnectionsQuery) => String(status) !== ACCEPTED;
 
-/** The people whom the member is connected with, without those who are disabled. */
+/** The member's connections, without disabled people. */
 export const CONNECTIONS = new List<ConnectionsQuery>({
   ...listOf('connections'),
   item: writeJson(ConnectionItem),

@@ -3,13 +3,12 @@ import { code, recordType, twice } from '../../import/record-type.js';
 import { derivedOfConnections } from './derived.js';
 import { Connection } from './table.js';
 
-/** Both sides of every connection that stays. */
+/** Both sides of each connection that is not deleted. */
 const SIDES = `(SELECT line, id, requester_id AS user_id, addressee_id AS peer_id, source, met_at_event_id, requested_at, connected_at,
     CASE status WHEN 'pending' THEN 'pending_sent' ELSE status END AS status FROM import_connections WHERE NOT deleted
   UNION ALL SELECT line, id, addressee_id, requester_id, source, met_at_event_id, requested_at, connected_at,
     CASE status WHEN 'pending' THEN 'pending_received' ELSE status END FROM import_connections WHERE NOT deleted) s`;
 
-/** The file of connections in an import. */
 export const connections = recordType({
   name: 'connections',
   identities: [['id'], ['requester_id', 'addressee_id']],
@@ -37,7 +36,7 @@ export const connections = recordType({
       ['least(requester_id, addressee_id)', 'greatest(requester_id, addressee_id)'],
       "'requester_id, addressee_id: line ' || d.first || ' connects the two already'",
     ),
-    // Unless that one gives its id up. Two conditions: with OR, every row would be compared with every line.
+    // Allowed if the other connection releases its id. Two conditions, since OR would compare every row with every line.
     `SELECT s.line, ${code('taken')}, 'id: is that of a connection between other members' FROM import_connections s
   JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
   WHERE NOT s.deleted AND (t.user_id, t.peer_id) <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id))
@@ -49,7 +48,7 @@ export const connections = recordType({
   key: ['user_id', 'peer_id'],
   columns: derivedOfConnections.reported,
   copies: derivedOfConnections.copies,
-  // Deletes pairs whose id changes before the insert, so that two pairs can swap ids.
+  // Before the insert, deletes pairs whose id changes, so that two pairs can swap ids.
   release: [
     `WITH gone AS (
   DELETE FROM connections t USING ${SIDES}
@@ -63,7 +62,7 @@ export const connections = recordType({
         ? new is.Fault('id, or requester_id and addressee_id, are needed to delete a connection', 'missing')
         : undefined,
     complete: (row) => {
-      if (row.id !== null) row.requester_id = row.addressee_id = null; // the id alone counts
+      if (row.id !== null) row.requester_id = row.addressee_id = null; // only the id counts
     },
     rows: `SELECT t.user_id, t.peer_id FROM import_connections s JOIN connections t ON t.id = s.id WHERE s.deleted
   UNION SELECT t.user_id, t.peer_id FROM import_connections s

@@ -6,7 +6,7 @@ import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../values/vocabulary
 import { Event } from '../events/table.js';
 import { User } from '../profile/table.js';
 
-/** One side of a connection: every connection has two rows with the same id, one for each member. */
+/** One side of a connection, which has two rows with the same id, one per member. */
 @Entity('connections')
 @Unique('connections_pair_key', ['peer_id', 'user_id'])
 @ForeignKey(() => User, ['peer_id', 'peer_is_disabled'], ['id', 'is_disabled'], { onUpdate: 'CASCADE' })
@@ -15,11 +15,11 @@ export class Connection extends row({
   user_id: stored(id).primary.refersTo(() => User),
   id: stored(id).primary.sqlDefault("nextval('connections_id_seq')"),
   peer_id: id,
-  /** Copies of the peer's columns, filled in by a trigger and kept true by the foreign key. */
+  /** Denormalized columns of the peer: a trigger fills them, and the foreign key updates them. */
   peer_is_disabled: boolean,
-  /** A copy of `User.folded_name`. */
+  /** `User.folded_name`. */
   peer_name: text(),
-  /** A copy of `User.folded_username`. */
+  /** `User.folded_username`. */
   peer_username: text(),
   status: enumOf(CONNECTION_STATUSES).about(
     'pending_sent: the member sent the request; pending_received: the other person did',

@@ -1,6 +1,6 @@
 import { orRemoved, ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 
-/** The rule is the function `event_visible`, whose result is stored in the row. */
+/** The row stores the result of the rule, the function `event_visible`. */
 export const isEventVisible = 'p.is_visible';
 
 export const eventsAccess: ResourceDeclaration = {
@@ -17,7 +17,7 @@ export const eventsAccess: ResourceDeclaration = {
       through: 'JOIN participants p ON p.event_id = s.id',
       where: orRemoved(isEventVisible),
     },
-    // Who organizes an event is shown with it.
+    // An event includes its organizers.
     {
       of: sharedRows('people'),
       through: 'JOIN events e ON e.organizer_id = s.id JOIN participants p ON p.event_id = e.id',

@@ -70,12 +70,12 @@ export class EventsQuery extends PageQuery {
 
 const EXAMPLE = '2026-01-31 18:00:00';
 
-/** What lists show of the event `e` itself. It is stored when the event changes, and not composed for each read. */
+/** JSON text of the event `e` in lists, stored when the event changes instead of built per read. */
 const CARD = new JsonFragment('e.card', true);
 /** The same for its location; the text `null` if it has none. */
 const LOCATION_KEYS = new JsonFragment('left(e.location, -1)', true);
 
-/** Stored text with columns of the event: the card, the location; the event itself; the member's relation to it; the organizer. */
+/** Fields in stored text (summary, location), of the event, of the member's relation to it, and of the organizer. */
 const [card, place] = [relation(Event, CARD), relation(Event, LOCATION_KEYS)];
 const [e, p, o] = [relation(Event, 'e'), relation(Participant, 'p'), relation(User, 'o')];
 

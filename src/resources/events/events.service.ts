@@ -13,7 +13,7 @@ import { EventDetail, EventItem, type EventsQuery } from './event.dto.js';
 
 const [p, e] = [relation(Participant, 'p'), relation(Event, 'e')];
 
-/** Of the member's relations to events, the events themselves. */
+/** Events `e` and organizers `o` of the member's relations `p`. */
 const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
 
 /** Columns for filters and sorts that a relation lacks. OFFSET 0 forces lookups by id, never a scan of all events. */
@@ -21,9 +21,9 @@ const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, lo
     created_at, updated_at, changed_in
   FROM events WHERE id = p.event_id OFFSET 0) e`;
 
-/** How events are read as long as PostgreSQL knows every time zone that they name. */
+/** Queries while PostgreSQL knows all time zones of the events. */
 const EVENTS = eventReads('local_time');
-/** How events are read when PostgreSQL no longer knows one of their time zones: such an event has its times in UTC. */
+/** Queries for events with a time zone that PostgreSQL no longer knows: such an event has its times in UTC. */
 export const EVENTS_IN_ANY_ZONE = eventReads('local_time_or_utc');
 
 type EventReads = ReturnType<typeof eventReads>;
@@ -45,7 +45,7 @@ function eventReads(localTime: string) {
       title: { key: e.folded_title.from, type: 'text' },
     },
     filters: {
-      // Every event is in exactly one of the three; one without an end is past once it has started.
+      // Every event is in exactly one of the three; an event without an end is past once it has started.
       time_filter: {
         all: null,
         upcoming: 'p.starts_at > now()',
@@ -67,9 +67,9 @@ function eventReads(localTime: string) {
   };
   return {
     list: new List(declaration),
-    /** The same list, with each event as `detail` shows it. */
+    /** The same list, with the details of each event. */
     whole: new List({ ...declaration, name: `whole-events:${localTime}`, item: json(EventDetail) }),
-    /** Reads one event: $1 the member, $2 the id. There is no row if the member may not see it, for whatever reason. */
+    /** Reads one event: $1 the member, $2 the id. Returns no row if the member cannot see it, regardless of the reason. */
     detail: {
       name: `read-event:${localTime}`,
       text: `SELECT ${json(EventDetail)} AS json FROM participants p ${EVENT} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,
@@ -77,7 +77,7 @@ function eventReads(localTime: string) {
   };
 }
 
-/** Events updated at this time or later, or changed here after it, so that a client that polls with its last time misses nothing. */
+/** Selects events updated at this time or later, or changed here after it, so that a client that polls with its last time misses nothing. */
 function changedSince(moment: string): string {
   const changed = ['p', 'e'].map((row) => committedSince(`${row}.changed_in`, moment)).join(' OR ');
   return `e.updated_at >= ${moment}::timestamptz OR ${changed}`;
@@ -99,12 +99,12 @@ export class EventsService {
     );
   }
 
-  /** Those of these events that the member has access to, as {@link read} gives them, by their ids. */
+  /** Returns JSON texts as in {@link read} by id, for those of the events that the member can see. */
   async wholeEvents(userId: number, ids: readonly number[]): Promise<Map<number, string>> {
     return inKnownZones(({ whole }) => whole.items(this.reads.of(userId), userId, ids));
   }
 
-  /** Reads one event. @param id as in the path; any id is looked up, so that no response is faster @throws Problem event_not_found */
+  /** Reads one event. @param id as in the path; queried even if invalid, so that response times are equal @throws Problem event_not_found */
   async read(userId: number, id: string): Promise<JsonResponse> {
     const number = idInPath(id);
     const [row] = await inKnownZones(({ detail }) =>

@@ -8,7 +8,7 @@ export const profileAccess: ResourceDeclaration = {
   id: 'u.id',
   isShown: 'true',
   traces: [
-    // It counts connections and achievements.
+    // The profile includes counts of connections and achievements.
     { of: ownRows('profile', 'connections', 'achievements'), item: ['s.user_id', 's.user_id'] },
     {
       of: sharedRows('people'),

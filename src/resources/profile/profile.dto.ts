@@ -6,7 +6,7 @@ import { LENGTHS } from '../../values/vocabulary.js';
 
 const u = relation(User, 'u');
 
-/** A person, as others may see them: `users.card` is its JSON text. */
+/** A person's data for other members; `users.card` is its JSON text. */
 export const UserCard = new Model('UserCard', {
   id: u.id,
   username: u.username,
@@ -26,7 +26,7 @@ const NAMED_MEMBER = {
 export const Me = new Model('Me', { ...NAMED_MEMBER, profile_picture: u.profile_picture });
 export type Me = ValueOf<typeof Me>;
 
-/** The profile of a member `u`, with the member’s totals, `t`. */
+/** The profile of a member `u`, with the totals `t`. */
 export const Profile = new Model('Profile', {
   id: u.id,
   username: u.username,

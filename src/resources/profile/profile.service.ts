@@ -9,7 +9,7 @@ import { ChangedProfile, Me, Profile, type ProfileChanges, type ProfileUpdated }
 
 const READ_ME = { name: 'read-me', text: `SELECT ${writeColumns(Me)} FROM users u WHERE u.id = $1` };
 
-/** The state of a member `u` for If-Match: version and values, since values may return, and after a restore versions, too. No totals. */
+/** State of a member `u` for If-Match: version and values, since values can recur, and so can versions after a restore. No totals. */
 const STATE = `to_hex(hashtextextended(ROW(u.id, u.version, u.username, u.display_name, u.first_name, u.last_name, u.bio,
   u.profile_picture)::text, 0))`;
 
@@ -28,7 +28,7 @@ const READ_PROFILE = {
 
 /** $2: the fields that change; $3: the states that If-Match allows, or null; $4: the writer, for the platform. Returns a row if it wrote. */
 const UPDATE_PROFILE = `WITH before AS MATERIALIZED (
-  -- As it is when nobody else can change it any more, which is not always what this statement began with.
+  -- Read under the lock, since the statement's snapshot may be older.
   SELECT id, jsonb_build_object('first_name', first_name, 'last_name', last_name, 'bio', bio, 'profile_picture', profile_picture) AS fields
   FROM users WHERE id = $1 FOR NO KEY UPDATE
 ), changed AS (
@@ -87,7 +87,7 @@ export class ProfileService {
   ): Promise<JsonResponse> {
     const values = [userId, JSON.stringify(changes), parseStates(ifMatch) ?? null, clientId ?? keyId];
     const [row] = await this.database.patient<ProfileRow>(UPDATE_PROFILE, values, confirm);
-    // A client that was refused reads again, and must not get the old version from a replica.
+    // A rejected client reads again, and must not get the old version from a replica.
     await this.reads.advance(userId);
     const { headers } = row ? answerOf(row) : await this.#profile(this.database, userId);
     if (!row) throw new Problem('precondition_failed', { headers });
@@ -96,7 +96,7 @@ export class ProfileService {
   }
 }
 
-/** The profile as GET returns it, with its validator. */
+/** Makes the response to GET, with its validator. */
 function answerOf(row: ProfileRow): JsonResponse {
   const json = JSON.stringify(profileOf(row));
   return new JsonResponse(json, { ETag: etagWithState(row.state, json) });
