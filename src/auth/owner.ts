@@ -55,8 +55,7 @@ AND type = ANY ($2) OFFSET ${MAX_CHANGES - 1} LIMIT 1`,
   if ((found as unknown[]).length > 0) throw new TooManyChanges();
 }
 
-/** @param isFull SQL: one boolean, `is_full`, for the member $1 and `more` @throws LimitReached also if disabled; TooManyChanges */
-/** Locks the member and checks that they may have one more. @param isFull a SELECT of `is_full` for the member $1 @throws LimitReached, TooManyChanges */
+/** Locks the member, checks the limit. @param isFull SELECT of `is_full` for $1, the member, and `more` @throws LimitReached, TooManyChanges */
 export async function takeSlot(
   manager: EntityManager,
   { userId }: Owner,

@@ -98,7 +98,7 @@ async function isAnsweredYes(question: string): Promise<boolean> {
   try {
     return await new Promise((resolve) => {
       const atEnd = () => {
-        process.stderr.write('\n'); // the answer itself would have ended the line
+        process.stderr.write('\n'); // unlike a typed answer, Ctrl-C does not end the line
         resolve(false);
       };
       terminal.once('close', atEnd);

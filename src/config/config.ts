@@ -94,7 +94,7 @@ function decided(
 ) {
   const assistants = env.ASSISTANTS ?? env.NODE_ENV === 'development';
   return {
-    /** Only if nobody else can reach the server. */
+    /** Only if no other host can reach the server. */
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && env.NODE_ENV === 'development'),
     databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
     databaseReadUrls: (env.DATABASE_READ_URL ?? []) as readonly string[],

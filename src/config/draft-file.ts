@@ -1,16 +1,16 @@
 import { openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { randomUUID } from '../crypto/random.js';
 
-/** Names a draft of a file. Nobody can guess it, and so put a link or a file of their own there (CWE-59, CWE-377). */
+/** Makes an unguessable name for a draft of a file, so that others cannot create a link or file there (CWE-59, CWE-377). */
 const draftOf = (path: string) => `${path}.${randomUUID()}`;
 
-/** Creates an empty draft beside a file, readable by its owner only. @returns its path, and its descriptor, which appends */
+/** Creates an empty draft next to a file, readable by its owner only. @returns its path, and its descriptor, which appends */
 export function openDraft(path: string): { readonly draft: string; readonly descriptor: number } {
   const draft = draftOf(path);
   return { draft, descriptor: openSync(draft, 'ax', 0o600) };
 }
 
-/** Writes a draft beside a file, and publishes it: by default in the place of the file, whole or not at all. */
+/** Writes a draft next to a file, and publishes it: by default, it replaces the file atomically. */
 export function writeWhole(
   path: string,
   content: string | Uint8Array,

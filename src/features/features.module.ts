@@ -12,7 +12,7 @@ import { ProfileService } from '../resources/profile/profile.service.js';
 import { SyncController } from './sync/sync.controller.js';
 import { SyncService } from './sync/sync.service.js';
 
-/** Every call of the members' API. */
+/** All routes of the members' API. */
 @Module({
   imports: [AuthModule],
   controllers: [

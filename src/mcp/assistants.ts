@@ -66,7 +66,7 @@ export class Assistants {
     }
     if (route.reason !== 'initialize' && typeof version === 'string' && !EARLIER.includes(version))
       return writeFault(400, { code: INVALID_REQUEST, message: 'Unsupported protocol version' }, body);
-    if (!sdk.isJSONRPCRequest(body)) return { status: 202 }; // nobody waits for an answer
+    if (!sdk.isJSONRPCRequest(body)) return { status: 202 }; // a notification gets no response
     return this.#ask('earlier', body, { ...asked, params });
   }
 

@@ -119,7 +119,7 @@ export function makeServer(
       return { content: [{ type: 'text', text: await tools.use(name, values, exchange) }] };
     },
     (problem) => {
-      if (problem.definition.status === 403) throw errorOf(problem); // clients act on it: they ask for another scope
+      if (problem.definition.status === 403) throw errorOf(problem); // so that clients request another scope
       return { isError: true, content: [{ type: 'text', text: JSON.stringify(factsOf(problem)) }] };
     },
   );

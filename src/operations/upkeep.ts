@@ -13,7 +13,7 @@ const MAX_LOOK_MS = 5_000;
 /** Periodic calls of database functions that complete a change a moment later, so that its caller need not wait. */
 @Injectable()
 export class Upkeep {
-  /** The grants at which the latest looks for access that ends have stopped. */
+  /** Last grants of the latest searches for expiring access. */
   #reported: object | null = null;
   #told: object | null = null;
 

@@ -139,7 +139,7 @@ ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_ha
       [keyId, idempotencyKey],
     );
     if (!answered?.body_hash.equals(bodyHash)) throw new Problem('idempotency_conflict');
-    return makeReader(FeedCounts)(answered.response); // in the order of the first answer, which the database does not keep
+    return makeReader(FeedCounts)(answered.response); // jsonb does not keep the key order of the first response
   }
   const counts = await write(staging, feed);
   await staging.rows(

@@ -109,7 +109,7 @@ export class PublicHttps {
     };
     const host = url.hostname.replace(/^\[|\]$/g, '');
     if (!isSecure && !(loopback && url.protocol === 'http:')) throw new Error(NOT_PUBLIC);
-    if (isIP(host) !== 0) requireAllowed([host]); // it is not looked up
+    if (isIP(host) !== 0) requireAllowed([host]); // an address needs no lookup
     const lookUp: Lookup = async (name) => {
       const found = await this.#lookUp(name);
       requireAllowed(found.map(({ address }) => address));

@@ -18,8 +18,8 @@ export const findOpaqueSecret = (text: string): string | undefined =>
   /(?<![\w-])[\w-]{43}(?![\w-])/.exec(text)?.[0];
 
 /**
- * Finds secrets anywhere in a text. An opaque one is found after its scheme or path only. The characters before a token are looked at only
- * if ten of its characters follow: looking back from each of thousands of spaces would take seconds.
+ * Finds secrets anywhere in a text; opaque ones only after their scheme or path. The lookbehind of a token runs only if ten of its
+ * characters follow: at each of thousands of spaces, it would take seconds.
  */
 const ANYWHERE = new RegExp(
   [

@@ -42,7 +42,7 @@ const scopeOf = (type: string) => readScope(type.split('.')[0]!);
 
 const SHOWN_DELIVERIES = 20;
 
-/** Whether the app $2 or the key $3 of a member has no place for another endpoint. */
+/** Whether a member's app $2 or key $3 has the maximum number of endpoints. */
 const IS_FULL = `SELECT count(*) >= ${MAX_OWN_WEBHOOKS} AS is_full FROM webhook_endpoints
 WHERE $1::bigint IS NOT NULL AND (client_id = $2 OR key_id = $3)`;
 
@@ -165,7 +165,7 @@ export class WebhooksService {
       if (owner)
         await takeSlot(manager, owner, IS_FULL, `${MAX_OWN_WEBHOOKS} webhooks for it`, clientId, keyId);
       if (clientId !== null || keyId !== null) await checkScopes(manager, types, clientId, keyId);
-      // Nobody advances the position without endpoints.
+      // Without endpoints, no instance advances the position.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
       const told = await manager.query<unknown[]>(
         'SELECT FROM webhook_endpoints WHERE disabled_at IS NULL LIMIT 1',

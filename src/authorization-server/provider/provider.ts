@@ -104,7 +104,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
   const configuration: Configuration = {
     adapter: parts.adapter, // default: memory of one process
-    jwks: { keys: parts.signingKeys.map((key) => new SynchronousSigningKey(key)) }, // default: keys that everybody knows
+    jwks: { keys: parts.signingKeys.map((key) => new SynchronousSigningKey(key)) }, // default: publicly known keys
     routes: ROUTES,
     findAccount: parts.findAccount, // default: any subject exists
     loadExistingGrant: parts.loadExistingGrant, // default: consent is remembered by the browser session alone
@@ -205,7 +205,7 @@ export function createProvider(parts: ProviderParts): Provider {
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: {
         enabled: true,
-        // Default: confidential clients may introspect everybody's tokens.
+        // Default: confidential clients may introspect other clients' tokens.
         allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
       },
       resourceIndicators: {

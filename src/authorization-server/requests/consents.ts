@@ -73,7 +73,7 @@ export class Consents {
 
   /**
    * The grant of an authorization request: from the answer just given, or from earlier answers for every requested scope and this origin,
-   * unless all were refused. Native clients always prompt, since other apps can claim their redirect URI (RFC 8252 §8.6).
+   * unless all were rejected. Native clients always prompt, since other apps can claim their redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;
@@ -110,7 +110,7 @@ export const seenAs = (client: Client): string | null => (client.seen_as as stri
 
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);
 
-/** Tells whether all requested API scopes were refused: then members are asked again, or the client could never get them. */
+/** Tells whether the member rejected all requested API scopes: the next request prompts again, or the client could never get them. */
 export function asksForRejectedOnly({ rejected }: Consent, asked: readonly string[]): boolean {
   const [, api] = split(asked);
   return api.length > 0 && api.every((scope) => rejected.includes(scope));

@@ -123,7 +123,7 @@ class RequestSignIn {
     this.member = { ...row, userId, clientId };
   }
 
-  /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in was not read counts as nobody. */
+  /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in was not read counts as signed out. */
   signedIn(userId: number | null): readonly [userId: number | null, validSince: number | null] {
     if (userId === null) return [null, null];
     const validSince = this.validSince.get(userId);

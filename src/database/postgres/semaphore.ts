@@ -32,7 +32,7 @@ export class Semaphore {
     } finally {
       const next = this.#waiting.shift();
       if (next)
-        next.resolve(); // takes over the slot
+        next.resolve(); // takes over the permit
       else this.#free++;
     }
   }

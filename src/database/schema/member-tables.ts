@@ -83,7 +83,7 @@ export function areTheirs(table: MemberTable, alias: string, isOne: (column: str
   const ways = table.owner.map((owner) => {
     const to = throughOf(table, owner)?.to;
     return to
-      ? // An array of what was found can be looked up in an index, other than a subquery beside OR.
+      ? // With an array, PostgreSQL can use an index; with a subquery next to OR, it cannot.
         `${alias}.${owner} = ANY (ARRAY(SELECT r.id FROM ${to.name} r WHERE ${areTheirs(to, 'r', isOne)}))`
       : isOne(`${alias}.${owner}`);
   });

@@ -218,7 +218,7 @@ async function runStep(runner: QueryRunner, step: string): Promise<void> {
     // An interrupted CREATE INDEX leaves an index that is written and never read.
     if (made) await runner.query(`DROP INDEX CONCURRENTLY ${index}`);
   }
-  // Creating an index concurrently blocks nobody, so it may wait.
+  // Creating an index concurrently blocks no other statement, so it may wait.
   await runner.query(`SET lock_timeout = ${index ? 0 : LOCK_TIMEOUT_MS}`);
   for (;;) {
     const { affected } = await runner.query(step, [], true);

@@ -21,7 +21,7 @@ const ProblemCatalogue = new Model('ProblemCatalogue', { data: objectListField(P
 const CATALOGUE = JsonResponse.unchanging({ data: [...PROBLEMS.values()] });
 const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, JsonResponse.unchanging(problem)]));
 
-/** The catalogue of error codes, where `type` of every problem points to. */
+/** The catalog of error codes, to which each problem's `type` points. */
 @Controller('api/public/problems')
 @Public()
 export class ProblemsController {
@@ -53,7 +53,7 @@ export class ProblemsController {
   ): JsonResponse {
     const entry = ENTRIES.get(code);
     if (!entry) throw new Problem('not_found', { detail: 'There is no such error code.' });
-    // Somebody opened the address that an error names in a browser.
+    // A person opened an error's `type` URL in a browser.
     if (prefersHtml(request)) redirectTo(response, 303, `/docs/errors#${code}`);
     return entry;
   }

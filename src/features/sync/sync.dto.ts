@@ -19,7 +19,7 @@ import {
 
 nameWords('Resource', RESOURCES);
 
-/** Of one page with records. */
+/** Maximum changes per page with records. */
 export const MAX_CHANGES_WITH_DATA = 100;
 
 export class SyncQuery {

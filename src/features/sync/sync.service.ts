@@ -16,8 +16,8 @@ import { ProfileService } from '../../resources/profile/profile.service.js';
 import { MAX_CHANGES_WITH_DATA, type Change, type SyncAnswer, type SyncQuery } from './sync.dto.js';
 
 /**
- * A position in a member's changes: just after one of the items that a change, identified by its number and its transaction, is about.
- * One change can be about several items: a change of an organizer's name, for example. '' and 0: before all of them.
+ * A position in a member's changes: after one item of the change with this number and transaction. One change can affect several
+ * items: an organizer's new name, for example. '' and 0: before all items of the change.
  */
 type Place = readonly [
   origin: string,
@@ -32,7 +32,7 @@ const READ_PLACE = {
   text: `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon`,
 };
 
-/** Rows of a member, up to which planning would take longer than reading with the plan for everybody. */
+/** Maximum rows of a member for the shared plan: for so few, planning would take longer than reading. */
 const FEW_ROWS = 400;
 
 /**
@@ -88,7 +88,7 @@ interface Reading {
 /** Reads the JSON texts of a member's records that the member sees, by their ids. */
 type ReadRecords = (userId: number, ids: readonly number[]) => Promise<ReadonlyMap<number, string>>;
 
-/** Reads the changes for a member, as far as the credential may see them (docs/operators/changes.md): the database records them, whoever writes. */
+/** Reads the changes that a member and the credential can see (docs/operators/changes.md). The database records changes of all writers. */
 @Injectable()
 export class SyncService {
   /** Each reads the records of a page in one statement. */
@@ -127,7 +127,7 @@ export class SyncService {
     const binding = ['sync', userId, resources];
     if (cursor === undefined) {
       const [here] = await this.database.read<Reading>(READ_PLACE, []);
-      await this.reads.advance(userId); // what is read from now on must not be older than that position
+      await this.reads.advance(userId); // later reads must not be older than that position
       return { data: [], next: this.cursors.make(binding, after(here!)), more: false, resources };
     }
 
@@ -157,7 +157,7 @@ export class SyncService {
     return all!;
   }
 
-  /** Writes the JSON of each change with its record. One that left since the changes were read is removed now, and will be again. */
+  /** Writes the JSON of each change with its record. A record that has left the lists meanwhile is `removed` now, and again in a later page. */
   async #recordsOf(principal: Principal, changes: readonly Change[]): Promise<string[]> {
     const { userId } = principal;
     const updated = Map.groupBy(
@@ -192,7 +192,7 @@ function tooMany(): Problem {
   });
 }
 
-/** The position after everything that can be read now: any later read contains everything before it. */
+/** Returns the position after all readable changes: later reads contain everything before it. */
 function after({ origin, horizon }: Pick<Reading, 'origin' | 'horizon'>): Place {
   return [origin, horizon, 0, '', 0];
 }

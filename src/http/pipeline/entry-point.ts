@@ -15,7 +15,7 @@ export type Kind = (typeof KINDS)[number];
 /** Maximum concurrent requests of each kind, enough to keep process and database connections busy. */
 export const MAX_CONCURRENT = 32;
 
-/** Always answered: a liveness check must not fail because the server is busy. */
+/** Exempt from admission: a liveness check must not fail because the server is busy. */
 const HEALTH: readonly string[] = ['/livez', '/readyz'];
 
 /** Responds 503 in the form of its kind, at a fraction of the cost of a response. */

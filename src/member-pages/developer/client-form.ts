@@ -45,7 +45,6 @@ export function readForm(form: Form): ClientForm {
 
 export const EMPTY_FORM: ClientForm = { ...readForm({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
-/** @param profiles offered ones: with only one, the form has no such field @throws ClientFault if the keys are not JSON */
 /** Converts the form. @param profiles offered ones: with only one, the form has no such field @throws ClientFault if the keys are not JSON */
 export function parseForm(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));

@@ -141,7 +141,7 @@ export class DeveloperWebhooksController {
     const webhooks: Page['webhooks'][number][] = [];
     for (const webhook of await this.webhooks.list(id, developer.owner)) {
       const [last = null] = await this.webhooks.deliveries(webhook.id, developer.owner);
-      const { origin, pathname } = new URL(webhook.url); // a receiver may have a secret in its query
+      const { origin, pathname } = new URL(webhook.url); // an endpoint's URL may have a secret in its query
       webhooks.push({ ...webhook, url: origin + pathname, last });
     }
     const types = app.isValid ? typesOf(app) : [];

@@ -257,7 +257,7 @@ export class DeveloperController {
     const shown: AppWebhook[] = [];
     // One after the other: a page holds one connection.
     for (const { id, url, status } of (await this.webhooks.list(clientId, owner)).slice(0, MAX_WEBHOOKS)) {
-      const { origin, pathname } = new URL(url); // a receiver may have a secret in its query
+      const { origin, pathname } = new URL(url); // an endpoint's URL may have a secret in its query
       shown.push({
         url: origin + pathname,
         status,

@@ -75,7 +75,7 @@ interface SignInPages {
     /** Days without use after which the access ends. */
     readonly idle: number;
   };
-  /** In place of the consent to an app that the platform has not approved, unless the member is its owner or a tester. */
+  /** Replaces the consent page for an app that the platform has not approved, unless the member is its owner or a tester. */
   readonly 'not-approved': StepPage;
   readonly unsubscribe: {
     readonly notice: NoticeType;
@@ -191,7 +191,7 @@ interface MemberPages {
     readonly scopes: readonly string[];
     readonly values: Application;
     readonly longest: { readonly purpose: number; readonly reason: number };
-    /** null where the app needs none. */
+    /** null if the app needs none. */
     readonly testers: readonly Tester[] | null;
     readonly most: number;
     readonly fault?: keyof Texts['developer']['review']['faults'] | undefined;
@@ -254,7 +254,7 @@ export interface DeveloperClient {
   readonly name: string;
   readonly type: 'web' | 'native';
   readonly state: keyof Texts['developer']['state'];
-  /** undefined where apps need no review. */
+  /** undefined if apps need no review. */
   readonly review?: ReviewState | undefined;
   readonly logo?: string | undefined;
 }
