@@ -66,7 +66,7 @@ function replacedBy(
   return remove ? same.filter(isPut) : same;
 }
 
-/** Fills fields that the record omits from an earlier line, if omitted fields keep their value. */
+/** Copies omitted fields from an earlier line if an omitted field keeps its value. */
 function sayWhatIsSilent(fields: Fields, row: StagedRow, earlier: StagedRow): void {
   for (const [column, { absent }] of columnsOf(fields)) {
     if (absent === 'the time of the import') row[column] ??= earlier[column];

@@ -74,7 +74,7 @@ interface StagingTable {
   readonly columns: string;
 }
 
-/** Tables for these types and the types that they reference only: creating one takes a millisecond. */
+/** Lists only the tables for these types and their references: creating one takes a millisecond. */
 function stagingTables(types: readonly RecordType[]): StagingTable[] {
   const needed = RECORD_TYPES.filter((type) =>
     types.some(

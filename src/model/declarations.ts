@@ -16,7 +16,7 @@ export interface ExportedRows<Row> {
   readonly newestBy?: readonly Column<Row>[];
 }
 
-/** How a table relates to members. Erasure, data export, `pua doctor` and docs/trust/personal-data.md are derived from it. */
+/** A table's relation to members. Erasure, data export, `pua doctor` and docs/trust/personal-data.md are derived from it. */
 export interface MemberTableDeclaration<Row> {
   /** Columns with ids of members, or of their rows in referenced tables; default `user_id`. A row belongs to all of these members. */
   readonly owner?: readonly Column<Row>[];
@@ -49,7 +49,7 @@ export const declarationOf = (entity: object) => declarations.get(entity);
 export const tableNameOf = (entity: object): string =>
   getMetadataArgsStorage().tables.find(({ target }) => target === entity)!.name!;
 
-/** Which rows of a table expire, and when. An index must serve `only` and `at`, or sweeping fails as the table grows. */
+/** Expiry of a table's rows. An index must serve `only` and `at`, or sweeping fails as the table grows. */
 interface Expiry {
   /** SQL: the time at which a row expires or was created. */
   readonly at: string;
@@ -72,7 +72,7 @@ export const Expires =
   (entity: object): void =>
     void EXPIRIES.unshift({ entity, ...expiry });
 
-/** Records in `change_places` up to which cursor rows were deleted. */
+/** Records the position of the last deleted row in `change_places`. */
 export const recordedAs = (place: string) => ({
   columns: 'changed_in, sequence',
   statement: `UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence

@@ -31,7 +31,7 @@ export interface JsonObject {
 }
 
 /**
- * How a value becomes JSON: `text` is escaped; `word` and `timestamp` are only quoted; `number` and `boolean` are unquoted. `json` is
+ * JSON form of a value: `text` is escaped; `word` and `timestamp` are only quoted; `number` and `boolean` are unquoted. `json` is
  * JSON and never NULL; `items` are such texts with commas; `texts` is an array.
  */
 export type JsonKind = 'text' | 'word' | 'timestamp' | 'number' | 'boolean' | 'json' | 'items' | 'texts';

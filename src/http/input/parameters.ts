@@ -94,7 +94,7 @@ export const OneOf = (values: readonly string[], description: string) =>
     schema: { type: 'string', enum: [...values], description },
   });
 
-/** Format of a list. OpenAPI can declare only one format: this is the default of generated clients. */
+/** Format of a list. OpenAPI can declare only one format: generated clients send this one. */
 const LIST = { type: 'array', style: 'form', explode: true };
 
 /** Declares values of an enum, separated by commas or repeated; the array has no repetitions, and the enum's order. */

@@ -136,6 +136,7 @@ function entityTags(header: string): string[] {
   return header.match(/(?:W\/)?"[^"]*"/g) ?? [];
 }
 
+/** Redirects the caller to another URL. */
 export function redirectTo(response: ServerResponse, status: 302 | 303 | 308, location: string): void {
   const headers = { 'Cache-Control': 'no-cache', 'Content-Length': '0', 'X-Content-Type-Options': 'nosniff' };
   response.writeHead(status, { ...headers, Location: location }).end();

@@ -34,7 +34,7 @@ export class ChangePlace extends row({
   name: anyText.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
   changed_in: bigint.default(0),
   sequence: bigint.default(0),
-  /** For `told`: earlier changes without messages to some members yet, and the members that have them. */
+  /** For `told`: earlier changes about which some members still lack messages, and the members that have them. */
   unfinished:
     jsonb.as<{ changed_in: number; sequence: number; after: number; ahead: readonly number[] }[]>().nullable,
 }) {}
