@@ -1,4 +1,4 @@
-// A receiver of webhooks: verifies what comes, answers at once, and works afterwards. Node alone, no dependencies.
+// A webhook endpoint: verifies each message, responds, then does the work. Needs only Node.
 //
 //   WEBHOOK_SECRET=<of pua webhooks create> PORT=8080 node examples/webhooks/receiver.mjs
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -8,10 +8,10 @@ import { text } from 'node:stream/consumers';
 
 const TOLERANCE_SECONDS = 300;
 
-/** As the libraries of Standard Webhooks do it: of the bytes that came, before anything reads them. */
+/** Verifies the raw body as the Standard Webhooks libraries do. */
 export function isGenuine(secret, headers, body) {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures = '' } = headers;
-  if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) < TOLERANCE_SECONDS)) return false; // an old one, sent again
+  if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) < TOLERANCE_SECONDS)) return false; // too old: possibly replayed
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
   const expected = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest();
   return signatures.split(' ').some((signature) => {
@@ -21,18 +21,18 @@ export function isGenuine(secret, headers, body) {
   });
 }
 
-/** Calls `take` with each message, once; resolves when it listens. */
+/** Calls `take` once for each message; resolves when the server listens. */
 export async function receive(port, secrets, take) {
-  const seen = new Set(); // where a restart matters, in your database
+  const seen = new Set(); // store ids in your database if restarts matter
   const server = createServer(async (request, response) => {
     const body = await text(request);
     if (!secrets.some((secret) => isGenuine(secret, request.headers, body))) {
       response.writeHead(401).end();
       return;
     }
-    response.writeHead(204).end(); // at once: the work is done afterwards
+    response.writeHead(204).end(); // respond first, then work
     const id = request.headers['webhook-id'];
-    if (seen.has(id)) return; // it came before
+    if (seen.has(id)) return; // duplicate
     seen.add(id);
     take(JSON.parse(body));
   });
