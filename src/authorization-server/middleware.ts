@@ -37,7 +37,7 @@ import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { TokenExchange } from './requests/token-exchange.js';
 
-/** Rejections that the audit log keeps per app, once an hour: nobody sees the first one's error id, and the others may be attacks. */
+/** Rejections in the audit log, once per app and hour: the first, since no person sees its error id; the others as possible attacks. */
 const RECORDED: readonly RejectionReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
