@@ -15,7 +15,6 @@ const STATEMENTS = {
   'clients/python/pyproject.toml': /(?<=^version = ")[\d.]+/gm,
   'clients/go/README.md': /(?<=`v)[\d.]+(?=-h)/g,
   'clients/python/README.md': WHEEL,
-  'docs/developers/backend.md': WHEEL,
   'docs/developers/first-program.md': WHEEL,
 };
 

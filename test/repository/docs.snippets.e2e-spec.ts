@@ -79,7 +79,6 @@ describe('the snippets of README and docs', () => {
       'docs/developers/assistants.md sh: a line for another program',
       ...Array<string>(2).fill('docs/developers/assistants.md json: a file of another program'),
       'docs/developers/assistants.md sh: a line for another program',
-      'docs/developers/backend.md sh: test/clients does, each in a folder of its own',
       'docs/developers/browser-app.md sh: test/clients/typescript.e2e-spec.ts does, in a folder of its own',
       'docs/developers/confidential-clients.md csharp: there is no .NET; test/oauth/openid-basic.e2e-spec.ts sends what its documentation says it sends',
       ...['properties', 'js', 'js', 'sh'].map(
