@@ -310,7 +310,7 @@ describe('an error without a redirect to the app', () => {
     [
       'another redirect URI',
       { redirect_uri: 'https://app.example/other' },
-      'The app cannot be sent your answer',
+      'Your answer was not sent to the app',
       'invalid_redirect_uri',
     ],
     ['no redirect URI', { redirect_uri: undefined }, 'The app made a mistake', 'invalid_request'],
