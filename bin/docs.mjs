@@ -322,7 +322,12 @@ function programsOf(languages) {
 function tableOf(programs, isOfLibraries = false) {
   const ofLibraries = (...cells) => (isOfLibraries ? cells : []);
   const row = (cells) => `| ${cells.join(' | ')} |`;
-  const head = ['Language', 'Package, version', ...ofLibraries('Authenticates by', 'Does'), 'Leaves to you'];
+  const head = [
+    'Language',
+    'Package, version',
+    ...ofLibraries('Client authentication', 'Features'),
+    'Missing, or your task',
+  ];
   return [
     row(head),
     row(head.map(() => '---')),

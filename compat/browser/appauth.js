@@ -1,5 +1,5 @@
 import { ISSUER, CLIENT_ID, REDIRECT_URI, begin, done, me } from './harness.js';
-// docs: @openid/appauth · PKCE and discovery for browsers, Electron and Node; the flow of AppAuth for iOS and Android · ID tokens are not verified
+// docs: @openid/appauth · PKCE and discovery for browsers, Electron and Node; the flow of AppAuth for iOS and Android · no verification of ID tokens
 import {
   AuthorizationRequest,
   AuthorizationServiceConfiguration,

@@ -1,6 +1,6 @@
 import { CLIENT_ID, CLIENT_SECRET, done, ISSUER, me, signIn } from './harness.mjs';
 // auth: client_secret_basic
-// docs: @auth/core · Auth.js, for Next.js, SvelteKit, Express and Qwik: discovery, PKCE, ID tokens and sessions · no renewal: the callback jwt does
+// docs: @auth/core · Auth.js, for Next.js, SvelteKit, Express and Qwik: discovery, PKCE, ID tokens and sessions · renewal in the callback jwt
 import { Auth } from '@auth/core';
 
 const config = {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { CLIENT_ID, CLIENT_SECRET, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
 // auth: none client_secret_post
-// docs: passport-oauth2 · Sign-in for Express, with PKCE and state in the session · no discovery; no renewal: oauth2.getOAuthAccessToken does
+// docs: passport-oauth2 · Sign-in for Express, with PKCE and state in the session · no discovery; renewal by oauth2.getOAuthAccessToken
 import express from 'express';
 import session from 'express-session';
 import passport from 'passport';

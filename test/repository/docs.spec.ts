@@ -83,7 +83,7 @@ describe('the version', () => {
       statements(): { file: string; version: string }[];
     };
     const stated = statements();
-    expect(new Set(stated.map(({ file }) => file)).size).toBe(9);
+    expect(new Set(stated.map(({ file }) => file)).size).toBe(8);
     expect(stated.filter((one) => one.version !== version)).toEqual([]);
   });
 
