@@ -222,13 +222,14 @@ $function$;
 -- function is_told_of_access(text)
 CREATE OR REPLACE FUNCTION public.is_told_of_access(of_client text)
  RETURNS boolean
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
  SET search_path TO 'public', 'pg_temp'
 AS $function$
-  SELECT EXISTS (SELECT FROM webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
-    AND e.types && '{access.changed,access.ended}')
-$function$;
+BEGIN
+  RETURN EXISTS (SELECT FROM webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
+    AND e.types && '{access.changed,access.ended}');
+END $function$;
 
 -- function note_ended_access()
 CREATE OR REPLACE FUNCTION public.note_ended_access()
@@ -266,11 +267,13 @@ CREATE OR REPLACE FUNCTION public.note_new_access()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
-  INSERT INTO access_changes (user_id, client_id)
-    SELECT g.user_id, g.client_id FROM oauth_grants g CROSS JOIN LATERAL access_of(g.user_id, g.client_id, g.id) before
-    WHERE g.id = NEW.grant_id AND is_told_of_access(g.client_id) AND before.is_live
-      AND (NOT granted_scopes(g.payload) <@ before.scopes
+  -- First, since most exchanges end here.
+  IF is_told_of_access((SELECT client_id FROM oauth_grants WHERE id = NEW.grant_id)) THEN
+    INSERT INTO access_changes (user_id, client_id)
+      SELECT g.user_id, g.client_id FROM oauth_grants g CROSS JOIN LATERAL access_of(g.user_id, g.client_id, g.id) before
+      WHERE g.id = NEW.grant_id AND before.is_live AND (NOT granted_scopes(g.payload) <@ before.scopes
         OR COALESCE(g.access_ends_at, 'infinity') > COALESCE(before.ends_at, 'infinity'));
+  END IF;
   RETURN NULL;
 END $function$;
 

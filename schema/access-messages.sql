@@ -21,10 +21,12 @@ CREATE OR REPLACE FUNCTION gave_access(of_grant text, created_at timestamptz, ac
     SELECT FROM oauth_tokens t WHERE t.grant_id = of_grant AND t.model = 'AuthorizationCode' AND t.consumed_at IS NULL)
 $$;
 
-CREATE OR REPLACE FUNCTION is_told_of_access(of_client text) RETURNS boolean LANGUAGE sql STABLE SET search_path = public, pg_temp AS $$
-  SELECT EXISTS (SELECT FROM webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
-    AND e.types && '{access.changed,access.ended}')
-$$;
+-- PL/pgSQL keeps its plan: as SQL, it would be planned in each code exchange.
+CREATE OR REPLACE FUNCTION is_told_of_access(of_client text) RETURNS boolean LANGUAGE plpgsql STABLE SET search_path = public, pg_temp AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
+    AND e.types && '{access.changed,access.ended}');
+END $$;
 
 -- What these triggers note becomes messages a moment later (tell_apps_of_access): only then is it known which grants of a member and app are left.
 CREATE OR REPLACE FUNCTION note_ended_access() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
@@ -55,11 +57,13 @@ CREATE OR REPLACE TRIGGER note_changed_access AFTER UPDATE OF payload, access_en
 -- Another sign-in of the member in the app may give it more.
 CREATE OR REPLACE FUNCTION note_new_access() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
-  INSERT INTO access_changes (user_id, client_id)
-    SELECT g.user_id, g.client_id FROM oauth_grants g CROSS JOIN LATERAL access_of(g.user_id, g.client_id, g.id) before
-    WHERE g.id = NEW.grant_id AND is_told_of_access(g.client_id) AND before.is_live
-      AND (NOT granted_scopes(g.payload) <@ before.scopes
+  -- First, since most exchanges end here.
+  IF is_told_of_access((SELECT client_id FROM oauth_grants WHERE id = NEW.grant_id)) THEN
+    INSERT INTO access_changes (user_id, client_id)
+      SELECT g.user_id, g.client_id FROM oauth_grants g CROSS JOIN LATERAL access_of(g.user_id, g.client_id, g.id) before
+      WHERE g.id = NEW.grant_id AND before.is_live AND (NOT granted_scopes(g.payload) <@ before.scopes
         OR COALESCE(g.access_ends_at, 'infinity') > COALESCE(before.ends_at, 'infinity'));
+  END IF;
   RETURN NULL;
 END $$;
 
