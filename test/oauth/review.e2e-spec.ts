@@ -403,7 +403,7 @@ describe('A change of an approved app', () => {
     const waiting = await clients.find(id);
     expect(waiting[shown as 'name']).toEqual(before[shown as 'name']);
     expect(Object.keys(waiting.pending_changes!)).toEqual([shown]);
-    expect((await developer.open(`/developer/review/${id}`)).html).toContain('These changes wait');
+    expect((await developer.open(`/developer/review/${id}`)).html).toContain('These changes need approval');
     expect(await isAsked(id, (await oauth.member()).username)).toBe(true);
 
     const reasons = { ...application.reasons, 'connections:read': 'To list them.' };

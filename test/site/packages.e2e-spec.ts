@@ -59,7 +59,7 @@ describe('the clients’ packages', () => {
       expect([path, (await get(path)).status]).toEqual([path, 404]);
   });
 
-  it.each(['typescript', 'python', 'go', 'first-program', 'backend', 'browser-app'])(
+  it.each(['typescript', 'python', 'go', 'first-program', 'browser-app'])(
     'are installed by the lines of /docs/%s, with this server’s URL',
     async (guide) => {
       const text = (await (await get(`/docs/${guide}`)).text()).replaceAll(/<[^>]+>/g, '');
