@@ -132,7 +132,7 @@ export class Load {
     this.faults.push(description);
   }
 
-  /** @param unknown whether one more than was acknowledged may have been done: its response was 503 */
+  /** @param unknown whether the server may have applied one unacknowledged write (its response was 503) */
   #compareBio(writer, bio, unknown) {
     if (bio < writer.n)
       this.#fault('lost', `a member who was told of ${writer.n} writes has ${bio}`, writer.n - bio);

@@ -185,7 +185,7 @@ function render([name, title, source, summary], Marked, highlight, tabsOf) {
   return { name, title, summary, source, html, markdown, sections, passages: passagesOf(html) };
 }
 
-/** Names in each cell the head of its column: on a phone, a row is a card. */
+/** Adds the column heading to each cell, because phones show each row as a card. */
 function labelled(table) {
   const heads = [...table.matchAll(/<th>([^]*?)<\/th>/g)].map(([, head]) => head.replaceAll(/<[^>]+>/g, ''));
   let cell = 0;

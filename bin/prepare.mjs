@@ -1,5 +1,5 @@
-// npm's `prepare`, after `npm ci`: makes what the first start would make, so it takes no longer than any other. What cannot be made
-// here, `npm start` makes, or reports why not.
+// npm's `prepare`, after `npm ci`: builds everything that the first start would build. If something cannot be built here, `npm start`
+// builds it, or reports why not.
 import { globSync, rmSync } from 'node:fs';
 import { build } from './build.mjs';
 import { keepCompiled } from './compile-cache.mjs';

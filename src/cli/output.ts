@@ -38,8 +38,8 @@ export function asTyped(text: string): string {
 }
 
 /**
- * Formats rows below a header without rules, for `cut` and `awk`. A terminal omits empty columns; texts that do not fit are cut, but
- * never words (ids, types). Below {@link CUTTING_WIDTH} columns, each row is a block. @param nothing text for no rows on a terminal
+ * Formats rows below a header, without lines between, for `cut` and `awk`. On a terminal, omits empty columns and cuts texts that do
+ * not fit, but never words (ids, types). Below {@link CUTTING_WIDTH} columns, each row is a block. @param nothing text for no rows on a terminal
  */
 export function table<Row extends object>(
   rows: readonly Row[],

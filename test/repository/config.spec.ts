@@ -78,7 +78,7 @@ describe('settings', () => {
     expect([...names].filter((name) => !Object.hasOwn(SETTINGS, name))).toEqual([]);
   });
 
-  it('keep a stopping server for 5 seconds in production, and end it at once in development', () => {
+  it('delay shutdown by 5 seconds in production, and not at all in development', () => {
     expect(loadConfig({ DATA_DIR: folder }).shutdownDelaySeconds).toBe(0);
     expect(loadConfig(production).shutdownDelaySeconds).toBe(5);
     expect(loadConfig({ ...production, SHUTDOWN_DELAY: '0' }).shutdownDelaySeconds).toBe(0);

@@ -158,7 +158,7 @@ export interface DemoFacts {
   readonly members: readonly string[];
 }
 
-/** Returns the first line of a start outside production, since it takes a moment. */
+/** Returns the first line to print at startup outside production, because startup takes a moment. */
 export function beginning(config: Config): string {
   return `Starting on ${databaseOf(config)} …`;
 }
