@@ -238,7 +238,7 @@ FROM generate_series(1, 7999) n`,
         page.html.search(/action="\/account\/sessions\/[0-9a-f]{64}/),
       );
       expect(page.html.indexOf('Sign out of all others')).toBeLessThan(page.html.indexOf('This browser'));
-      expect(page.html).toContain('And 7900 more');
+      expect(page.html).toContain('And 7900 older sessions');
       expect(page.html.length).toBeLessThan(150_000);
 
       const { stdout, stderr } = await pua(oauth.api.environment, [

@@ -154,9 +154,9 @@ postgres.describe('the public pages in Chromium', () => {
     const failed = page.waitForEvent('requestfailed');
     await page.keyboard.type('ov');
     await failed; // the next letter searches again
-    await page.keyboard.type('erwritten meanwhile');
+    await page.keyboard.type('erwritten conflict');
     await found.filter({ hasText: 'Caching: Nothing overwritten' }).waitFor();
-    expect(await found.first().locator('mark').allTextContents()).toEqual(['overwritten', 'meanwhile']);
+    expect(await found.first().locator('mark').allTextContents()).toEqual(['overwritten', 'conflict']);
     await page.keyboard.press('Enter');
     await page.waitForURL('**/docs/caching#nothing-overwritten');
     await page.keyboard.press('/');
