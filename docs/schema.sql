@@ -224,10 +224,9 @@ CREATE OR REPLACE FUNCTION public.is_told_of_access(of_client text)
  RETURNS boolean
  LANGUAGE plpgsql
  STABLE
- SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
-  RETURN EXISTS (SELECT FROM webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
+  RETURN EXISTS (SELECT FROM public.webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
     AND e.types && '{access.changed,access.ended}');
 END $function$;
 
@@ -264,14 +263,14 @@ END $function$;
 CREATE OR REPLACE FUNCTION public.note_new_access()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
   -- First, since most exchanges end here.
-  IF is_told_of_access((SELECT client_id FROM oauth_grants WHERE id = NEW.grant_id)) THEN
-    INSERT INTO access_changes (user_id, client_id)
-      SELECT g.user_id, g.client_id FROM oauth_grants g CROSS JOIN LATERAL access_of(g.user_id, g.client_id, g.id) before
-      WHERE g.id = NEW.grant_id AND before.is_live AND (NOT granted_scopes(g.payload) <@ before.scopes
+  IF EXISTS (SELECT FROM public.oauth_grants g JOIN public.webhook_endpoints e ON e.client_id = g.client_id AND e.disabled_at IS NULL
+      AND e.types && '{access.changed,access.ended}' WHERE g.id = NEW.grant_id) THEN
+    INSERT INTO public.access_changes (user_id, client_id)
+      SELECT g.user_id, g.client_id FROM public.oauth_grants g CROSS JOIN LATERAL public.access_of(g.user_id, g.client_id, g.id) before
+      WHERE g.id = NEW.grant_id AND before.is_live AND (NOT public.granted_scopes(g.payload) <@ before.scopes
         OR COALESCE(g.access_ends_at, 'infinity') > COALESCE(before.ends_at, 'infinity'));
   END IF;
   RETURN NULL;

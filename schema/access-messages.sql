@@ -21,10 +21,10 @@ CREATE OR REPLACE FUNCTION gave_access(of_grant text, created_at timestamptz, ac
     SELECT FROM oauth_tokens t WHERE t.grant_id = of_grant AND t.model = 'AuthorizationCode' AND t.consumed_at IS NULL)
 $$;
 
--- PL/pgSQL keeps its plan: as SQL, it would be planned in each code exchange.
-CREATE OR REPLACE FUNCTION is_told_of_access(of_client text) RETURNS boolean LANGUAGE plpgsql STABLE SET search_path = public, pg_temp AS $$
+-- For each code exchange: PL/pgSQL keeps its plan, and qualified names need no SET search_path.
+CREATE OR REPLACE FUNCTION is_told_of_access(of_client text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN EXISTS (SELECT FROM webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
+  RETURN EXISTS (SELECT FROM public.webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
     AND e.types && '{access.changed,access.ended}');
 END $$;
 
@@ -55,13 +55,16 @@ CREATE OR REPLACE TRIGGER note_changed_access AFTER UPDATE OF payload, access_en
   WHEN ((OLD.payload, OLD.access_ends_at) IS DISTINCT FROM (NEW.payload, NEW.access_ends_at)) EXECUTE FUNCTION note_changed_access();
 
 -- Another sign-in of the member in the app may give it more.
-CREATE OR REPLACE FUNCTION note_new_access() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+CREATE OR REPLACE FUNCTION note_new_access() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  of_client text;
 BEGIN
-  -- First, since most exchanges end here.
-  IF is_told_of_access((SELECT client_id FROM oauth_grants WHERE id = NEW.grant_id)) THEN
-    INSERT INTO access_changes (user_id, client_id)
-      SELECT g.user_id, g.client_id FROM oauth_grants g CROSS JOIN LATERAL access_of(g.user_id, g.client_id, g.id) before
-      WHERE g.id = NEW.grant_id AND before.is_live AND (NOT granted_scopes(g.payload) <@ before.scopes
+  -- First, and in two simple steps, since most exchanges end here.
+  SELECT client_id INTO of_client FROM public.oauth_grants WHERE id = NEW.grant_id;
+  IF public.is_told_of_access(of_client) THEN
+    INSERT INTO public.access_changes (user_id, client_id)
+      SELECT g.user_id, g.client_id FROM public.oauth_grants g CROSS JOIN LATERAL public.access_of(g.user_id, g.client_id, g.id) before
+      WHERE g.id = NEW.grant_id AND before.is_live AND (NOT public.granted_scopes(g.payload) <@ before.scopes
         OR COALESCE(g.access_ends_at, 'infinity') > COALESCE(before.ends_at, 'infinity'));
   END IF;
   RETURN NULL;

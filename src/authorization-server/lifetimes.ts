@@ -19,7 +19,7 @@ export const LIFETIMES = {
   anonymousSession: 10 * MINUTE,
   /** Memory of ended sessions at the external identity provider: longer than a sign-in can take. */
   upstreamEnd: 60 * MINUTE,
-  /** Until the code is redeemed; from then on the last use counts, see `idleSeconds`. */
+  /** For the library only: grants end by `idleSeconds` after the last use. */
   grant: 181 * DAY,
   /** If the member could not choose the end when they consented. */
   earlierGrant: 14 * DAY,

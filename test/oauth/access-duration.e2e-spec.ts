@@ -257,6 +257,21 @@ describe('access without an end', () => {
   });
 });
 
+describe('a code exchange', () => {
+  it.each([
+    ['a native app', native, NATIVE],
+    ['a public web app', () => oauth.client(), 'https://app.example/callback'],
+  ] as const)('of %s does not write the grant again', async (_, make, redirect_uri) => {
+    const [clientId, { username }] = [await make(), await oauth.member()];
+    const grant = 'SELECT ctid::text, expires_at FROM oauth_grants WHERE client_id = $1';
+    const code = await oauth.code(clientId, username, { redirect_uri });
+    const before = await oauth.query(grant, [clientId]);
+    expect(before).toHaveLength(1);
+    expect((await oauth.token(code)).status).toBe(200);
+    expect(await oauth.query(grant, [clientId])).toEqual(before);
+  });
+});
+
 describe('/account/apps', () => {
   const change = (browser: Browser, page: FormPage, duration: string) =>
     browser.submit(page, { duration }, /\/apps\/change$/) as Promise<FormPage>;

@@ -355,7 +355,7 @@ class World {
       createdAt: at,
       scopes: granted,
       endsAt,
-      expiresAt: at + 181 * DAY,
+      expiresAt: at + ofApp.idle + DAY,
       code: { grant_type: 'authorization_code', client_id: ofApp.id, code, code_verifier, redirect_uri },
       tokensEndAt: at + 60,
       access: [],

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Client, Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
-import { accessClientOf, choicesFor, secondsOf } from '../../clients/access-durations.js';
+import { accessClientOf, choicesFor, idleSeconds, secondsOf } from '../../clients/access-durations.js';
 import { parseOrigin } from '../../clients/client-rules.js';
 import { CONSENT, OauthDatabase, type Consent, type Authorization } from './oauth-database.js';
 import { LIFETIMES } from '../lifetimes.js';
@@ -80,11 +80,14 @@ export class Consents {
     const { client, provider, account } = oidc;
     if (!client || !account) return undefined;
     if (await this.isClosedTo(Number(account.accountId), client)) return undefined;
+    const accessClient = accessClientOf(client, oidc.params!.dpop_jkt !== undefined);
+    const idle = idleSeconds(accessClient);
     const answer = oidc.result?.consent as Answer | undefined;
     if (answer?.granted && isSeen(client, answer))
       return this.createGrant(provider, account.accountId, client.clientId, answer, {
         seconds: secondsOf(answer.duration ?? 'once'),
         chosen: answer.duration ?? 'once',
+        idleSeconds: idle,
       });
     if (client.applicationType === 'native') return undefined;
     if (oidc.promptPending('login') || oidc.promptPending('consent')) return undefined;
@@ -97,10 +100,10 @@ export class Consents {
     const granted = asked.filter((scope) => consent.granted.includes(scope));
     const rejected = asked.filter((scope) => consent.rejected.includes(scope));
     if (!asked.every((scope) => granted.includes(scope) || rejected.includes(scope))) return undefined;
-    const choices = choicesFor(accessClientOf(client, oidc.params!.dpop_jkt !== undefined), this.config);
+    const choices = choicesFor(accessClient, this.config);
     const seconds = consent.duration === null ? LIFETIMES.earlierGrant : secondsOf(choices.at(-1)!);
     const decided = { granted, rejected };
-    const access = { seconds, chosen: null };
+    const access = { seconds, chosen: null, idleSeconds: idle };
     return this.createGrant(provider, account.accountId, client.clientId, decided, access);
   }
 }

@@ -84,6 +84,8 @@ interface NewAccess {
   readonly seconds: number | null;
   /** The answer just given; null for an earlier one. Access ends exactly with the consent, unless another answer has replaced it. */
   readonly chosen: Duration | null;
+  /** Seconds without use after which the access ends. */
+  readonly idleSeconds: number;
 }
 
 export interface NewGrant extends NewAccess {
