@@ -437,7 +437,7 @@ GROUP BY resource, user_id, kind`,
 
     it.each([
       ['few', 0, ['read-changes']],
-      ['many', 401, ['read-changes', 'read-changes-of-many']],
+      ['many', 201, ['read-changes', 'read-changes-of-many']],
     ] as const)(
       'reads a page for a member with %s rows with one statement for each resource',
       async (_, rows, names) => {
