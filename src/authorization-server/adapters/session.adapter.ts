@@ -51,7 +51,8 @@ function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken,
   WHERE user_id = $1::bigint AND client_id = ${clientId} AND granted @> ${parameters.add(grant.scopes, 'text[]')} FOR SHARE
 ), granted AS (
   INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at, access_ends_at)
-  SELECT ${id}, $1, ${clientId}, ${parameters.add(grant.payload, 'jsonb')}, now() + make_interval(secs => ${parameters.add(grant.idleSeconds)} + 86400),
+  SELECT ${id}, $1, ${clientId}, ${parameters.add(grant.payload, 'jsonb')},
+    now() + make_interval(secs => ${parameters.add(grant.idleSeconds)} + 86400),
     LEAST(now() + make_interval(secs => ${parameters.add(grant.seconds)}),
       CASE WHEN ${chosen} IS NULL OR c.duration = NULLIF(${chosen}, 'once') THEN c.access_ends_at END)
   FROM consented c WHERE ${condition} RETURNING id
