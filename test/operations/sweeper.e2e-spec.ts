@@ -102,7 +102,7 @@ AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
 
     const back = (await browser.open(allowed.headers.get('location')!)) as URL;
     expect(back.searchParams.has('code')).toBe(true);
-    expect(await grants()).toEqual([181 * 24 * 60]);
+    expect(await grants()).toEqual([31 * 24 * 60]);
   });
 
   it('deletes blocks of sign-ins an hour after their end, no sooner', async () => {
