@@ -61,7 +61,7 @@ export const LANGUAGES = {
 
 /** Defines the tests of these programs. */
 export function describeAssistants(languages: Record<string, Language>): void {
-  describe('clients for assistants go from the address to the answer:', () => {
+  describe('clients for assistants sign a member in from the server’s URL, and call its tools:', () => {
     let root: string;
     let oauth: OauthTest;
     let site: DocumentSite;

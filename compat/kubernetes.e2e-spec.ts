@@ -55,7 +55,7 @@ describe('the manifests for Kubernetes', () => {
     return { status, lines: stdout.trimEnd().replaceAll(`${file} `, '').split('\n') };
   }
 
-  it('the Kubernetes manifests match the schemas of the oldest and the newest version, every object of them', () => {
+  it('match the schemas of the oldest and the newest Kubernetes version, with every object', () => {
     const { status, lines } = validate(manifests);
     expect(lines).toEqual(
       VERSIONS.flatMap((version) =>
@@ -83,7 +83,7 @@ describe('the manifests for Kubernetes', () => {
     ['PodDisruptionBudget', 'maxUnavailable:', 'maxUnavailble:', 'spec'],
     ['Deployment', 'initContainers:', 'initcontainers:', 'spec.template.spec'],
     ['NetworkPolicy', 'podSelector:', 'podSelectors:', 'spec'],
-  ])('the schema check finds a mistake in the %s: %j written as %j', (kind, correct, wrong, where) => {
+  ])('fail the schema check with a mistake in the %s: %j written as %j', (kind, correct, wrong, where) => {
     const objects = manifests.split(/^---\n/m).map((text) => `\n${text}`);
     const object = objects.find((text) => text.includes(`\nkind: ${kind}\n`))!;
     expect(object).toContain(correct);
@@ -98,7 +98,7 @@ describe('the manifests for Kubernetes', () => {
     expect(status).toBe(1);
   });
 
-  it('the PodMonitor scrapes instances with the Prometheus Operator’s schema, which finds a mistake in it', () => {
+  it('contain a PodMonitor that matches the Prometheus Operator’s schema, which rejects misspelled fields', () => {
     /** What the compiler says of the object, as a literal: a field that its type does not have is an error. */
     const faults = (yaml: string) => {
       const json = 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)';

@@ -36,7 +36,7 @@ describe('Schemathesis', () => {
     ['members', '/api/public/openapi.json', 16],
     // Without the feed, whose lines of JSON it does not know how to write: bench/fuzz.mjs does.
     ['the platform', '/api/platform/openapi.json', 1],
-  ])('Schemathesis finds no response for %s that is not in %s', async (whose, document, operations) => {
+  ])('finds no undocumented response for %s in %s', async (whose, document, operations) => {
     const { platform } = oauth.api;
     const { id } = await oauth.member();
     await platform.participant(await platform.event(), id);

@@ -84,7 +84,7 @@ describe('the cookie of a known device', () => {
     now.mockRestore();
   });
 
-  it('stays valid after a change of SECRET_KEY while the previous one is known', () => {
+  it('stays valid after a change of SECRET_KEY while SECRET_KEY_PREVIOUS is set', () => {
     const cookie = cookieFor(7);
     expect(cookies(new Secrets(NEW, OLD)).find(from(cookie), 7)).toBeDefined();
     expect(cookies(new Secrets(NEW)).find(from(cookie), 7)).toBeUndefined();

@@ -17,13 +17,13 @@ describe('secret detection', () => {
     ['test key', makeKey('test').key],
     ['client secret', CLIENT_SECRET_PREFIX + randomText(43, BASE62)],
     ['webhook secret', makeWebhookSecret()],
-  ])('recognizes a new %s alone, and removes it from any text', (_, secret) => {
+  ])('recognizes a new %s, and removes it from any text', (_, secret) => {
     expect(looksSecret(secret)).toBe(true);
     expect(looksSecret(secret.slice(0, 40))).toBe(true);
     expect(withoutSecrets(`{"a":"x${secret}"}`)).not.toContain(secret.slice(-10));
   });
 
-  it('recognizes an opaque token alone, and removes it after its scheme or path', () => {
+  it('recognizes an opaque token, and removes it from a text after its scheme or path', () => {
     expect(looksSecret(token)).toBe(true);
     expect(findOpaqueSecret(`Bearer ${token}`)).toBe(token);
     for (const place of ['Bearer ', 'DPoP ', '/calendar/'])

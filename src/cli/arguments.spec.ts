@@ -16,7 +16,7 @@ describe('parseDuration', () => {
     (text) => expect(() => parseDuration(text)).toThrow(InvalidArgumentError),
   );
 
-  it('includes its bounds', () => {
+  it('accepts durations at both bounds, and rejects durations outside', () => {
     const read = durationBetween('60s', '3600s');
     expect([read('1m'), read('1h')]).toEqual([60, 3600]);
     for (const outside of ['59s', '3601s']) expect(() => read(outside)).toThrow('from 60s to 3600s');
@@ -61,5 +61,5 @@ describe('parseUsername', () => {
   it.each(['12345', 'erased-1', '', ' ada', 'ada ', 'x'.repeat(101), 'a\0b'])('rejects %p', (text) =>
     expect(() => parseUsername(text)).toThrow(InvalidArgumentError),
   );
-  it('accepts other names', () => expect(parseUsername('Zoë 2')).toBe('Zoë 2'));
+  it('accepts a name with a space and an accent', () => expect(parseUsername('Zoë 2')).toBe('Zoë 2'));
 });

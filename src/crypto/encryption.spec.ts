@@ -40,7 +40,7 @@ describe('encrypted text', () => {
     }
   });
 
-  it('decrypts under the previous key and reports that, but not the other way around', () => {
+  it('of the previous key decrypts with the current key, which reports it, but not the other way around', () => {
     expect(encryption.openNamed(before.seal('x', 'Session'), 'Session')).toEqual({
       value: 'x',
       keyName: before.keyName,

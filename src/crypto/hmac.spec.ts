@@ -15,7 +15,7 @@ describe('the HMAC of a text', () => {
     );
   });
 
-  it('is made with the current key, and verified with the current and the previous one', () => {
+  it('is created with the current key, and verified with the current and the previous key', () => {
     expect(hmac.everyOf('one')).toEqual([hmac.of('one'), before.of('one')]);
     expect(hmac.verify(hmac.of('one'), 'one')).toBe(true);
     expect(hmac.verify(before.of('one'), 'one')).toBe(true);
@@ -42,7 +42,7 @@ describe('the HMAC of a text', () => {
     expect(hmac.verify(hmac.of('onetwo'), 'one', 'two')).toBe(true);
   });
 
-  it('can be truncated, and then does not verify as a longer one', () => {
+  it('can be truncated, and does not verify as another length', () => {
     const short = new Hmac(new Secrets(OLD), 'csrf', 16);
     expect(short.of('one')).toEqual(before.of('one').subarray(0, 16));
     expect(short.verify(short.of('one'), 'one')).toBe(true);
@@ -101,7 +101,7 @@ describe('the key of a stored token', () => {
   );
 });
 
-describe('two query parameters', () => {
+describe('the query parameters for one or two keys', () => {
   const [one, other] = [Buffer.from('one'), Buffer.from('other')];
   it.each([
     [
@@ -110,5 +110,5 @@ describe('two query parameters', () => {
     ],
     [[one], [one, one]],
     [[], [null, null]],
-  ])('for the keys %p are %p', (given, parameters) => expect(eitherOf(given)).toEqual(parameters));
+  ])('are, for the keys %p, %p', (given, parameters) => expect(eitherOf(given)).toEqual(parameters));
 });

@@ -8,7 +8,7 @@ const NEW = Buffer.alloc(32, 'b');
 describe('the hash of an API key', () => {
   const KEY = 'pua_test_key';
 
-  it('and its pepper’s name are unchanged since the first release', () => {
+  it('is unchanged since the first release, as is its pepper’s name', () => {
     const [id] = pepperIdsOf(new Secrets(OLD));
     expect(id!.toString('hex')).toBe('58da37bb'); // computed by another program, as is the hash
     expect(new SecretHashes(new Secrets(OLD), 'api_keys').store(KEY).hash.toString('hex')).toBe(
@@ -16,7 +16,7 @@ describe('the hash of an API key', () => {
     );
   });
 
-  it('is made with the current pepper, and verified with the previous one', () => {
+  it('is created with the current pepper, and verified with the previous pepper', () => {
     const before = new SecretHashes(new Secrets(OLD), 'api_keys');
     const both = new SecretHashes(new Secrets(NEW, OLD), 'api_keys');
     expect(both.store(KEY).hash).not.toEqual(before.store(KEY).hash);

@@ -46,7 +46,7 @@ describe('the SQL of JSON text', () => {
     ['json', false, `'{"k":' || t.k || '}'`],
     ['items', false, `'{"k":[' || t.k || ']}'`],
     ['texts', false, `'{"k":' || to_json(t.k)::text || '}'`],
-  ])('covers %s (also null: %s)', (kind, orNull, sql) => {
+  ])('converts a %s (nullable: %s)', (kind, orNull, sql) => {
     expect(jsonText(objectOf(key('k', kind, 't.k', orNull)))).toBe(sql);
   });
 
@@ -57,7 +57,7 @@ describe('the SQL of JSON text', () => {
     );
   });
 
-  it('places a whole fragment at its first key, and repeats none of its keys', () => {
+  it('places a complete fragment at its first key, and repeats none of its keys', () => {
     const card = new JsonFragment('t.card', true);
     const rest = new JsonFragment('t.rest');
     const keys = [
@@ -70,14 +70,14 @@ describe('the SQL of JSON text', () => {
     expect(jsonText(objectOf(...keys))).toBe(`t.card || ',"b":' || json_text(t.b) || ',' || t.rest || '}'`);
   });
 
-  it('rejects a whole fragment that is not at the first key', () => {
+  it('rejects a complete fragment that is not at the first key', () => {
     const card = new JsonFragment('t.card', true);
     expect(() => jsonText(objectOf(key('a', 'text', 't.a'), key('id', 'number', card)))).toThrow(
       /^Thing.id: /,
     );
   });
 
-  it('nests objects, and returns null if the condition fails or the row is missing', () => {
+  it('nests objects, and returns null if the object’s condition fails or its row is missing', () => {
     const keys = [key('x', 'number', 't.x')];
     expect(jsonText(objectOf(key('o', 'json', objectOf(...keys))))).toBe(`'{"o":{"x":' || t.x || '}}'`);
     expect(jsonText(objectOf(key('o', 'json', { ...objectOf(...keys), when: 't.y' })))).toBe(

@@ -112,11 +112,11 @@ describe('the name in a user-supplied URL', () => {
   });
   afterAll(() => nameServer.close());
 
-  it('is resolved only by the name servers', async () => {
+  it('is resolved by the name servers', async () => {
     expect(await lookUp('receiver.example')).toEqual([{ address: '93.184.215.14', family: 4 }]);
   });
 
-  thorough.it('times out after 2 s without an answer, and occupies no thread', async () => {
+  thorough.it('times out after 2 s without a response, and occupies no thread', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'Date', 'performance'] });
     try {
       const lookingUp = Promise.allSettled(NAMES.map(lookUp));

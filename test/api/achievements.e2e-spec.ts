@@ -125,7 +125,7 @@ describe('GET /api/public/achievements: an achievement', () => {
     [1999, 20_000, 10], // 9.995
     [19_999, 20_000, 100], // 99.995
     [7, 5, 100],
-  ])('at %s of %s shows that progress, in percent rounded half up', async (current, target, percentage) => {
+  ])('at %s of %s shows its progress in percent, rounded half up', async (current, target, percentage) => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement({ target });
     if (current !== undefined) await api.platform.progress(id, achievement, { progress: current });
@@ -185,7 +185,7 @@ describe('GET /api/public/achievements: rarity', () => {
     expect(await numbers()).toEqual([3, 11, 27.27]);
   });
 
-  it('states its time, at most a minute ago', async () => {
+  it('states when it was calculated, at most a minute ago', async () => {
     const { key } = await member();
     const achievement = await api.platform.achievement();
     const { body } = await detail(key, achievement);
@@ -672,7 +672,7 @@ describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}',
   );
 });
 
-thorough.describe('GET /api/public/achievements: rarity among thousands', () => {
+thorough.describe('GET /api/public/achievements: rarity among thousands of members', () => {
   it('derives its tier from the unrounded value', async () => {
     const { id, key } = await member();
     const crowd = [id, ...(await members(4000))];

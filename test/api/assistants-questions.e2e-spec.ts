@@ -212,7 +212,7 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
   ],
 ];
 
-(available ? thorough.describe : describe.skip)('an everyday question', () => {
+(available ? thorough.describe : describe.skip)('an assistant', () => {
   let api: TestApi;
   let key: string;
   beforeAll(async () => {
@@ -269,7 +269,7 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
   };
 
   it.each(QUESTIONS.map((asked) => [asked[0], asked] as const))(
-    'an assistant’s question takes at most two calls and 3,000 characters: %s',
+    'gets the answer in at most two calls and 3,000 characters: %s',
     async (question, [, answer, first, next]) => {
       const texts = [await use(first())];
       if (next) texts.push(await use(next(JSON.parse(texts[0]!))));

@@ -170,7 +170,7 @@ describe('POST /api/public/mcp', () => {
     expect([status, body.error.data.supported]).toEqual([400, [CURRENT]]);
   });
 
-  it('rejects a batch, and says what to send instead', async () => {
+  it('rejects a batch, and explains what to send instead', async () => {
     const key = await api.key(await api.platform.user({ bio: 'before' }));
     const params = { name: 'update_profile', arguments: { bio: 'after' } };
     const write = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
@@ -357,7 +357,7 @@ describe('the MCP tools', () => {
     expect([status, body.error.data.code]).toEqual([403, 'insufficient_scope']);
   });
 
-  it('exchange cursors with the routes in both directions', async () => {
+  it('accept the routes’ cursors, and return cursors that the routes accept', async () => {
     const user = await api.platform.user();
     for (const title of ['One', 'Two', 'Three']) await eventOf(user, { title });
     const key = await api.key(user);
@@ -370,7 +370,7 @@ describe('the MCP tools', () => {
     expect(answerOf(third)).not.toHaveProperty('next_cursor');
   });
 
-  it('explain in an error how to fix it', async () => {
+  it('explain in each error how to fix the call', async () => {
     const key = await api.key(await api.platform.user());
     for (const [name, values, code, detail = expect.any(String)] of [
       ['list_events', { limit: 0 }, 'invalid_parameter'],
@@ -406,7 +406,7 @@ describe('the MCP tools', () => {
     }
   });
 
-  it('change a profile only from the version that was read', async () => {
+  it('change a profile only if it still has the version that the client read', async () => {
     const user = await api.platform.user({ bio: 'before' });
     const key = await api.key(user);
     const { version } = answerOf(await use(key, 'get_profile'));
@@ -693,7 +693,7 @@ describe('malformed MCP input', () => {
 });
 
 describe('the MCP endpoint', () => {
-  it('keeps nothing of a message in memory after its response', async () => {
+  it('keeps no part of a message in memory after the response', async () => {
     const user = await api.platform.user();
     const event = await eventOf(user);
     const achievement = await api.platform.achievement({});
@@ -739,7 +739,7 @@ describe('the MCP endpoint', () => {
 });
 
 postgres.describe('MCP on two servers', () => {
-  it('accepts one client’s messages on both, and rejects them within a second after its key is revoked', async () => {
+  it('accepts one client’s messages on both servers, and rejects them within a second after its key is revoked', async () => {
     const other = await createApp({ ...api.config });
     await other.listen(0, '127.0.0.1');
     try {

@@ -103,19 +103,22 @@ describe('a calendar link', () => {
     },
   );
 
-  thorough.it('is one of at most ten, and a revoked one makes room for another', async () => {
-    const { username, id } = await oauth.member();
-    const { browser, page } = await accountPage(username);
-    let last = (await browser.open('/account/calendar')) as FormPage;
-    for (let i = 0; i < 10; i++) last = await make(browser, last, `Link ${i}`);
-    expect(last.html).toContain('reached the limit of');
-    const refused = await make(browser, page, 'One more');
-    expect(refused.status).toBe(422);
-    const links = oauth.api.app.get(CalendarLinks);
-    const [newest] = await links.list(id);
-    expect(await links.revoke(id, newest!.id, { actor: 'user' })).toBe(true);
-    expect((await make(browser, page, 'One more')).html).toMatch(LINK);
-  });
+  thorough.it(
+    'can be created if the member has fewer than ten, and revoking a link allows another',
+    async () => {
+      const { username, id } = await oauth.member();
+      const { browser, page } = await accountPage(username);
+      let last = (await browser.open('/account/calendar')) as FormPage;
+      for (let i = 0; i < 10; i++) last = await make(browser, last, `Link ${i}`);
+      expect(last.html).toContain('reached the limit of');
+      const refused = await make(browser, page, 'One more');
+      expect(refused.status).toBe(422);
+      const links = oauth.api.app.get(CalendarLinks);
+      const [newest] = await links.list(id);
+      expect(await links.revoke(id, newest!.id, { actor: 'user' })).toBe(true);
+      expect((await make(browser, page, 'One more')).html).toMatch(LINK);
+    },
+  );
 
   it('can be revoked only by its member, with this server’s form', async () => {
     const [owner, other] = [await oauth.member(), await oauth.member()];
@@ -241,7 +244,7 @@ describe('a calendar link', () => {
   );
 
   thorough.it(
-    'has its own read limit, and an unknown one counts toward the limit of failed credentials',
+    'has its own read limit, and an unknown link counts toward the limit of failed credentials',
     async () => {
       const rateLimits = { read: 3, write: 3, auth: 2 };
       const limited = await OauthTest.start({ rateLimits, trustProxy: 1 }, oauth);
@@ -433,7 +436,7 @@ describe('a calendar file', () => {
     expect(named.params.CN).toContain('Ada ’Countess’, L/ovelace ATTENDEE,mailto,x@example.com');
   });
 
-  it('has the API’s headers, responds to HEAD, and with 304 while nothing changed', async () => {
+  it('has the API’s headers, supports HEAD, and gets 304 while nothing changed', async () => {
     const { event, link } = await memberWithEvent();
     const first = await read(link, { 'X-Request-Id': 'mine-1' });
     expect(Object.fromEntries(first.headers)).toMatchObject({
@@ -566,7 +569,7 @@ postgres.describe('ten links of a member with a thousand events, read forty time
 });
 
 postgres.describe('calendar links of one member', () => {
-  it('stay at ten if fifty are created at the same moment', async () => {
+  it('are limited to ten, even if fifty are created at the same moment', async () => {
     const { id } = await oauth.member();
     const links = oauth.api.app.get(CalendarLinks);
     const made = await Promise.allSettled(

@@ -84,7 +84,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, await now(), list)).toEqual([]);
   });
 
-  it('lists achievements that were earned or whose description changed, not progress', async () => {
+  it('lists achievements that were earned or whose description changed, but no progress', async () => {
     const { id, key } = await member();
     const [earned, begun, described] = [
       await api.platform.achievement({ target: 5 }),
@@ -212,7 +212,7 @@ RETURNING taken_at::text AS at`,
       expect(await since(key, asked)).toEqual([event]);
     });
 
-    it('gives a polling client the same as a full read, despite concurrent writers', async () => {
+    it('returns to a polling client the same records as a full read, despite concurrent writers', async () => {
       const { id, key } = await member();
       const events: number[] = [];
       for (let i = 0; i < 12; i++) {

@@ -68,7 +68,7 @@ async function boundToken(): Promise<{ token: string; withProof: (path: string) 
 }
 
 describe('the kind of a credential', () => {
-  it('matters for a bound token, which is rejected without its proof in any header', async () => {
+  it('is checked for a bound token, which is rejected without its proof in any header', async () => {
     const { token, withProof } = await boundToken();
     for (let round = 0; round < 3; round++) {
       expect(await ask(ME, bearer(token))).toBe(401);
@@ -228,7 +228,7 @@ postgres.describe('a cached credential', () => {
     await soon(async () => (await oauth.me(access_token)) === 401);
   });
 
-  it('of a client does not survive the disabling of the client', async () => {
+  it('of a client is dropped when the client is disabled', async () => {
     const clients = oauth.api.app.get(ClientCache);
     const id = await oauth.client();
     const channel = oauth.api.app.get(RevocationChannel);

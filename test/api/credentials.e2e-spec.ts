@@ -110,7 +110,7 @@ describe('API credentials', () => {
       expect(headers['x-oauth-scopes']).toBe('events:read');
     });
 
-    it('gets the same 401 for every reason', async () => {
+    it('that is rejected gets the same 401 for every reason', async () => {
       const { key } = await newKey();
       const revoked = await newKey();
       await keys.revoke(revoked.id, 'leaked', 'admin');
@@ -189,12 +189,12 @@ describe('API credentials', () => {
       },
     );
 
-    it('with only Sec-Fetch-Mode counts as used by a server', async () => {
+    it('sent with Sec-Fetch-Mode only counts as used by a server', async () => {
       const { key } = await newKey();
       expect((await api.get('/me', key, { 'Sec-Fetch-Mode': 'cors' })).status).toBe(200);
     });
 
-    it('for tests is rejected in production', async () => {
+    it('for the test environment is rejected in production', async () => {
       const { key } = await newKey({ environment: 'test' });
       expect((await api.get('/me', key)).status).toBe(200);
       const app = await createApp({ ...api.config, production: true });
@@ -258,7 +258,7 @@ describe('API credentials', () => {
       ).toEqual([{ uses_count: 2 }]);
     });
 
-    it('works under the previous SECRET_KEY, and is hashed again under the current one when it is used', async () => {
+    it('is accepted under the previous SECRET_KEY, and hashed again under the current one when it is used', async () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');
       await api.app.get(PeriodicWork).beforeApplicationShutdown(); // periodic work would create signing keys

@@ -146,7 +146,7 @@ describe('the request target', () => {
     },
   );
 
-  it('for a proxy (CONNECT) closes the connection', async () => {
+  it('for a proxy (CONNECT) gets a closed connection', async () => {
     expect(await ask('x:443', 'CONNECT')).toBe('');
   });
 
@@ -259,7 +259,7 @@ thorough.describe('a slow request body', () => {
     ['pages', 'POST /account/apps/sign-in', () => form],
     ['api', 'PUT /api/public/profile', () => `X-API-Key: ${key}\r\nContent-Type: application/json\r\n`],
   ] as [Kind, string, () => string][])(
-    'takes no slot from complete requests (%s, %s)',
+    'occupies no slot that complete requests need (%s, %s)',
     async (kind, line, headers) => {
       const { connections, admissions } = entryPointOf(api);
       const clients = await Promise.all(Array.from({ length: 300 }, () => Client.open(api.url)));
@@ -355,7 +355,7 @@ describe('a client that pipelines requests', () => {
     expect(statusOf(answer)).toBe(200);
   });
 
-  it('gets 100 Continue if it asks before sending a body', async () => {
+  it('gets 100 Continue if it sends Expect before a body', async () => {
     const client = await Client.open(api.url);
     client.socket.write(
       'POST /oauth/token HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 12\r\nExpect: 100-continue\r\n\r\n',
@@ -366,7 +366,7 @@ describe('a client that pipelines requests', () => {
     expect(client.text).toMatch(/HTTP\/1\.1 400 Bad Request[^]*"error":/);
   });
 
-  postgres.it('leaves no resources behind, regardless of how it disconnects', async () => {
+  postgres.it('occupies no resources after it disconnects in any way', async () => {
     const texts = [
       flood,
       request('/readyz').repeat(100),
@@ -451,7 +451,7 @@ describe('an overloaded process', () => {
   });
 
   it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
-    'rejects programs at %s in the format of RFC 6749, readable from any origin',
+    'rejects a program’s request to %s in the format of RFC 6749, readable from any origin',
     async (path) => {
       fill('oauth');
       const { status, headers, body } = await api.send('POST', path, {}, 'grant_type=x');
@@ -473,7 +473,7 @@ describe('an overloaded process', () => {
     ['oauth', '/oauth/authorize?client_id=x'],
     ['pages', '/account/apps'],
     ['pages', '/interaction/abc'],
-  ] as const)('rejects browsers with a page (%s, %s)', async (kind, path) => {
+  ] as const)('rejects a browser’s request with a page (%s, %s)', async (kind, path) => {
     fill(kind);
     const { status, headers, text } = await api.send('GET', path, { Accept: 'text/html,*/*;q=0.8' });
     expect([status, headers['retry-after'], headers['content-type']]).toEqual([
@@ -519,7 +519,7 @@ describe('a static document', () => {
     '/api/public/problems',
     '/api/public/problems/not_found',
     '/.well-known/oauth-protected-resource/api/public',
-  ])('has one body and one validator, generated once: %s', async (path) => {
+  ])('has one body and one ETag, generated once: %s', async (path) => {
     const plain = { 'Accept-Encoding': 'identity' };
     const first = await api.send('GET', path, plain);
     const again = await api.send('GET', path, plain);
@@ -536,7 +536,7 @@ describe('a static document', () => {
   });
 
   it.each(['/', '/docs', '/docs/errors', '/docs/errors.md', '/demo'])(
-    'is compressed for clients that accept it, with its own validator: %s',
+    'is compressed for clients that accept that, with its own ETag: %s',
     async (path) => {
       const get = async (accepted?: string) =>
         fetch(new URL(path, api.url), { headers: accepted ? { 'Accept-Encoding': accepted } : {} });

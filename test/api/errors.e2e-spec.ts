@@ -131,7 +131,7 @@ describe('every API response', () => {
     });
   });
 
-  describe('follows the order of checks', () => {
+  describe('follows the order of checks, with the error', () => {
     const large = 'x'.repeat(20_000);
     const steps: [code: string, request: () => Promise<Response>][] = [
       ['not_found', () => api.send('DELETE', '/api/public/nope', { Accept: 'text/html' })],
@@ -215,7 +215,7 @@ describe('every API response', () => {
       }
     });
 
-    it('for preflight without a credential: any origin, never keys, never cookies', async () => {
+    it('for a preflight without a credential: any origin is allowed, keys and cookies never', async () => {
       const { status, headers } = await api.send('OPTIONS', '/api/public/profile', {
         Origin: 'https://app.example',
         'Access-Control-Request-Method': 'PUT',

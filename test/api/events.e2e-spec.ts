@@ -41,7 +41,7 @@ async function ids(key: string, query = ''): Promise<number[]> {
 
 describe('GET /api/public/events: access', () => {
   it.each(RELATIONS)(
-    'shows every state to a member who is %s (%s), drafts only to organizers',
+    'includes events in every state for a member who is %s (%s), drafts only for organizers',
     async (role, rsvp_status) => {
       const { id, key } = await member();
       const seen: number[] = [];
@@ -60,7 +60,7 @@ describe('GET /api/public/events: access', () => {
   );
 
   it.each(['public', 'unlisted', 'private'])(
-    'requires a relation even if the event is %s',
+    'requires the member’s relation to the event, even if the event is %s',
     async (visibility) => {
       const { id, key } = await member();
       const stranger = await api.platform.event({ visibility });
@@ -71,7 +71,7 @@ describe('GET /api/public/events: access', () => {
     },
   );
 
-  it('ends when the event is deleted, becomes a draft, or the relation ends, and returns with them', async () => {
+  it('ends when the event is deleted, becomes a draft, or the relation ends, and is back when that is undone', async () => {
     const { id, key } = await member();
     const event = await eventOf(id);
     const see = async () => [(await ids(key)).length, (await api.get(`/events/${event}`, key)).status];
@@ -125,7 +125,7 @@ describe('GET /api/public/events: an item', () => {
     });
   });
 
-  it('is in UTC if the database does not know its time zone, in list and detail', async () => {
+  it('is in UTC if the database lacks its time zone, in list and detail', async () => {
     const { id, key } = await member();
     const event = await eventOf(id, { starts_at: '2031-05-01T18:00:00Z', ends_at: '2031-05-01T20:00:00Z' });
     await api.dataSource.query('ALTER TABLE events DROP CONSTRAINT events_timezone_check');
@@ -173,7 +173,7 @@ describe('GET /api/public/events: an item', () => {
       });
   });
 
-  it('has a location if any part of it is known, such as the address', async () => {
+  it('has a location if any part of the location is known, such as the address', async () => {
     const { id, key } = await member();
     await eventOf(id, { location_city: 'Oslo', location_country_code: 'NO' });
     await eventOf(id, { location_address: 'Main Street 1' });
@@ -484,7 +484,7 @@ describe('GET /api/public/events: filtering', () => {
 });
 
 describe('GET /api/public/events/{id}: the 404 response', () => {
-  itInOneWindow('is equal for no access, draft, deleted, unknown and malformed ids', async () => {
+  itInOneWindow('is the same for inaccessible, draft, deleted, unknown and malformed ids', async () => {
     const { id, key } = await member();
     const foreign = await api.platform.event();
     const draft = await eventOf(id, { status: 'draft' });

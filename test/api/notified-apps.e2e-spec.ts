@@ -179,7 +179,7 @@ describe('an app or key with access to some of a member’s data', () => {
     expect((await api.get('/sync', platformKey)).status).toBe(403);
   });
 
-  it('never gets the data export, which requires the member', async () => {
+  it('never gets the data export, which requires the member’s own sign-in', async () => {
     for (const key of [...readers.map((reader) => reader.key), platformKey]) {
       const { status, text } = await api.send('GET', '/account/data/download', { 'X-API-Key': key });
       expect(status).not.toBe(200);

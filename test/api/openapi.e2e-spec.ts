@@ -166,7 +166,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(checked).toBeGreaterThan(20);
   });
 
-  it('contains each form of a feed line', async () => {
+  it('describes each form of a feed line', async () => {
     const { body } = await api.send('GET', '/api/platform/openapi.json');
     const { paths } = body as Document;
     const { schema } = paths['/api/platform/records']!.post!.requestBody!.content['application/x-ndjson']!;
@@ -193,7 +193,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(lines.map(([line]) => [line, accepts(line)])).toEqual(lines);
   });
 
-  it('has the program’s version, a license and a contact', () => {
+  it('states the program’s version, a license and a contact', () => {
     expect(document.info).toMatchObject({
       version: VERSION,
       license: { name: expect.any(String), identifier: expect.any(String) },

@@ -218,7 +218,7 @@ describe('paging', () => {
     });
   });
 
-  describe('knows exactly if there are more rows', () => {
+  describe('states exactly whether there are more rows', () => {
     it('when the page holds all rows, including the last one', async () => {
       const { ids, read } = await goingTo(2);
       expect(pageOf(await read('?limit=2'))).toMatchObject({ has_more: false, next_cursor: null });

@@ -61,12 +61,12 @@ describe('the profile', () => {
       ['the only existing name', { last_name: 'Lovelace' }, 'Lovelace'],
       ['the username if the names are empty', { username: 'empty', first_name: '', last_name: '' }, 'empty'],
       ['the username if the stored name is empty', { username: 'blank', stored_display_name: ' ' }, 'blank'],
-    ])('shows %s', async (_, fields, shown) => {
+    ])('shows as display name %s', async (_, fields, shown) => {
       const { key } = await member(fields);
       expect((await api.get('/profile', key)).body.display_name).toBe(shown);
     });
 
-    it('counts the same as the default lists of connections and achievements', async () => {
+    it('counts the same connections and achievements as their default lists', async () => {
       const { user, key } = await member();
       const friend = await api.platform.user();
       const disabled = await api.platform.user();
@@ -116,7 +116,7 @@ describe('the profile', () => {
       expect((await api.get('/profile', key)).body).toEqual(before.body);
     });
 
-    it.each(['first_name', 'last_name', 'bio'])('stores an empty %s as it is', async (field) => {
+    it.each(['first_name', 'last_name', 'bio'])('stores an empty %s unchanged', async (field) => {
       const { key } = await member({ [field]: 'x' });
       expect((await api.put('/profile', key, { [field]: '' })).body.profile[field]).toBe('');
     });
@@ -151,7 +151,7 @@ describe('the profile', () => {
       'http://127.0.0.1:8080/x',
       'https://[::1]/x',
       `https://example.com/${'a'.repeat(2028)}`,
-    ])('accepts the picture %.60s', async (profile_picture) => {
+    ])('accepts the picture %s', async (profile_picture) => {
       const { key } = await member();
       expect((await api.put('/profile', key, { profile_picture })).body.profile?.profile_picture).toBe(
         profile_picture,
@@ -191,7 +191,7 @@ describe('the profile', () => {
       expect(body.errors[0]).toMatchObject({ code: 'too_long', max: 2048, actual: 2049 });
     });
 
-    it.each([1, 1.5, true, [], {}, ['x']])('converts no types: %j is invalid_type', async (value) => {
+    it.each([1, 1.5, true, [], {}, ['x']])('converts no types: %j gets invalid_type', async (value) => {
       const { key } = await member();
       const { status, body } = await api.put('/profile', key, { bio: value, first_name: value });
       expect(status).toBe(422);
@@ -269,7 +269,7 @@ describe('the profile', () => {
       expect((await api.get('/profile', key)).body.bio).toBe('kept');
     });
 
-    it('lists 32 errors, and returns a single one for more fields', async () => {
+    it('lists up to 32 errors, and returns a single error for more fields', async () => {
       const { key } = await member();
       const fields = (count: number) =>
         Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 1]));
@@ -279,7 +279,7 @@ describe('the profile', () => {
       ]);
     });
 
-    it('checks 8 levels, and returns one error for deeper bodies', async () => {
+    it('checks up to 8 levels, and returns one error for deeper bodies', async () => {
       const { key } = await member();
       const nested = (depth: number): unknown => (depth === 1 ? {} : { bio: nested(depth - 1) });
       expect((await api.put('/profile', key, nested(8))).body.errors[0].code).toBe('invalid_type');
@@ -350,7 +350,7 @@ describe('the profile', () => {
       expect(await put('*')).toBe(200);
     });
 
-    it('rejects the ETag of another member, and one from before a restore', async () => {
+    it('rejects the ETag of another member, and an ETag from before a restore', async () => {
       const [{ user, key }, other] = [
         await member({ first_name: 'Ann' }),
         await member({ first_name: 'Ann' }),
@@ -429,7 +429,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
 });
 
 // The embedded database prepares no statements.
-postgres.it('plans a profile change a few times, and then reuses the plan', async () => {
+postgres.it('PUT /profile plans its statement five times, and then reuses the plan', async () => {
   const api = await TestApi.start({ databasePoolSize: 1 });
   try {
     const key = await api.key(await api.platform.user());
@@ -448,7 +448,7 @@ WHERE statement LIKE '%UPDATE users%'`,
   }
 });
 
-postgres.it('waits for several concurrent writers of the member', async () => {
+postgres.it('PUT /profile waits for several concurrent writers of the member', async () => {
   const deadlines = { connect: 10_000, lock: 300, statement: 10_000, answer: 15_000 };
   const api = await TestApi.start({ databaseDeadlines: deadlines });
   const now = jest.spyOn(performance, 'now');

@@ -43,19 +43,16 @@ describe('rate limits', () => {
       expectSameInAllHeaders(answer.headers);
   });
 
-  itInOneWindow(
-    'respond 429 with the seconds to wait when used up, and then count nothing else',
-    async () => {
-      const { key } = await memberWithKey();
-      for (let i = 0; i < 5; i++) expect((await api.get('/me', key)).status).toBe(200);
-      const { status, headers, body } = await api.get('/me', key);
-      expect([status, body.code]).toEqual([429, 'rate_limited']);
-      expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
-      expect(body.retry_after).toBe(Number(headers['retry-after']));
-      expect(headers.ratelimit).toMatch(/^"read";r=0;t=/);
-      expectSameInAllHeaders(headers);
-    },
-  );
+  itInOneWindow('respond 429 with the seconds to wait when used up', async () => {
+    const { key } = await memberWithKey();
+    for (let i = 0; i < 5; i++) expect((await api.get('/me', key)).status).toBe(200);
+    const { status, headers, body } = await api.get('/me', key);
+    expect([status, body.code]).toEqual([429, 'rate_limited']);
+    expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    expect(body.retry_after).toBe(Number(headers['retry-after']));
+    expect(headers.ratelimit).toMatch(/^"read";r=0;t=/);
+    expectSameInAllHeaders(headers);
+  });
 
   itInOneWindow('count writes separately from reads', async () => {
     const { key } = await memberWithKey();
@@ -88,7 +85,7 @@ describe('rate limits', () => {
     ['that a browser sends', 'api_key_in_browser', [], { Origin: 'https://app.example' }],
     ['outside its networks', 'ip_not_allowed', ['192.0.2.0/24'], {}],
   ] as const)(
-    'limit the use of a key %s, separately from its permitted use',
+    'limit the rejected use of a key %s, separately from its permitted use',
     inOneWindow(async (_, code, cidrs, headers) => {
       const { user, key } = await memberWithKey();
       await api.dataSource.query('UPDATE api_keys SET allowed_cidrs = $2 WHERE user_id = $1', [user, cidrs]);
@@ -159,7 +156,7 @@ describe('the limit of OAuth routes and pages', () => {
   };
 
   thorough.it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
-    'rejects programs at %s in the format of RFC 6749, readable from any origin',
+    'rejects a program’s request to %s in the format of RFC 6749, readable from any origin',
     inOneWindow(async (path: string) => {
       const address = freshAddress();
       await useUp(address);
@@ -175,26 +172,29 @@ describe('the limit of OAuth routes and pages', () => {
     }),
   );
 
-  itInOneWindow.thorough('rejects browsers with a page at every step, and stores nothing', async () => {
-    const address = freshAddress();
-    await useUp(address);
-    for (const [method, path] of [
-      ['GET', '/oauth/authorize?client_id=x'],
-      ['GET', '/oauth/authorize/some-uid'],
-      ['GET', '/oauth/logout'],
-      ['GET', '/interaction/some-uid'],
-      ['POST', '/interaction/some-uid/sign-in'],
-      ['GET', '/account/apps'],
-      ['POST', '/account/sign-out'],
-    ] as const) {
-      const { status, headers, text } = await api.send(method, path, from(address));
-      expect([path, status]).toEqual([path, 429]);
-      expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
-      expect(text).toContain('Too many requests');
-      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
-      expect(headers['set-cookie']).toBeUndefined();
-    }
-  });
+  itInOneWindow.thorough(
+    'rejects a browser’s request with a page at every step, and stores nothing',
+    async () => {
+      const address = freshAddress();
+      await useUp(address);
+      for (const [method, path] of [
+        ['GET', '/oauth/authorize?client_id=x'],
+        ['GET', '/oauth/authorize/some-uid'],
+        ['GET', '/oauth/logout'],
+        ['GET', '/interaction/some-uid'],
+        ['POST', '/interaction/some-uid/sign-in'],
+        ['GET', '/account/apps'],
+        ['POST', '/account/sign-out'],
+      ] as const) {
+        const { status, headers, text } = await api.send(method, path, from(address));
+        expect([path, status]).toEqual([path, 429]);
+        expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+        expect(text).toContain('Too many requests');
+        expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+        expect(headers['set-cookie']).toBeUndefined();
+      }
+    },
+  );
 
   /** First segments of paths outside the API that are the same for everyone, or have another limit. */
   const UNLIMITED =

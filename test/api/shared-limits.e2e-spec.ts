@@ -109,7 +109,7 @@ postgres.describe('shared rate-limit counts', () => {
   });
 
   itInOneWindow(
-    'are sent in one statement for all changed keys, once more in the next interval, and never without requests',
+    'are sent in one statement for all changed callers, again in the next interval, and then only after new requests',
     async () => {
       const { counter, add } = instance();
       const callers = Array.from({ length: 1_000 }, () => randomUUID());
@@ -133,7 +133,7 @@ postgres.describe('shared rate-limit counts', () => {
     ['first', [0, 1]],
     ['last', [1, 0]],
   ])(
-    'reach an instance without requests that exchanges its counts %s in each interval',
+    'reach an instance that gets no requests and exchanges its counts %s in each interval',
     inOneWindow(async (_, order) => {
       const counters = [instance().counter, instance().counter];
       const caller = randomUUID();
@@ -172,7 +172,7 @@ postgres.describe('shared rate-limit counts', () => {
   });
 
   itInOneWindow(
-    'continue locally while the store is unavailable, with one log line, and are reported when it is back',
+    'continue locally while the store is unavailable, with one log line, and reach the store when it is back',
     async () => {
       const { counter, log } = instance({ url: proxy.url });
       const caller = randomUUID();

@@ -192,7 +192,7 @@ describe('GET /api/public/sync', () => {
       expect(await since(of.key, await start(of.key))).toEqual([]);
     });
 
-    it('a co-organizer’s row with another member, then in another event, to all affected members', async () => {
+    it('to all affected members a co-organizer’s row that changes its member, and then its event', async () => {
       const [of, other, successor] = [await world(), await world(), await member()];
       const keys = [of.key, await api.key(of.coOrganizer), successor.key, other.key];
       const afterwards = async (column: string, values: number[]) => {
@@ -297,7 +297,7 @@ connected_at = connected_at`,
         expect((await since(key, cursor, { limit })).map(({ id: event }) => event)).toEqual(order);
     });
 
-    it('reports more only if there is more, also on a full page', async () => {
+    it('reports more changes only if there are more, also on a full page', async () => {
       const { id, key } = await member();
       const cursor = await start(key);
       for (let i = 0; i < 2; i++) await api.platform.participant(await api.platform.event(), id);
@@ -310,7 +310,7 @@ connected_at = connected_at`,
       ]);
     });
 
-    it('continues if a record changes again midway', async () => {
+    it('continues if a record changes again between two pages', async () => {
       const { id, key } = await member();
       const events = [await api.platform.event(), await api.platform.event()];
       const cursor = await start(key);
@@ -520,7 +520,7 @@ GROUP BY resource, user_id, kind`,
       expect(await since(key, await start(key))).toEqual([]);
     });
 
-    it('no cursor of a restored dump because of another server’s sweep', async () => {
+    it('no cursor of a restored dump whose positions are far above this server’s', async () => {
       const { id, key } = await member();
       await sql('UPDATE change_places SET changed_in = 9000000000000');
       await sql(

@@ -144,7 +144,7 @@ describe('pua', () => {
       ],
       ['both repair and watch mode', 'doctor --watch --mend', /--mend/],
       ['a watch mode with an invalid period', 'doctor --watch often', /--watch/],
-    ])('reports %s as wrong use on stderr', async (_, command, message) => {
+    ])('reports %s as a usage error on stderr', async (_, command, message) => {
       const { code, stdout, stderr } = await pua(api.environment, command);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).toMatch(message);
@@ -409,7 +409,7 @@ describe('pua', () => {
   });
 
   describe('keys rotate', () => {
-    it('creates an equal key, and keeps the old one valid for a day', async () => {
+    it('creates an equal key, and keeps the old key valid for a day', async () => {
       const user = await api.platform.user();
       const old = await createKey(user, { cidrs: ['127.0.0.0/8'] });
       const { key, ...made } = await json<Key>('keys rotate', old.id);
@@ -439,7 +439,7 @@ describe('pua', () => {
     });
 
     thorough.it(
-      'sets an expiry for a key without one; its successor has none, for the same reason',
+      'sets an expiry for a key without one; the successor has no expiry, for the same reason',
       async () => {
         const old = await createKey(await api.platform.user(), { noExpiryReason: 'device' });
         const made = await json<Key>('keys rotate', old.id, '--overlap', '1h');
@@ -522,7 +522,7 @@ describe('pua', () => {
       expect(stdout).toMatch(/^\d+ +findable_1 +\S.* enabled +no +20/m);
     });
 
-    it('list returns 1,000 members and says how to continue', async () => {
+    it('list returns 1,000 members, and explains how to get more', async () => {
       await api.dataSource.query(
         `INSERT INTO users (username, first_name) SELECT 'paged_' || i, 'Paged' FROM generate_series(1, 1001) i`,
       );
@@ -536,7 +536,7 @@ describe('pua', () => {
       });
     });
 
-    it('update changes only the given fields, an empty text clears one, and the audit log names the changes', async () => {
+    it('update changes only the given fields, clears a field by an empty text, and records the changes in the audit log', async () => {
       const user = await api.platform.user({ username: 'changeable', first_name: 'Ada', bio: 'Old' });
       await run('users update changeable --first-name Augusta --bio', '');
       expect(await json('users show changeable')).toMatchObject({ first_name: 'Augusta', bio: null });
@@ -553,7 +553,7 @@ describe('pua', () => {
       ]);
     });
 
-    thorough.it('update rejects a taken username, and does nothing without a field', async () => {
+    thorough.it('update rejects a taken username, and changes nothing without a field', async () => {
       await api.platform.user({ username: 'taken_name' });
       const user = String(await api.platform.user({ username: 'wants_name' }));
       expect(await run('users update', user, '--username', 'TAKEN_name')).toEqual({
@@ -696,7 +696,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
       expect(await run('users remove-passkey phoneless x')).toMatchObject({ code: 2 });
     });
 
-    thorough.it('show prefers an id to a username of the same digits', async () => {
+    thorough.it('show reads digits as an id before a username', async () => {
       const id = await api.platform.user({ username: 'first' });
       await api.platform.user({ username: String(id) });
       expect(await json(`users show ${id}`)).toMatchObject({ username: 'first' });
@@ -727,7 +727,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
   });
 
   describe('audit', () => {
-    it('lists every recorded act, without a secret, the newest first', async () => {
+    it('lists every recorded event, without a secret, the newest first', async () => {
       const user = await puaJson<{ id: number }>(
         api.environment,
         'users create --username watched --password-stdin',
@@ -841,7 +841,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
       expect(details).toEqual({ older_than_seconds: 8 * 86_400 });
     });
 
-    thorough.it('follows new events, each once, and ends with Ctrl-C', async () => {
+    thorough.it('prints new events with --follow, each once, and ends with Ctrl-C', async () => {
       const user = await api.platform.user({ username: 'followed' });
       const record = (name: string) =>
         api.dataSource.query(
@@ -921,7 +921,7 @@ describe('pua on an empty database', () => {
   type Status = { applied: string[]; pending: string[]; unknown: string[] };
   const status = () => puaJson<Status>(environment, 'db status');
 
-  thorough.it('migrates it, reports the migrations, and can undo and repeat them', async () => {
+  thorough.it('migrates the database, reports the migrations, and can undo and repeat them', async () => {
     const { pending } = await status();
     const applied = pending.slice(0, -1);
     expect([applied.length > 1, pending.at(-1)]).toEqual([true, 'schema/']);
@@ -1006,7 +1006,7 @@ describe('pua on an empty database', () => {
 
 // It tests the embedded database, but starts many processes.
 postgres.describe('pua on an embedded database without a server', () => {
-  it('migrates it once, even if many commands start at the same moment', async () => {
+  it('migrates the database once, even if many commands start at the same moment', async () => {
     for (let round = 1; round <= 3; round++) {
       const DATA_DIR = mkdtempSync(join(process.env.TEST_FOLDER!, 'nobody-serves-'));
       const run = (command: string) => puaProcess({ NODE_ENV: 'test', SECRET_KEY, DATA_DIR }, command);
@@ -1025,7 +1025,7 @@ postgres.describe('pua on an embedded database without a server', () => {
 });
 
 postgres.describe('pua on an empty PostgreSQL', () => {
-  it('asks to migrate it first', async () => {
+  it('requests a migration first', async () => {
     const { environment, drop } = await createEmptyDatabase();
     const { code, stderr } = await pua(environment, 'users create --username first');
     expect(code).toBe(1);
@@ -1168,7 +1168,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     ['trigger participants.participants_removed', 'DROP TRIGGER participants_removed ON participants'],
     ['index events_organizer_id_idx', 'DROP INDEX events_organizer_id_idx'],
     ['constraint events.events_title_check', 'ALTER TABLE events DROP CONSTRAINT events_title_check'],
-  ])('finds that the %s was dropped, with the statement that creates it again', async (name, sql) => {
+  ])('finds that the %s was dropped, and prints the statement that creates it again', async (name, sql) => {
     await api.dataSource.query(sql);
     const [check, ...others] = bad(await examine());
     expect([check, others]).toEqual([expect.objectContaining({ name, message: 'is missing' }), []]);
@@ -1176,7 +1176,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  thorough.it('finds a replaced function and a dropped one', async () => {
+  thorough.it('finds a replaced function and a dropped function', async () => {
     const statement = /^-- function rarity_tier\(.*\n([^]*?);\n\n/m.exec(
       readFileSync('docs/schema.sql', 'utf8'),
     )![1]!;
@@ -1247,31 +1247,34 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     },
   );
 
-  postgres.it('with --watch reports that the database is unavailable, and that it is back', async () => {
-    const proxy = await TcpProxy.start(api.environment.DATABASE_URL!);
-    const child = startPua({ ...api.environment, DATABASE_URL: proxy.url }, 'doctor --watch 1s');
-    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-    const untilIsSaid = async (what: RegExp) => {
-      for (;;) {
-        const { value, done } = await lines.next();
-        if (done) throw new Error(`it ended, and never said ${what}`);
-        if (what.test(value)) return;
+  postgres.it(
+    'with --watch reports that the database is unavailable, and when it is available again',
+    async () => {
+      const proxy = await TcpProxy.start(api.environment.DATABASE_URL!);
+      const child = startPua({ ...api.environment, DATABASE_URL: proxy.url }, 'doctor --watch 1s');
+      const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+      const untilIsSaid = async (what: RegExp) => {
+        for (;;) {
+          const { value, done } = await lines.next();
+          if (done) throw new Error(`it ended, and never said ${what}`);
+          if (what.test(value)) return;
+        }
+      };
+      try {
+        await untilIsSaid(/^\S+Z ok +webhooks: /);
+        proxy.cut();
+        await untilIsSaid(/^\S+Z ok → fail +database: The database cannot be reached/);
+        proxy.mend();
+        await untilIsSaid(/^\S+Z fail → ok +database: PostgreSQL/);
+        child.kill('SIGTERM');
+        await (child.exitCode ?? once(child, 'close'));
+        expect([child.exitCode, child.signalCode]).toEqual([0, null]);
+      } finally {
+        child.kill('SIGKILL');
+        await proxy.close();
       }
-    };
-    try {
-      await untilIsSaid(/^\S+Z ok +webhooks: /);
-      proxy.cut();
-      await untilIsSaid(/^\S+Z ok → fail +database: The database cannot be reached/);
-      proxy.mend();
-      await untilIsSaid(/^\S+Z fail → ok +database: PostgreSQL/);
-      child.kill('SIGTERM');
-      await (child.exitCode ?? once(child, 'close'));
-      expect([child.exitCode, child.signalCode]).toEqual([0, null]);
-    } finally {
-      child.kill('SIGKILL');
-      await proxy.close();
-    }
-  });
+    },
+  );
 
   it('writes its findings for Prometheus into a file, atomically', async () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'textfile-'));
@@ -1298,7 +1301,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
 
   // The ranges of a sample are chosen from existing ids.
   postgres.it(
-    'recounts one member in ten in a large database, all with --full, and states which',
+    'recounts one member in ten in a large database, or all members with --full, and states which',
     async () => {
       const own = await createTestDatabase();
       const look = async (...args: string[]) => {
@@ -1333,7 +1336,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await examine()).toMatchObject({ code: 0 });
   });
 
-  thorough.it('finds keys that were made with another SECRET_KEY', async () => {
+  thorough.it('finds keys that were created with another SECRET_KEY', async () => {
     await api.key(await api.platform.user());
     const other = Buffer.alloc(32, 'other').toString('base64');
     const lost = await examine({ SECRET_KEY: other });

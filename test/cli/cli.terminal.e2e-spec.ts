@@ -188,7 +188,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(new Set(tried)).toEqual(new Set(all));
   });
 
-  it('ends every command with the same status as without a terminal; those that need a pipe do nothing', () => {
+  it('ends every command with the same status as without a terminal; commands that need a pipe do nothing', () => {
     const codes: Record<string, number> = {
       'users set-password': 2,
       'webhooks test': 1, // no endpoint responds

@@ -58,7 +58,7 @@ describe('pua status', () => {
     expect(stdout.split('\n').length).toBeLessThan(24);
   });
 
-  it('prints the same as JSON', async () => {
+  it('prints the same state as JSON', async () => {
     expect(await puaJson<Status>(environment, ['status'])).toMatchObject({
       healthy: true,
       server: { address: environment.PUBLIC_URL, ready: true, version: VERSION, problem: null },
@@ -100,7 +100,7 @@ describe('pua status', () => {
     expect(stdout).toMatch(/^findings +1\nwarn proxy: [^\n]+\n +→ set TRUST_PROXY=0/m);
   });
 
-  it('reports what it can if the database is unavailable', async () => {
+  it('reports the server’s state even if the database is unavailable', async () => {
     const DATABASE_URL = 'postgres://postgres@127.0.0.1:1/x';
     const { code, stdout } = await pua({ ...environment, DATABASE_URL }, ['status', '--json']);
     expect(code).toBe(1);
@@ -168,7 +168,7 @@ describe('shell completion', () => {
     expect(await next('open', 'doc')).toEqual(['docs']);
   });
 
-  it('completes the last of several scopes, and message types', async () => {
+  it('completes the last of several scopes and of several message types', async () => {
     expect(await next('keys', 'create', '--scopes', 'profile:read,p')).toEqual([
       'profile:read,profile:write',
       'profile:read,platform:read',
@@ -211,7 +211,7 @@ describe('shell completion', () => {
     expect(await pua(environment, ['__complete', 'nothing', 'at', 'all'])).toEqual(nothing);
   });
 
-  postgres.it('works in interactive bash, also after the colon of a scope', () => {
+  postgres.it('completes in interactive bash, also after the colon of a scope', () => {
     const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bash-'));
     writeFileSync(
       join(bin, 'pua'),

@@ -105,7 +105,7 @@ func main() { _, _ = apiOf(&Session{}) }
 `);
   });
 
-  it('calls every operation, and each page on demand', async () => {
+  it('calls every operation, and requests each page on demand', async () => {
     const { id, env } = await member(5);
     const program = `package main
 
@@ -223,7 +223,7 @@ func main() {
       server.closeAllConnections();
     });
 
-    it('waits, retries, renews and times out as configured', async () => {
+    it('waits, retries, renews tokens and times out as configured', async () => {
       const API_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       const now = { 'Retry-After': '0' };
       const html = { 'Content-Type': 'text/html; charset=utf-8' };

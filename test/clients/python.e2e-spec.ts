@@ -92,7 +92,7 @@ print(one.keys() ^ other.keys(), [name for name in one if one[name] != other[nam
     expect(stdout).toBe(`set() ['${info}/WHEEL', '${info}/RECORD']\n`);
   });
 
-  it('is typed', async () => {
+  it('has types that mypy checks, in its source and for its users', async () => {
     const { stdout } = await run(
       python,
       ['-m', 'mypy', '--cache-dir', join(folder, 'mypy'), 'src', 'generate_types.py'],
@@ -192,7 +192,7 @@ asyncio.run(main())
   });
 
   it.each(['0.27.0', 'newest'])(
-    'keeps its timeout and the headers of httpx %s, or of a given client',
+    'keeps its own timeout, and the headers of httpx %s or of a given httpx client',
     async (version) => {
       const versions = join(folder, `httpx-${version}`);
       if (version !== 'newest')

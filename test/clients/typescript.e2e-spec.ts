@@ -93,7 +93,7 @@ postgres.describe('the TypeScript client', () => {
     expect(readFileSync(`${PACKAGE}/src/schema.ts`, 'utf8')).toBe(typesOf(document));
   });
 
-  it('is typed', async () => {
+  it('has types that TypeScript checks', async () => {
     expect((await run('node_modules/.bin/tsc', ['-p', PACKAGE])).stdout).toBe('');
   });
 
@@ -188,7 +188,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     });
   });
 
-  it('iterates over a list, page by page on demand', async () => {
+  it('iterates over a list, and requests each page on demand', async () => {
     const { id } = await member(7);
     const { calls, send } = counted();
     const credentials = client.apiKey(await oauth.api.key(id));
@@ -304,7 +304,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect(answers).toHaveLength(1);
     });
 
-    it('never repeats a rejected credential, and tries another one once', async () => {
+    it('never repeats a rejected credential, and tries a renewed credential once', async () => {
       const seen: (string | undefined)[] = [];
       const no = (request: IncomingMessage, response: ServerResponse) => {
         seen.push(request.headers.authorization);
@@ -322,7 +322,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect(seen).toEqual(['Bearer token', 'Bearer token-0', 'Bearer token-1']);
     });
 
-    it('stops when it is aborted', async () => {
+    it('stops retrying when its caller aborts the call', async () => {
       answers = [refuse(503, { 'Retry-After': '4' })];
       const controller = new AbortController();
       const call = api.me({ signal: controller.signal });
@@ -358,7 +358,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     });
   });
 
-  describe('checks a webhook, and', () => {
+  describe('checks a webhook message, and', () => {
     const secret = makeWebhookSecret();
     const body = JSON.stringify({ type: 'events.updated', data: { member_id: 7, id: 5, kind: 'updated' } });
     const signed = (seconds = Math.floor(Date.now() / 1_000), by = secret) => ({
@@ -367,7 +367,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       'webhook-signature': `v1,AAAA ${signWebhook(by, 'msg_1', seconds, body)}`,
     });
 
-    it('accepts one signed with the old or the new secret', async () => {
+    it('accepts a message signed with the old or the new secret', async () => {
       const secrets = [makeWebhookSecret(), secret];
       expect(await client.verifyWebhook(secrets, signed(), body)).toMatchObject({ data: { id: 5 } });
       const bytes = new TextEncoder().encode(body);
@@ -382,7 +382,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       ['is six minutes old', signed(Math.floor(Date.now() / 1_000) - 360), body],
       ['has no signature', { ...signed(), 'webhook-signature': undefined }, body],
       ['has no time', { ...signed(), 'webhook-timestamp': 'now' }, body],
-    ])('rejects one that %s', async (_, headers, text) => {
+    ])('rejects a message that %s', async (_, headers, text) => {
       await expect(client.verifyWebhook(secret, headers, text)).rejects.toMatchObject({
         name: 'WebhookError',
       });

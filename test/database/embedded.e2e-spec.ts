@@ -52,7 +52,7 @@ describe('the embedded database, with many connections', () => {
     }
   };
 
-  thorough.it('keeps queries apart whose messages arrive in many pieces', async () => {
+  thorough.it('keeps queries separate whose messages arrive in many pieces', async () => {
     const ask = (name: string, size: number) =>
       connected(async (client) => {
         for (let i = 0; i < 15; i++) {
@@ -64,7 +64,7 @@ describe('the embedded database, with many connections', () => {
     await Promise.all([ask('one', 2_000_000), ask('two', 1_500_000), ask('three', 10), ask('four', 70_000)]);
   });
 
-  it('keeps transactions apart while others come and go', async () => {
+  it('keeps transactions separate while other connections open and close', async () => {
     await connected((client) => client.query('CREATE TABLE counter (who text PRIMARY KEY, n int)'));
     let ended = false;
     const passersBy = [1, 2].map(async () => {
@@ -87,7 +87,7 @@ describe('the embedded database, with many connections', () => {
     expect(rows).toEqual(Array.from({ length: 4 }, () => ({ n: 40 })));
   });
 
-  it('responds to repeated statements with their current meaning, for every sender', async () => {
+  it('responds correctly to repeated statements of all connections after the table changed', async () => {
     await connected((client) => client.query('CREATE TABLE thing (id int PRIMARY KEY, name text)'));
     const read = (id: number) =>
       connected(
@@ -179,7 +179,7 @@ describe('the files of the embedded database', () => {
 
 // Starts processes: not for every `npm test`.
 postgres.describe('the lock of the embedded database', () => {
-  it('is held by one process at a time, even if many compete and holders are killed', async () => {
+  it('is held by one process at a time, even if many processes compete and holders are killed', async () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'lock-'));
     let killed = 0;
     const contend = async (): Promise<void> => {

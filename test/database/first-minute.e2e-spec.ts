@@ -416,7 +416,7 @@ postgres.describe('the first minute of a new database', () => {
     },
   );
 
-  it('looks up a feed’s records by index, regardless of their number', async () => {
+  it('queries a feed’s records by index, regardless of their number', async () => {
     const database = `first_${++marks}`;
     await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);
     const aside = await connect(database);

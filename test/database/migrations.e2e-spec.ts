@@ -129,7 +129,7 @@ describe('migrations', () => {
     }
   });
 
-  it('compare folded text by code points, for any database locale', async () => {
+  it('make text searches compare case-folded code points, for any database locale', async () => {
     const folded = await dataSource.query<{ collation: string }[]>(
       `SELECT table_name || '.' || column_name AS column, collation_name AS collation FROM information_schema.columns
 WHERE table_schema = 'public' AND column_name ~ '^(folded_|peer_(user)?name)'`,
@@ -309,7 +309,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
     await migrate(dataSource);
   });
 
-  postgres.it('release their lock attempt if a lock is held, and retry', async () => {
+  postgres.it('stop waiting for a lock that another client holds, and retry', async () => {
     // Up to a migration that changes a table which requests read.
     const undone = [await rollback(dataSource)];
     while (undone[0] !== ReadClientsKeySets1764200000000.name) undone.unshift(await rollback(dataSource));

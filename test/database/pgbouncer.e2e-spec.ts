@@ -78,7 +78,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     }
   }
 
-  it('sign-in, reads, writes, refresh and revocation work', async () => {
+  it('sign-in, reads, writes, refresh and revocation succeed', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username);
@@ -128,7 +128,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     }
   });
 
-  it('a failing statement fails alone, and a changed table causes no wrong column', async () => {
+  it('a failing statement affects no other statement, and a changed table causes no wrong column', async () => {
     const connection = await connected();
     await inEverySession('SELECT');
     const division = { name: 'division', text: 'SELECT 1 / $1::int AS one' };
@@ -152,7 +152,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     for (const rows of await everywhere()) expect(rows).toEqual([{ b: 'one', a: 'two' }]);
   });
 
-  it('a slow statement is canceled in PostgreSQL, and its session serves the next one', async () => {
+  it('a slow statement is canceled in PostgreSQL, and its session serves the next statement', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
     const other = new pg.Client({ connectionString: oauth.api.config.databaseDirectUrl });
     await other.connect();

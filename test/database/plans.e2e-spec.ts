@@ -132,7 +132,7 @@ postgres.describe('query plans over 200,000 members', () => {
   });
 
   // Functions in plpgsql, and those that query, are called once per statement at most, never per row.
-  it.each(CALLS)('%s calls no SQL function that PostgreSQL has not inlined', async (call) => {
+  it.each(CALLS)('%s calls only SQL functions that PostgreSQL inlines', async (call) => {
     const functions = await api.dataSource.query<{ proname: string }[]>(`
       SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
         AND proname <> 'last_mark_before'`);
@@ -173,7 +173,7 @@ postgres.describe('query plans over 200,000 members', () => {
   const FILTERED = CALLS.filter((call) => /^\/(events|connections)\?(?!sort=)/.test(call));
 
   it.each(FILTERED)(
-    '%s of a typical member takes one statement, which reads their rows three times at most, and others’ only for its page',
+    '%s of a typical member runs one statement, which reads the member’s rows three times at most, and others’ rows only for its page',
     async (call) => {
       const credential = await api.key(LIKE_MOST);
       const table = call.startsWith('/events') ? 'participants' : 'connections';
@@ -222,7 +222,7 @@ postgres.describe('query plans over 200,000 members', () => {
 
   // With millions of rows PostgreSQL used a smaller index on the peer alone for pairs, and so read all rows of a peer with very
   // many connections, for each line of an import.
-  it('no index except the listed ones could replace the unique key in a query for a pair', async () => {
+  it('only the listed indexes could replace the unique key in a query for a pair', async () => {
     const some = await api.dataSource.query<{ index: string }[]>(`SELECT i.indexrelid::regclass::text AS index
       FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indexrelid <> k.indexrelid AND i.indpred IS NULL
       WHERE k.indisunique AND k.indpred IS NULL AND k.indnkeyatts = 2 AND k.indrelid IN ('connections'::regclass, 'participants'::regclass)

@@ -81,7 +81,7 @@ postgres.describe('a connection for reads', () => {
     expect([connection.inProgress, state]).toEqual([0, 'open']);
   });
 
-  it('prepares a statement again if PostgreSQL rejected it the first time, and then describes it', async () => {
+  it('prepares and describes a statement again if PostgreSQL rejected it the first time', async () => {
     const connection = await open();
     const bad = { name: 'bad', text: `SELECT 'x'::int` };
     for (let time = 0; time < 3; time++) {
@@ -95,7 +95,7 @@ postgres.describe('a connection for reads', () => {
     expect(await connection.read(DIVISION, [1])).toEqual([{ one: 1 }]);
   });
 
-  it('sends values like pg', async () => {
+  it('sends values in the same form as the pg package', async () => {
     const connection = await open();
     const values = {
       name: 'values',
@@ -106,7 +106,7 @@ postgres.describe('a connection for reads', () => {
     ]);
   });
 
-  it('rejects current and later callers with the cause when it is lost', async () => {
+  it('rejects current and later callers with the cause when the connection is lost', async () => {
     const sockets: Socket[] = [];
     const url = await through((bytes, to) => {
       sockets.push(to);
@@ -123,7 +123,7 @@ postgres.describe('a connection for reads', () => {
     await connection.loss;
   });
 
-  it('reports a canceled or slow statement, and continues with the next one', async () => {
+  it('reports a canceled or slow statement, and continues with the next statement', async () => {
     const connection = await open(URL_OF_DATABASE(), { statement_timeout: 1_000 });
     const [me] = (await connection.read<{ pid: number }>(
       { name: 'me', text: 'SELECT pg_backend_pid() AS pid' },

@@ -108,7 +108,7 @@ postgres.describe('streaming replicas', () => {
     return { id, key };
   }
 
-  it('serve reads: members are spread over them, and their table is queried there', async () => {
+  it('serve reads: each replica queries the members’ table for a part of the members', async () => {
     const lookUps = (session: DataSource) =>
       session
         .query<{ n: number }[]>(
@@ -125,7 +125,7 @@ postgres.describe('streaming replicas', () => {
       });
   });
 
-  it('never decide on credentials: a new one is accepted, and a revoked one rejected', async () => {
+  it('never decide on credentials: a new key is accepted and a revoked key rejected, although replicas lack the change', async () => {
     const { id, key } = await member();
     await pause();
     const made = await api.key(id);
@@ -152,7 +152,7 @@ postgres.describe('streaming replicas', () => {
     }
   });
 
-  it('are skipped for a member who received a change, by a rejection or from /sync, until they have it', async () => {
+  it('are skipped for a member who learned of a change from /sync or a 412, until they have the change', async () => {
     const { id, key } = await member();
     const start = (await get('/sync', key, 0)).body.next as string;
     await Promise.all([0, 1].map((instance) => readFromReplicas(key, instance)));
@@ -233,7 +233,7 @@ postgres.describe('streaming replicas', () => {
     expect(await check()).toEqual([]);
   });
 
-  it('are skipped on every instance for a member whose fed record they lack while paused', async () => {
+  it('are skipped on every instance for a member whose record from a feed they lack', async () => {
     const { id, key } = await member();
     const platform = await api.platformKey();
     await pause();
@@ -253,7 +253,7 @@ postgres.describe('streaming replicas', () => {
       ).toBe(true);
   });
 
-  it('are skipped by an instance without notifications of writes elsewhere', async () => {
+  it('are skipped by an instance that gets no notifications of other instances’ writes', async () => {
     const { id, key } = await member();
     await pause();
     await write(id, 'unheard');

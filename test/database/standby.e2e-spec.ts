@@ -59,7 +59,7 @@ postgres.describe('a server whose database URL temporarily leads to a standby', 
   const until = (status: number, asked: () => Promise<number>) =>
     eventually(async () => ((await asked()) === status ? status : undefined));
 
-  it('trusts no read of the standby, such as that of a key whose revocation it lacks', async () => {
+  it('trusts no read from the standby, such as of a key whose revocation the standby lacks', async () => {
     await until(200, () => ask(profile, revoked));
     await eventually(async () => {
       const sql = 'SELECT FROM api_keys HAVING count(*) = 2';

@@ -22,7 +22,7 @@ thorough.describe('maintained totals', () => {
   };
   const RIGHT = { drift: [], stale: [], sides: 0 };
 
-  it('are 0 for a member without rows', async () => {
+  it('are 0 for a member without records', async () => {
     const id = await api.platform.user({ id: 500 });
     expect(await api.dataSource.query('SELECT FROM user_totals WHERE user_id = $1', [id])).toEqual([]);
     const key = await api.key(id);
@@ -35,7 +35,7 @@ thorough.describe('maintained totals', () => {
   });
 
   postgres.it(
-    'of achievements are compacted after the catalog’s writer has ended, and all others before that',
+    'of achievements are compacted after a transaction on the catalog ends, and all others before that',
     async () => {
       const program = await hold(api.dataSource, 'UPDATE achievements SET points = 6 WHERE id = 1');
       await api.dataSource.query(
@@ -54,7 +54,7 @@ thorough.describe('maintained totals', () => {
     },
   );
 
-  it('are maintained for a database client that knows neither denormalized columns nor totals', async () => {
+  it('are maintained for a database client that writes neither denormalized columns nor totals', async () => {
     const event = await api.platform.event({
       id: 900,
       organizer_id: 1,
@@ -156,7 +156,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
     await writer.rollback();
   });
 
-  it('find their tables with any search_path of the writer', async () => {
+  it('are maintained with any search_path of the writer', async () => {
     // A function without its own search_path must qualify our tables and functions.
     const functions = await api.dataSource.query<{ name: string; body: string; sets: boolean }[]>(
       `SELECT proname AS name, prosrc AS body, COALESCE(proconfig::text LIKE '%search_path=%', false) AS sets FROM pg_proc

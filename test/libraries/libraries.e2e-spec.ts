@@ -19,26 +19,23 @@ const SMOKE = {
 };
 
 // Only with LIBRARIES set: the libraries come from the registries of their languages.
-(process.env.LIBRARIES ? describe : describe.skip)('other people’s libraries', () => {
+(process.env.LIBRARIES ? describe : describe.skip)('third-party libraries', () => {
   let signIns: SignIns;
   beforeAll(async () => {
     signIns = await SignIns.start();
   });
   afterAll(() => signIns.close());
 
-  it.each(Object.entries(SMOKE))(
-    'libraries in %s sign a member in and call the API: %s',
-    async (name, program) => {
-      await signIns.install(name);
-      const [run] = runsOf(LANGUAGES[name]!).filter(([one]) => one === program);
-      await signIns.signIn(name, run!);
-    },
-  );
+  it.each(Object.entries(SMOKE))('in %s sign a member in and call the API: %s', async (name, program) => {
+    await signIns.install(name);
+    const [run] = runsOf(LANGUAGES[name]!).filter(([one]) => one === program);
+    await signIns.signIn(name, run!);
+  });
 
   it.each([
     ['oidc-client-ts', 'compat/node', ''],
     ['the MCP SDK', 'compat/assistants/node', '/api/public/mcp'],
-  ])('%s stays signed in for a year with one sign-in', async (_, from, path) => {
+  ])('stay signed in for a year with one sign-in: %s', async (_, from, path) => {
     const folder = mkdtempSync(join(tmpdir(), 'pua-year-'));
     await installLanguage('node', LANGUAGES.node!, from, folder);
     const year = await Year.start();

@@ -217,7 +217,7 @@ describe('one-time access', () => {
 });
 
 describe('access without an end', () => {
-  it('lasts as long as the app uses it, and states only its end without use', async () => {
+  it('lasts as long as the app uses it, and states only when it ends without use', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     let body = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
     const form = { client_id: clientId, token: body.refresh_token };
@@ -427,7 +427,7 @@ describe('a refresh after the end', () => {
   });
 
   it.each([false, true])(
-    'gets “not used for 30 days” (180 for a native app); rows deleted: %s',
+    'gets the reason “not used for 30 days” (180 for a native app); rows deleted: %s',
     async (isSwept) => {
       const web = await oauth.client({ longest_access: 'unlimited' });
       const [clientId, { username }] = [await native(), await oauth.member()];
@@ -441,7 +441,7 @@ describe('a refresh after the end', () => {
     },
   );
 
-  it('also gets the reason if it reads the token before the member ends the access', async () => {
+  it('gets the reason even if it reads the token before the member ends the access', async () => {
     for (let round = 0; round < 5; round++) {
       const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
       const { refresh_token } = await access(clientId, username, '30');

@@ -183,7 +183,7 @@ describe('GET and POST /account/sessions', () => {
     ]);
   });
 
-  it('end nothing if the access of one app, link or browser cannot be ended', async () => {
+  it('end no access if the access of one app, link or browser cannot be ended', async () => {
     const member = await oauth.member();
     const [laptop, phone] = [oauth.browser(), oauth.browser()];
     await phone.signIn('/account/sessions', member.username);

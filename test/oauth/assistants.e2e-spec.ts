@@ -105,7 +105,7 @@ describe('an assistant', () => {
     expect((await use(renewed.body.access_token, 'get_profile')).status).toBe(200);
   });
 
-  it('works at its URL with a trailing slash, from the sign-in on', async () => {
+  it('can add a trailing slash to its URL, for the sign-in and for messages', async () => {
     const slashed = `${address()}/`;
     const post = (headers: Record<string, string>) =>
       fetch(slashed, {
@@ -127,7 +127,7 @@ describe('an assistant', () => {
       expect([other, (await fetch(oauth.issuer + other)).status]).toEqual([other, 404]);
   });
 
-  it('requests the allowed reading scopes if it names none', async () => {
+  it('that requests no scope gets the reading scopes that its app may request', async () => {
     const { body } = await signedIn({ scope: undefined });
     expect(new Set(body.scope.split(' '))).toEqual(new Set(FIRST_SCOPES));
     const fewer = await signedIn({ scope: undefined }, { scopes: ['profile:write', 'events:read'] });
@@ -174,7 +174,7 @@ describe('an assistant', () => {
     ]);
   });
 
-  it('in a page works from the origins of its app and this server only', async () => {
+  it('in a page may call only from the origins of its app and of this server', async () => {
     const at = async (token: string, Origin: string) => {
       const { status, body } = await oauth
         .post(PATH, {}, { Authorization: `Bearer ${token}`, Origin })
@@ -207,7 +207,7 @@ describe('an assistant', () => {
     expect(await oauth.me(ofPage.access_token)).toBe(200);
   });
 
-  it('gets an error for another resource', async () => {
+  it('gets an error if it requests another resource', async () => {
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId, { resource: `${address()}/other` });
     const response = await fetch(url, { redirect: 'manual' });

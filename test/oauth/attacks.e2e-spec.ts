@@ -35,7 +35,7 @@ describe('an authorization code', () => {
     expect((await oauth.refresh(form.client_id!, body.refresh_token)).status).toBe(400);
   });
 
-  thorough.it('redeemed again minutes later still reveals a theft', async () => {
+  thorough.it('redeemed again minutes later still revokes its tokens', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const { body } = await oauth.token(form);
     await oauth.age('oauth_tokens', 120);
@@ -69,7 +69,7 @@ describe('an authorization code', () => {
     expect(await errorOf(form)).toBe('invalid_grant');
   });
 
-  thorough.it('of a member who was disabled meanwhile is rejected, and so is a refresh token', async () => {
+  thorough.it('of a member who was disabled meanwhile is rejected, as is a refresh token', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const form = await oauth.code(clientId, username);
@@ -85,7 +85,7 @@ describe('an authorization code', () => {
     expect(await errorOf(again)).toBe('invalid_grant'); // its grant is deleted
   });
 
-  it('of a just disabled client is rejected before any notification, and so is a refresh token', async () => {
+  it('of a client that was just disabled is rejected before any notification, as is a refresh token', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const form = await oauth.code(clientId, username);
@@ -106,7 +106,7 @@ thorough.describe('a single-use value', () => {
     return adapterFactory(app.get(OauthDatabase), app.get(ClientCache), new Set(['ES256']))(model);
   };
 
-  it('succeeds once of 10 concurrent uses, after which its tokens are revoked: a code', async () => {
+  it('is accepted in one of 10 concurrent uses, and its tokens are then revoked: a code', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const answers = await Promise.all(Array.from({ length: 10 }, () => oauth.token(form)));
     const won = answers.filter(({ status }) => status === 200);
@@ -115,7 +115,7 @@ thorough.describe('a single-use value', () => {
     expect(await oauth.me(won[0]!.body.access_token)).toBe(401);
   });
 
-  it('succeeds once of 10 concurrent uses: a pushed request', async () => {
+  it('is accepted in one of 10 concurrent uses: a pushed request', async () => {
     const { searchParams } = oauth.request(await oauth.client()).url;
     const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
     const id = (body.request_uri as string).split(':').pop()!;
@@ -125,7 +125,7 @@ thorough.describe('a single-use value', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('cannot be stored once its grant is gone', async () => {
+  it('is not stored after its grant was deleted', async () => {
     const lost = { grantId: 'gone', clientId: 'x', kind: 'AccessToken' };
     await expect(adapter('AccessToken').upsert('x'.repeat(43), lost, 60)).rejects.toMatchObject({
       error: 'invalid_grant',
@@ -277,7 +277,7 @@ describe('a token request', () => {
 });
 
 describe('a pushed request', () => {
-  it('is rejected for another client, which learns nothing of it', async () => {
+  it('is rejected for another client, which learns nothing about the request', async () => {
     const { searchParams } = oauth.request(await oauth.client(), { state: 'of the owner' }).url;
     const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
     const query = new URLSearchParams({
@@ -295,7 +295,7 @@ describe('a pushed request', () => {
     expect(await oauth.browser().open(`/oauth/authorize?${query}`)).toMatchObject({ status: 200 });
   });
 
-  it('is rejected for an unregistered redirect URI, and fixes its parameters', async () => {
+  it('is rejected for an unregistered redirect URI, and its parameters cannot be changed later', async () => {
     const clientId = await oauth.client();
     const wrong = oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url.searchParams;
     expect((await oauth.post('/oauth/par', Object.fromEntries(wrong))).status).toBe(400);
@@ -331,7 +331,7 @@ describe('an access token', () => {
   });
 
   it.each(['a.b.c', 'x'.repeat(44), 'x'.repeat(8000), 'é'.repeat(43), 'x'.repeat(43)])(
-    'that was never issued gets 401 with a challenge: %.10s…',
+    'that was never issued gets 401 with a challenge: case %#',
     async (token) => {
       const response = await new Promise<{ status: number; challenge: string | undefined }>(
         (resolve, reject) => {
@@ -375,15 +375,12 @@ describe('an access token', () => {
     expect(await oauth.me(other.access_token)).toBe(401);
   });
 
-  thorough.it(
-    'of a disabled member is rejected by the guard itself, even if the grant still exists',
-    async () => {
-      const { id, username } = await oauth.member();
-      const { access_token } = await oauth.tokens(await oauth.client(), username);
-      await disableAlone(id);
-      await refusedSoon(access_token);
-    },
-  );
+  thorough.it('of a disabled member is rejected by the guard, even if the grant still exists', async () => {
+    const { id, username } = await oauth.member();
+    const { access_token } = await oauth.tokens(await oauth.client(), username);
+    await disableAlone(id);
+    await refusedSoon(access_token);
+  });
 
   it('is accepted for 10 minutes, by the database’s clock', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
@@ -393,7 +390,7 @@ describe('an access token', () => {
     expect(await oauth.me(access_token)).toBe(401);
   });
 
-  thorough.it('is valid for the guard exactly when it is valid for the library', async () => {
+  thorough.it('is accepted by the guard exactly when oidc-provider accepts it', async () => {
     const { AuthorizationServer } = await import('../../src/authorization-server/authorization-server.js');
     const { provider } = oauth.api.app.get(AuthorizationServer);
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
@@ -612,7 +609,7 @@ describe('a page of another origin', () => {
   });
 });
 
-describe('a forged header of a proxy or caller', () => {
+describe('a forged request', () => {
   function get(
     path: string,
     headers: Record<string, string>,
@@ -631,7 +628,7 @@ describe('a forged header of a proxy or caller', () => {
     });
   }
 
-  it('does not affect metadata or redirects', async () => {
+  it('cannot change URLs in metadata or redirects by its headers', async () => {
     const poisoned = {
       Host: 'evil.example',
       'X-Forwarded-Host': 'evil.example',
@@ -656,7 +653,7 @@ describe('a forged header of a proxy or caller', () => {
     '/oauth//token',
     '/oauth/%74oken',
     '/.Well-Known/openid-configuration',
-  ])('does not make another spelling of a path work: %s gets a 404', async (path) => {
+  ])('gets a 404 for another spelling of a path: %s', async (path) => {
     expect((await get(path, {})).status).toBe(404);
   });
 });

@@ -39,7 +39,7 @@ describe('the audit log', () => {
     });
   });
 
-  it('is written together with a consent, or the consent is not stored', async () => {
+  it('is written in one transaction with a consent, or the consent is not stored', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     await oauth.query(`CREATE FUNCTION refuse_consents() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -58,7 +58,7 @@ CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
   });
 
   // The log comes from a separate process, and the embedded database serves only one process.
-  postgres.it('and the server log have the true reason of a rejection under its error id', async () => {
+  postgres.it('has the true reason of a rejection under its error id, as has the server log', async () => {
     const server = await ServerProcess.start({
       ...oauth.api.environment,
       PUBLIC_URL: oauth.issuer,

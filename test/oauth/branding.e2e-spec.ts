@@ -66,7 +66,7 @@ describe('the platform’s logo', () => {
   });
 
   thorough.it(
-    'is fetched once at startup, without following a redirect, and only in the right type and size',
+    'is fetched once at startup, without following a redirect, and only used if its type and size are allowed',
     async () => {
       let asked: string[] = [];
       const host: Server = createServer((request, response) => {

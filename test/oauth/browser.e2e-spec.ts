@@ -283,7 +283,7 @@ postgres.describe('a member with an external identity provider, in Chromium', ()
     upstream.close();
   });
 
-  it('signs in to the demo app without a local password, with the keyboard only, and out at both', async () => {
+  it('signs in to the demo app without a local password, with the keyboard only, and signs out at both servers', async () => {
     const sub = randomUUID();
     const { id } = await oauth.member({ external_id: sub, first_name: 'Ada', last_name: 'Lovelace' });
     await oauth.api.platform.participant(await oauth.api.platform.event({ title: 'Analytical engines' }), id);

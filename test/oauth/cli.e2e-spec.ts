@@ -124,7 +124,7 @@ describe('pua for OAuth', () => {
     });
   });
 
-  it('sets the longest access of an app, and shows it', async () => {
+  it('sets the longest access of an app, and shows the setting', async () => {
     const { client_id: id } = (await json(...CREATE, '--longest-access', '30')) as { client_id: string };
     expect(await json('clients', 'show', id)).toMatchObject({ longest_access: '30' });
     const longer = ['clients', 'update', id, '--longest-access', 'unlimited'];

@@ -133,7 +133,7 @@ describe('the URL of a client document', () => {
     `https://agent.example/${'x'.repeat(100)}`,
   ])('must not be %s', (clientId) => expect(isDocumentUrl(clientId)).toBe(false));
 
-  it('is https with a path, spelled in one way', () => {
+  it('may be https with a path, a port and a query', () => {
     expect(isDocumentUrl('https://agent.example/client.json')).toBe(true);
     expect(isDocumentUrl('https://agent.example:8443/c?v=1')).toBe(true);
   });
@@ -143,12 +143,12 @@ describe('the URL of a client document', () => {
     ['\u200b', 'agent.example'],
     [7, 'agent.example'],
     ['x'.repeat(200), 'x'.repeat(100)],
-  ])('identifies a client whose name %j is read as it is displayed, %j', (client_name, name) => {
+  ])('identifies a client whose name %j is stored as displayed, %j', (client_name, name) => {
     const clientId = 'https://agent.example/c';
     expect(parseClient(clientId, documentOf(clientId, { client_name }), true).name).toBe(name);
   });
 
-  it('is read in time linear to its size, with any number of keys and redirect URIs', async () => {
+  it('identifies a document that is parsed in linear time, with any number of keys and redirect URIs', async () => {
     const { publicKey } = await generateKeyPair('ES256');
     const key = await exportJWK(publicKey);
     const clientId = 'https://agent.example/c';
@@ -203,7 +203,7 @@ describe('the URL of a client document', () => {
       expect(pagesOf(other)).toEqual([null, null]);
   });
 
-  it('identifies a client that may omit its signature if it names both methods and has no keys', () => {
+  it('identifies a client that names both authentication methods; without keys it may omit its signature', () => {
     const clientId = 'https://agent.example/c';
     const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
     expect(parseClient(clientId, documentOf(clientId, both), true)).toMatchObject({ jwks: null });
@@ -378,7 +378,7 @@ postgres.describe('client documents on a server', () => {
       await until(async () => (await oauth.browser().view(ask(clientId).url)).status === 400);
     });
 
-    it('works for one day after its document becomes unreadable', async () => {
+    it('stays usable for one day after its document becomes unreadable', async () => {
       const clientId = `${at}/short-lived.json`;
       const { username } = await oauth.member();
       await oauth.browser().authorize(ask(clientId).url, { username });
@@ -475,7 +475,7 @@ postgres.describe('client documents on a server', () => {
       );
     });
 
-    it('signs with keys at its jwks_uri, which are read again once when it signs with another one', async () => {
+    it('signs with keys at its jwks_uri, which the server reads again once when the client signs with another key', async () => {
       const clientId = `${at}/signing.json`;
       const read: string[] = [];
       let keys: object[] = [RSA_KEY];
@@ -514,7 +514,7 @@ postgres.describe('client documents on a server', () => {
       expect([refused.status, refused.body.error, read.length]).toEqual([401, 'invalid_client', 4]);
     });
 
-    it('that signs with another key sees why its keys could not be read, and keeps the known ones', async () => {
+    it('that signs with another key sees why its keys could not be read, and keeps the stored keys', async () => {
       const clientId = `${at}/losing.json`;
       site.answer = (request, response) =>
         request.url === '/losing.json'
@@ -546,7 +546,7 @@ postgres.describe('client documents on a server', () => {
       expect((await oauth.token({ ...code, ...(await signed('first')) })).status).toBe(200);
     });
 
-    it('that may omit its signature gets tokens with and without one, and never with a wrong one', async () => {
+    it('that may omit its signature gets tokens with and without a signature, and never with a wrong signature', async () => {
       const clientId = `${at}/both.json`;
       site.answer = (request, response) =>
         sendJson(
@@ -666,7 +666,7 @@ postgres.describe('client documents on a server', () => {
   });
 
   describe('a URL inside the private network', () => {
-    it('is never connected to, by name or number', async () => {
+    it('gets no connection, by name or by IP address', async () => {
       const { port } = new URL(at);
       for (const host of ['localhost', '127.0.0.1', '[::1]', '[::ffff:7f00:1]']) {
         const clientId = new URL(`https://${host}:${port}/inside.json`).href;
@@ -676,7 +676,7 @@ postgres.describe('client documents on a server', () => {
       expect(site.connections).toBe(0);
     });
 
-    it('is checked at the connection: a name is rejected if one of its addresses is private', async () => {
+    it('is checked when connecting: a name is rejected if one of its addresses is private', async () => {
       const guard = oauth.api.app.get(PublicHttps);
       const asked: string[] = [];
       guard.isAllowed = (address) => {
@@ -690,7 +690,7 @@ postgres.describe('client documents on a server', () => {
     });
   });
 
-  it('client documents are off unless the operator allows them, as the metadata states', async () => {
+  it('client documents are disabled unless the operator allows them, as the metadata states', async () => {
     const closed = await OauthTest.start();
     const metadata = async (issuer: string) =>
       (await (await fetch(`${issuer}/.well-known/oauth-authorization-server`)).json()) as object;

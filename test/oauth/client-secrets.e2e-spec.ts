@@ -44,7 +44,7 @@ describe('a client with a secret', () => {
     },
   );
 
-  it('is rejected without the secret, with another client’s, with half of it, or with one sent in two ways', async () => {
+  it('is rejected without its secret, with another client’s, with half of its own, or with a secret sent twice', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const other = await clientWithSecret(oauth);
     const wrong = [
@@ -68,7 +68,7 @@ describe('a client with a secret', () => {
     expect([status, body.error]).toEqual([401, 'invalid_client']);
   });
 
-  it('has it stored as an HMAC: the secret is in no row, event or log', async () => {
+  it('has its secret stored only as an HMAC: the secret is in no row, event or log', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     await authenticate({}, basic(id, secret));
     const rows = await oauth.query<object>(
@@ -99,7 +99,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect(await keysOf(id)).toEqual([{ jwks: { keys: [] } }]);
   });
 
-  it('has two secrets during a replacement, and never a third', async () => {
+  it('has at most two secrets during a replacement', async () => {
     const { id, secret: first } = await clientWithSecret(oauth);
     const second = await rotate(oauth, id);
     const statuses = async (...secrets: string[]) => {
@@ -134,7 +134,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     ]);
   });
 
-  it('may send ten wrong secrets per minute and address; after that, only this client is rejected there', async () => {
+  it('may send ten wrong secrets per minute and address; then only this client is rejected at that address', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const other = await clientWithSecret(oauth);
     for (let i = 0; i < 10; i++)
@@ -181,7 +181,7 @@ describe('a secret in a URL', () => {
     expect(JSON.stringify([kept, await events(id)])).not.toContain(secret);
   });
 
-  it('is not created by redirecting a form', async () => {
+  it('is not created by the redirect after a form with a secret', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const { status, headers } = await oauth.post('/oauth/authorize', {
       client_id: id,
@@ -225,7 +225,7 @@ describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', ()
     expect((await authenticate({ client_id: id, client_secret: secret })).status).toBe(200);
   });
 
-  it.each(['%zz', 'a%', '%C3', '%00'])('is invalid_request if it is not encoded: %s', async (half) => {
+  it.each(['%zz', 'a%', '%C3', '%00'])('gets invalid_request if it is not encoded: %s', async (half) => {
     const { id } = await clientWithSecret(oauth);
     const Authorization = `Basic ${Buffer.from(`${id}:${half}`).toString('base64')}`;
     const { status, body } = await authenticate({}, { Authorization });
@@ -254,7 +254,7 @@ describe('pua clients with secrets', () => {
     expect((await run('clients', 'show', id)).stdout).toContain(`…${secret.slice(-4)} until replaced`);
   });
 
-  it('rotates a secret: stdout has only the new one, and both work', async () => {
+  it('rotates a secret: stdout has only the new secret, and both are valid', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const { stdout } = await run('clients', 'rotate-secret', id, '--overlap', '1h', '--expires', '30d');
     forget();

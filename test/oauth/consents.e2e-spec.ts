@@ -68,7 +68,7 @@ describe('a consent form sent several times at once', () => {
     }
   });
 
-  it('is one decision even if one allows and the other denies', async () => {
+  it('is one decision even if one form allows and the other denies', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, consent } = await atConsent();
       const action = `${consent.url.pathname}/consent`;
@@ -90,7 +90,7 @@ describe('a consent form sent several times at once', () => {
     }
   });
 
-  it('is one sign-in: it redirects to one consent page or with one code', async () => {
+  it('is one sign-in: it leads to one consent page or one code', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     await oauth.code(clientId, username, { scope: SCOPE });
@@ -287,7 +287,7 @@ describe('a consent', () => {
     ).not.toBeNull();
   });
 
-  it('from before origins were stored applies only to the app’s origins of that time', async () => {
+  it('older than stored origins applies only to the app’s origins of that time', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -373,7 +373,7 @@ describe('a consent to an unreviewed app', () => {
       ]);
     });
 
-    it('is requested again if the app changed while the member read the page', async () => {
+    it('is requested again if the app changes while the member reads the page', async () => {
       const { username } = await described.member();
       const clientId = await unreviewed(kind);
       const browser = described.browser();
@@ -385,7 +385,7 @@ describe('a consent to an unreviewed app', () => {
       expect(codeIn(await allow(browser, after))).not.toBeNull();
     });
 
-    it('from before it recorded the shown values is requested once more', async () => {
+    it('older than recorded values is requested once more', async () => {
       const { username, id } = await described.member();
       const clientId = await unreviewed(kind);
       const browser = described.browser();
@@ -395,7 +395,7 @@ describe('a consent to an unreviewed app', () => {
     });
   });
 
-  it('names the host of each link of a member’s app, which may be another site', async () => {
+  it('names the host of each link of a member’s app, since the link may lead to another site', async () => {
     const { username } = await described.member();
     const clientId = await unreviewed('a member');
     await change(clientId, 'client_uri', 'https://claude.ai/');
@@ -410,7 +410,7 @@ describe('a consent to an unreviewed app', () => {
     expect(done.html).toMatch(/href="https:\/\/claude.ai\/">Go to claude.ai</);
   });
 
-  it('remains while the keys at its document’s URL change', async () => {
+  it('remains valid while the keys at the client document’s URL change', async () => {
     const { username } = await described.member();
     const clientId = await unreviewed('a document');
     await change(clientId, 'jwks_uri', 'https://app.example/keys.json');

@@ -167,7 +167,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     expect(await later.textContent()).toContain('invalid_credentials');
   });
 
-  it('shows in a frame that the member denied it', async () => {
+  it('shows in a frame that the member denied the access', async () => {
     const { page } = await open();
     await page.goto(`${oauth.issuer}/demo`);
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -206,7 +206,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     );
   });
 
-  it('works on another origin, with two attributes of its page', async () => {
+  it('signs a member in on another origin, after a change of two attributes of its page', async () => {
     const site = createServer((request, response) => {
       const name = request.url!.replace(/\?.*/, '').replace(/^\/demo\/?/, '');
       if (request.url === '/favicon.ico') {

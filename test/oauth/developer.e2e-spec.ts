@@ -192,7 +192,7 @@ describe('a member’s app', () => {
       jwks: '{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "kid": "\\u0000"}]}',
     },
     { jwks: `${'['.repeat(50)}${']'.repeat(50)}` },
-  ])('is rejected without a server error with %j', async (fields) => {
+  ])('with %j is rejected without a server error', async (fields) => {
     const ada = await developer();
     const form = await ada.open('/developer/new-client');
     const wanted = { name: 'App', type: 'web', redirect_uris: REDIRECT_URI, ...fields };
@@ -200,7 +200,7 @@ describe('a member’s app', () => {
     expect([refused.status, refused.html.includes('role="alert"')]).toEqual([400, true]);
   });
 
-  thorough.it('is rejected with a deeply nested key set', async () => {
+  thorough.it('with a deeply nested key set is rejected', async () => {
     const ada = await developer();
     for (const jwks of [
       '['.repeat(8_000),
@@ -252,7 +252,7 @@ describe('a member’s app', () => {
     );
   });
 
-  thorough.it('accepts a logo with pixels, and no other file', async () => {
+  thorough.it('accepts an image of at most 64 KB as logo, and no other file', async () => {
     const ada = await developer();
     const id = await ada.register();
     const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(60_000)]);
@@ -304,21 +304,24 @@ describe('a member’s app', () => {
     }
   });
 
-  thorough.it('is disabled with its developer, and not enabled with them', async () => {
-    const ada = await developer();
-    const [one, other] = [await ada.register(), await ada.register()];
-    await ada.post(`/developer/clients/${other}/disable`);
-    const users = new UsersService(oauth.dataSource);
-    await users.disable(ada.id, 'admin');
-    await users.enable(ada.id, 'admin');
-    for (const id of [one, other]) {
-      const found = await clients().find(id);
-      expect(found.disabled_at).not.toBeNull();
-      expect(found.disabled_by_owner).toBe(false);
-    }
-  });
+  thorough.it(
+    'is disabled with its developer, and stays disabled when the developer is enabled',
+    async () => {
+      const ada = await developer();
+      const [one, other] = [await ada.register(), await ada.register()];
+      await ada.post(`/developer/clients/${other}/disable`);
+      const users = new UsersService(oauth.dataSource);
+      await users.disable(ada.id, 'admin');
+      await users.enable(ada.id, 'admin');
+      for (const id of [one, other]) {
+        const found = await clients().find(id);
+        expect(found.disabled_at).not.toBeNull();
+        expect(found.disabled_by_owner).toBe(false);
+      }
+    },
+  );
 
-  thorough.it('is limited to ten per member, of fifty concurrent requests', async () => {
+  thorough.it('is limited to ten per member, also for fifty concurrent requests', async () => {
     const ada = await developer();
     const sent = Array.from({ length: 50 }, (_, i) =>
       ada.post('/developer/clients', { name: `App ${i}`, type: 'web', redirect_uris: REDIRECT_URI }),
@@ -389,7 +392,7 @@ describe('a member’s API key', () => {
     expect(form.html).toContain('action="/developer/keys"');
   });
 
-  thorough.it('is rotated once by ten concurrent requests, and the previous one expires', async () => {
+  thorough.it('is rotated once by ten concurrent requests, and the previous key expires', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     const path = `/developer/keys/${idOfKey(key)}/rotate`;
@@ -415,23 +418,26 @@ describe('a member’s API key', () => {
     expect(page2.html).not.toContain('/rotate"');
   });
 
-  thorough.it('is limited to ten per member, of fifty concurrent requests, also by rotation', async () => {
-    const ada = await developer();
-    await ada.open('/developer/new-key');
-    const sent = Array.from({ length: 50 }, (_, i) =>
-      ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }),
-    );
-    for (const { status } of await Promise.all(sent)) expect([303, 409, 503]).toContain(status);
-    const accepted = async () =>
-      oauth.query<{ id: string }>(
-        'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > now()',
-        [ada.id],
+  thorough.it(
+    'is limited to ten per member, also for fifty concurrent requests and for rotations',
+    async () => {
+      const ada = await developer();
+      await ada.open('/developer/new-key');
+      const sent = Array.from({ length: 50 }, (_, i) =>
+        ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }),
       );
-    const keys = await accepted();
-    expect(keys).toHaveLength(10);
-    await Promise.all(keys.map(({ id }) => ada.post(`/developer/keys/${id}/rotate`)));
-    expect((await accepted()).length).toBeLessThanOrEqual(10);
-  });
+      for (const { status } of await Promise.all(sent)) expect([303, 409, 503]).toContain(status);
+      const accepted = async () =>
+        oauth.query<{ id: string }>(
+          'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > now()',
+          [ada.id],
+        );
+      const keys = await accepted();
+      expect(keys).toHaveLength(10);
+      await Promise.all(keys.map(({ id }) => ada.post(`/developer/keys/${id}/rotate`)));
+      expect((await accepted()).length).toBeLessThanOrEqual(10);
+    },
+  );
 });
 
 describe('a developer’s repeatable action', () => {
@@ -513,7 +519,7 @@ describe('an app or key of another member or the platform', () => {
     expect(await clients().find(ofPlatform)).toMatchObject({ disabled_at: null });
   });
 
-  thorough.it('cannot be changed by a foreign form, or without a sign-in', async () => {
+  thorough.it('cannot be changed by another site’s form, or without a sign-in', async () => {
     const ada = await developer();
     const id = await ada.register();
     const key = await ada.makeKey();
@@ -642,7 +648,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(page.html).not.toContain(username);
   });
 
-  thorough.it('include the latest hundred per app', async () => {
+  thorough.it('include the latest hundred per app or key', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     for (let i = 0; i < 60; i++) await call('/api/public/me', { 'X-API-Key': key });
@@ -658,7 +664,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(kept!.count).toBe(100);
   });
 
-  thorough.it('include every instance, once each has written', async () => {
+  thorough.it('include those of every instance after the instance has written them', async () => {
     const other = await OauthTest.start({ developerConsole: true }, oauth);
     const ada = await developer();
     const key = await ada.makeKey();
@@ -672,7 +678,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
   });
 
   thorough.it(
-    'contain nothing of apps and keys that no member registered, or that do not exist',
+    'contain no request of an app or key that no member created, or that does not exist',
     async () => {
       const ada = await developer();
       const count = async () => {
@@ -739,7 +745,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
 });
 
 thorough.describe('with only the external identity provider', () => {
-  it('a member signs in to the console, and authenticates again before a key is created', async () => {
+  it('a member signs in to the console, and authenticates again before creating a key', async () => {
     const { oauth: here, upstream } = await startWithUpstream(
       {},
       { developerConsole: true, localSignIn: false },
@@ -784,7 +790,7 @@ describe('an erased developer', () => {
   });
 });
 
-describe('/developer, with DEVELOPER_OIDC', () => {
+describe('/developer and the setting DEVELOPER_OIDC', () => {
   let open: OauthTest;
   beforeAll(
     async () => void (open = await OauthTest.start({ developerConsole: true, developerOidc: true }, oauth)),
@@ -795,7 +801,7 @@ describe('/developer, with DEVELOPER_OIDC', () => {
   const profilesOf = ({ id }: Developer) =>
     oauth.query('SELECT profile, secret_auth_method FROM oauth_clients WHERE owner_id = $1', [id]);
 
-  it('registers an app with a secret, which is shown once and works, and replaces it', async () => {
+  it('registers an app, creates a secret that is shown once, and replaces the secret', async () => {
     const ada = await developer(open);
     const path = `/developer/clients/${await ada.register(SECRET)}`;
     const make = async () => {
@@ -832,13 +838,13 @@ describe('/developer, with DEVELOPER_OIDC', () => {
     );
   });
 
-  it('creates no secret for an app of another member, or for an app without one', async () => {
+  it('creates no secret for another member’s app, or for an app without a secret method', async () => {
     const [ada, mallory] = [await developer(open), await developer(open)];
     for (const id of [await ada.register(SECRET), await mallory.register()])
       expect((await mallory.post(`/developer/clients/${id}/rotate-secret`)).status).toBe(404);
   });
 
-  it('offers no profile, and accepts none, if it is off', async () => {
+  it('neither offers nor accepts a profile if DEVELOPER_OIDC is not set', async () => {
     const ada = await developer();
     expect((await ada.open('/developer/new-client')).html).not.toContain('name="profile"');
     await ada.register(SECRET);

@@ -20,7 +20,7 @@ async function session(): Promise<{ id: number; browser: Browser }> {
   return { id, browser };
 }
 
-thorough.describe('encrypted values', () => {
+thorough.describe('decryption', () => {
   it('rejects ciphertext copied from another session', async () => {
     const [attacker, victim] = [await session(), await session()];
     await oauth.query(

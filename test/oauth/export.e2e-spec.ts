@@ -30,7 +30,7 @@ async function fileOf(userId: number) {
 }
 
 describe('the data export', () => {
-  it('contains the requests and webhook endpoints of the member’s own apps and keys, and their consents and notices, and no other’s', async () => {
+  it('contains the member’s consents, notices, and requests and webhook endpoints of their own apps and keys only', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const clients = new ClientsService(oauth.dataSource, oauth.api.config);
     const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
@@ -172,7 +172,7 @@ describe('POST /account/data/download', () => {
     expect(JSON.parse(html)).toMatchObject({ profile: { id: member.id } });
   });
 
-  it('aborts the data export when the member’s sign-ins end', async () => {
+  it('aborts the download when the member’s sign-ins end', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const page = await signedIn(username, browser);
@@ -245,7 +245,7 @@ postgres.describe('downloads that stop reading', () => {
     return socket;
   }
 
-  it('occupy no shared resource, and end on their own', async () => {
+  it('occupy no shared resource, and time out', async () => {
     const downloads = oauth.api.app.get(Downloads);
     const readers: { browser: Browser; page: FormPage }[] = [];
     for (let n = 0; n < 5; n++) {

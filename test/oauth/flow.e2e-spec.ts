@@ -188,7 +188,7 @@ describe('consent', () => {
     expect(scopesOn(more.html)).toContain('connections:read');
   });
 
-  it('asks for a declined scope again only if it is requested alone', async () => {
+  it('requests a declined scope again only if the app requests no other API scope', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -235,7 +235,7 @@ describe('consent', () => {
     expect(allowed.searchParams.get('code')).not.toBeNull();
   });
 
-  it('ends if the member declines all scopes again: the client gets an error, and no loop follows', async () => {
+  it('ends with an error for the client if the member declines all scopes again, and no loop follows', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -247,7 +247,7 @@ describe('consent', () => {
     }
   });
 
-  it('returns an error to the client when the member denies', async () => {
+  it('returns an error to the client when the member denies the request', async () => {
     const member = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { state: 's1' });
     const back = await oauth.browser().authorize(url, { username: member.username, deny: true });
@@ -266,7 +266,7 @@ describe('consent', () => {
 });
 
 describe('sign-in', () => {
-  it('lets another member sign in after the first', async () => {
+  it('replaces one member’s session with another member’s', async () => {
     const [one, two] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -290,7 +290,7 @@ describe('sign-in', () => {
     expect(await me.json()).toMatchObject({ id: two.id });
   });
 
-  it('asks a disabled member to sign in again, and never fails', async () => {
+  it('is requested again from a disabled member, without an error', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -368,7 +368,7 @@ describe('an error without a redirect to the app', () => {
     expect(late.html).not.toMatch(/interaction|session not found/);
   });
 
-  it('is sent to programs with the library’s text', async () => {
+  it('is sent to programs with oidc-provider’s text', async () => {
     const answer = await fetch(`${oauth.issuer}/oauth/logout?id_token_hint=x`, {
       headers: { Accept: 'application/json' },
     });

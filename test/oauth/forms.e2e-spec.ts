@@ -96,7 +96,7 @@ describe('a form that creates a resource', () => {
     expect(await count('oauth_clients WHERE owner_id', signed.id)).toBe(1);
   });
 
-  it('shows nothing to another member, and acts as their own form for them', async () => {
+  it('shows its result only to its own member, and for another member acts as that member’s own form', async () => {
     const [ada, eve] = [await signedIn('/account/calendar'), await signedIn('/account/calendar')];
     const idOf = ({ html }: FormPage) => /name="form" value="([^"]*)"/.exec(html)![1]!;
     const fields = { form: idOf(ada.page), name: 'Phone' };
@@ -124,7 +124,7 @@ describe('a form that creates a resource', () => {
     expect(made.html).toMatch(LINK);
   });
 
-  it('requires a sign-in within five minutes for a calendar link, and requests it on the page', async () => {
+  it('requires a sign-in within five minutes for a calendar link, and requests the sign-in on the page', async () => {
     const signed = await signedIn('/account/calendar');
     await oauth.ageSignIns(signed.id, 301);
     const again = await signed.browser.press(signed.page, { name: 'Phone' }, /create$/);
@@ -353,7 +353,7 @@ describe('a form sent twice at once and again a minute later', () => {
       if (!(response instanceof URL)) expect([response.status, faultOn(response)]).toEqual([200, undefined]);
   });
 
-  it('adds a passkey, and confirms it again', async () => {
+  it('adds a passkey once, and shows the confirmation each time', async () => {
     const { browser } = await signedIn('/account/security');
     const page = await browser.view('/account/security');
     const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
@@ -363,7 +363,7 @@ describe('a form sent twice at once and again a minute later', () => {
     }
   });
 
-  it('does not confirm a password that differs from the first one', async () => {
+  it('does not confirm a password that differs from the first form’s', async () => {
     const { browser, page } = await atNewPassword();
     const set = async (new_password: string) => (await browser.press(page, { new_password }, /set$/)).status;
     expect(await set('another horse battery staple')).toBe(200);
@@ -426,7 +426,7 @@ describe('a step of a completed sign-in', () => {
     }
   });
 
-  it('never reports an expiry if it is sent twice at once', async () => {
+  it('never reports an expiry if the form is sent twice at once', async () => {
     const { browser, page, username } = await atSignIn();
     const consent = await browser.press(page, { username, password: PASSWORD });
     const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
@@ -434,7 +434,7 @@ describe('a step of a completed sign-in', () => {
       if (!(answer instanceof URL)) expect(answer.html).toContain('This is done already');
   });
 
-  it('links the app’s own page if it has one, and none for an app on the device', async () => {
+  it('links the app’s own page if the app has one, and nothing for an app on the device', async () => {
     const sites = { client_uri: 'https://site.example/start' };
     const web = await atSignIn({}, sites);
     const native = await atSignIn(
@@ -453,7 +453,7 @@ describe('a step of a completed sign-in', () => {
     }
   });
 
-  it('is expired in another browser, and ends with all sign-ins of its member', async () => {
+  it('is shown as expired in another browser, and after all sign-ins of its member end', async () => {
     const { browser, page, username, id } = await atSignIn();
     const consent = await browser.press(page, { username, password: PASSWORD });
     await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
@@ -464,7 +464,7 @@ describe('a step of a completed sign-in', () => {
 });
 
 describe('POST /account/sign-out', () => {
-  it('redirects to a page that can be reloaded, each time that it is sent', async () => {
+  it('redirects to a page that can be reloaded, each time that the form is sent', async () => {
     const { browser, page } = await signedIn('/account/apps');
     for (let n = 0; n < 2; n++) {
       const after = await browser.press(page, {}, /sign-out$/);

@@ -64,7 +64,7 @@ describe('an authorization request', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  it('is checked as the library reads it: after a second question mark, and after many names', async () => {
+  it('is checked as oidc-provider reads it: after a second question mark, and after many names', async () => {
     const { search } = oauth.request(clientId).url;
     for (const query of [
       `?${search}&nonce=%00`,
@@ -142,7 +142,7 @@ describe('an authorization request', () => {
   });
 
   thorough.it(
-    'takes at most 8 KB in storage, as an interaction and pushed, at its longest and with escapes',
+    'occupies at most 8 KB of storage, as an interaction or pushed, with the longest values and with escapes',
     async () => {
       for (const character of ['x', '"', '\\', 'é', '💙']) {
         // The longest accepted value, found by bisection.
@@ -265,7 +265,7 @@ describe('a form sent to a program endpoint', () => {
     );
   });
 
-  it('has a rejection that its page can read', async () => {
+  it('gets a rejection that the sending page can read', async () => {
     const response = await fetch(`${oauth.issuer}/oauth/token`, {
       method: 'POST',
       headers: { Origin: 'https://app.example' },
@@ -424,7 +424,7 @@ describe('a page’s path parameter', () => {
     ).toBe(400);
   });
 
-  it('gets a response even with raw bytes', async () => {
+  it('gets a response even if it contains raw bytes', async () => {
     const { port } = new URL(oauth.issuer);
     for (const target of ['/interaction/\xff', '/account/sessions/%ff/end', '/interaction/%C0%AF']) {
       const answer = await new Promise<string>((resolve, reject) => {
@@ -446,7 +446,7 @@ describe('a page’s path parameter', () => {
   });
 });
 
-describe('any generated input', () => {
+describe('generated input', () => {
   const hostile = fc.oneof(
     {
       weight: 4,

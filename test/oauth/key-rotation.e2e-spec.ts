@@ -50,7 +50,7 @@ describe('a new SECRET_KEY', () => {
   };
 
   describe('with SECRET_KEY_PREVIOUS', () => {
-    it('lets refresh tokens refresh, and repeats a response', async () => {
+    it('accepts refresh tokens, and repeats the response for a token that was just used', async () => {
       const { refresh_token } = await oauth.tokens(clientId, (await oauth.member()).username);
       const before = await oauth.refresh(clientId, refresh_token);
       const repeated = await oauth.refresh(clientId, refresh_token, {}, url);
@@ -77,7 +77,7 @@ describe('a new SECRET_KEY', () => {
       expect(await oauth.me(body.access_token, url)).toBe(401);
     });
 
-    it('leaves members signed in, and lets them sign out', async () => {
+    it('keeps members signed in, and allows them to sign out', async () => {
       const { username } = await oauth.member();
       const browser = oauth.browser();
       await oauth.code(clientId, username, {}, browser);

@@ -57,7 +57,7 @@ describe('white space around a username', () => {
 
 describe('a username that looks like another', () => {
   it.each([...LOOK_ALIKES, '4711', 'erased-4711'])(
-    'is rejected by command, import and feed: %j',
+    'is rejected by commands, imports and feeds: %j',
     async (username) => {
       const created = await run('users', 'create', '--username', username);
       expect([created.code, created.stderr]).toEqual([2, expect.stringContaining('NFKC')]);
@@ -79,7 +79,7 @@ describe('a username that looks like another', () => {
     },
   );
 
-  it('keeps working for its existing member, and doctor names it', async () => {
+  it('stays valid for its existing member, and the doctor reports it', async () => {
     const username = 'old\u200bname';
     const { id } = await oauth.member({ username });
     const key = await oauth.api.platformKey(['platform:write']);
@@ -108,7 +108,7 @@ describe('a username that looks like another', () => {
 describe('the name of an app, key or link', () => {
   const odd = ' Ac\u200bme\u202e  Travel\u00a0';
 
-  it('is rejected by command if it is not displayed unchanged', async () => {
+  it('is rejected by commands if pages would display it differently', async () => {
     const { id } = await oauth.member();
     const key = ['keys', 'create', '--user', String(id), '--scopes', ''];
     const app = ['clients', 'create', '--type', 'web', '--redirect-uri', REDIRECT_URI];
@@ -118,7 +118,7 @@ describe('the name of an app, key or link', () => {
     }
   });
 
-  it('is stored by pages as displayed', async () => {
+  it('is stored by pages as they display it', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     await browser.signIn('/developer', username);
@@ -139,7 +139,7 @@ describe('the name of an app, key or link', () => {
     expect(named.map(({ name }) => name)).toEqual(['Acme Travel', 'Acme Travel', 'Acme Travel']);
   });
 
-  it('is kept when another field of an existing app with it is changed', async () => {
+  it('is kept when a command changes another field of an existing app', async () => {
     const clientId = await oauth.client();
     await oauth.query('UPDATE oauth_clients SET name = $2 WHERE id = $1', [clientId, odd]);
     const { code } = await run('clients', 'update', clientId, '--client-uri', 'https://acme.example/');

@@ -190,7 +190,7 @@ describe('a mail server that', () => {
     expect(events[0]!.details.attempts).toBeGreaterThan(0);
   });
 
-  it('is down gets the email when it is back', async () => {
+  it('is down gets the email when it is available again', async () => {
     const one = await member();
     const { port } = mails;
     await mails.close();
@@ -267,13 +267,13 @@ postgres.describe('an instance that is killed', () => {
   });
 });
 
-describe('the member chooses emails', () => {
+describe('the emails that a member chooses', () => {
   const choose = async (username: string, notice: string[]) => {
     const { browser, page } = await atSecurity(oauth, username);
     return await browser.press(page, { notice }, /notices$/);
   };
 
-  it('on /account/security: only ticked ones, and others stay records for the platform', async () => {
+  it('on /account/security are sent; the platform gets records of all notices', async () => {
     const one = await member();
     const { page } = await atSecurity(oauth, one.username);
     expect(page.html.match(/name="notice" value="[\w.]+" checked/g)).toHaveLength(6);
@@ -293,14 +293,14 @@ describe('the member chooses emails', () => {
     ]);
   });
 
-  it('only among those that can be muted', async () => {
+  it('must be among those that can be muted', async () => {
     const one = await member();
     for (const notice of [['passkey.added'], ['nothing'], ['toString']])
       expect((await choose(one.username, notice)).status).toBe(400);
     expect(await chosenBy(one.id)).toEqual([]);
   });
 
-  it('by the link of an email, with one click and without a sign-in, and opening it changes nothing', async () => {
+  it('can be changed by an email’s link with one click and without a sign-in; opening the link changes nothing', async () => {
     const one = await member();
     await createKey(one.id);
     const [mail] = await mailsTo(one);
@@ -321,7 +321,7 @@ describe('the member chooses emails', () => {
     expect(await mailsTo(one)).toEqual([]);
   });
 
-  it('only for themselves: an altered link gets a 404', async () => {
+  it('can be changed only by their own link: an altered link gets a 404', async () => {
     const [one, other] = [await member(), await member()];
     const link = oauth.issuer + oauth.api.app.get(NoticeChoices).linkTo(one.id, 'key.created');
     const [, code] = /-([\w-]{43})$/.exec(link)!;

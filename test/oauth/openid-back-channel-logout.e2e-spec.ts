@@ -128,7 +128,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(Object.keys(metadata).filter((name) => name.startsWith('frontchannel'))).toEqual([]);
   });
 
-  it('gets one session id per browser in its ID tokens, also after a refresh; other apps get none', async () => {
+  it('gets one session id per browser in its ID tokens, also after a refresh; other apps get no session id', async () => {
     const { clientId } = await toldApp();
     const member = await signIn(clientId);
     expect(member.sid).toMatch(/^[\w-]{20,}$/);
@@ -180,7 +180,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(await sids(two)).toEqual([there.sid]);
   });
 
-  it('is the only one notified if the member signs out of it alone', async () => {
+  it('is the only app notified if the member signs out of that app only', async () => {
     const [one, two] = [await toldApp(), await toldApp()];
     const member = await signIn(one.clientId);
     await signIn(two.clientId, member);
@@ -215,7 +215,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(await queued()).toEqual([]);
   });
 
-  it('that is slow delays no other app, and no other messages to itself', async () => {
+  it('that is slow delays neither other apps nor its own other messages', async () => {
     const [slow, quick] = [await toldApp(), await toldApp()];
     slow.receiver.respond = () => undefined; // never
     const members = await Promise.all([1, 2, 3].map(() => signIn(slow.clientId)));
@@ -282,7 +282,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(found).toEqual({ uri: null, events: [details] });
   });
 
-  it('is notified at the URI that was registered while the old one responded with 410', async () => {
+  it('is notified at the URI that was registered while the old URI responded with 410', async () => {
     const { clientId, receiver } = await toldApp();
     const { receiver: next } = await toldApp();
     const update = 'UPDATE oauth_clients SET backchannel_logout_uri = $2 WHERE id = $1';

@@ -139,12 +139,12 @@ describe.each(['query', 'form_post'])('an app with responses by %s', (response_m
   );
 });
 
-describe('an app with an empty parameter', () => {
-  it('signs a member in as without response_mode', async () => {
+describe('an app with an empty', () => {
+  it('response_mode signs a member in like an app without it', async () => {
     await signedIn({ response_mode: '' });
   });
 
-  it('gets the same error as without response_type', async () => {
+  it('response_type gets the same error as an app without it', async () => {
     const told = async (response_type?: string) =>
       toldBy('query', await open(requestOf(app, { response_type }), {}));
     expect(await told('')).toEqual(await told(undefined));
@@ -305,7 +305,7 @@ describe('PKCE', () => {
       'openid scope must be requested when using the nonce parameter',
     ],
   ])(
-    'is required unless the client sends a nonce and openid: without %s',
+    'is required unless the client sends a nonce and the scope openid: without %s',
     async (_what, parameters, said) => {
       const back = (await oauth
         .browser()
@@ -318,7 +318,7 @@ describe('PKCE', () => {
   );
 
   it.each(['a verifier without a challenge', 'a challenge without a verifier'])(
-    'cannot be downgraded: %s',
+    'rejects a downgrade: %s',
     async (which) => {
       const { username } = await oauth.member();
       const isLeftOut = which.startsWith('a verifier');
@@ -347,7 +347,7 @@ describe('form_post', () => {
     expect((await redeem(app, code!)).status).toBe(200);
   });
 
-  it('shows a button instead for a member’s app that the member does not know', async () => {
+  it('shows only a button for an app that another member registered', async () => {
     const id = await oauth.client({ profile: 'oidc' });
     const { id: owner } = await oauth.member();
     await oauth.query('UPDATE oauth_clients SET owner_id = $2 WHERE id = $1', [id, owner]);

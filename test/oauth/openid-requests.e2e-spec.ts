@@ -125,14 +125,14 @@ describe('a request with an unsupported parameter', () => {
     { claims: JSON.stringify({ userinfo: { name: { essential: true } }, id_token: { picture: null } }) },
     { claims: claimsWith({ value: 'gold' }) },
     { claims: claimsWith({ essential: true }) },
-  ] as Parameters[])('is treated as without it: %j', async (wish) => {
+  ] as Parameters[])('is treated like a request without the parameter: %j', async (wish) => {
     const { id, username } = await oauth.member({ stored_display_name: 'Ada' });
     const claims = await idTokenOf(username, wish);
     expect(claims).toMatchObject({ sub: String(id), amr: ['pwd'] });
     for (const claim of ['name', 'picture', 'acr']) expect(claims).not.toHaveProperty(claim);
   });
 
-  it('finds the supported classes in discovery, and that single claims cannot be requested', async () => {
+  it('can be avoided: discovery lists the supported classes, and no support for single claims', async () => {
     const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     expect(await response.json()).toMatchObject({
       acr_values_supported: ['phr', 'phrh'],
@@ -162,7 +162,7 @@ describe('a request for an authentication class', () => {
   });
 
   it.each([{ value: 'phr' }, { values: ['phr', 'phrh'] }])(
-    'as an essential claim is rejected if the member has no passkey, signed in or not: %j',
+    'as an essential claim is rejected if the member, signed in or not, has no passkey: %j',
     async (wanted) => {
       const { username } = await oauth.member();
       const claims = claimsWith({ essential: true, ...wanted });
@@ -183,7 +183,7 @@ describe('a request for an authentication class', () => {
     ['acr_values, one of them unknown,', { acr_values: 'gold phr' }],
     ['claims, essential,', { claims: claimsWith({ essential: true, values: ['phrh'] }) }],
   ])(
-    'by %s asks a member with a passkey for it, also after the password, and the ID token states it',
+    'by %s requires a member’s passkey, also after the password, and the ID token states the class',
     async (_, parameters: Parameters) => {
       const { username, authenticator } = await memberWithPasskey(oauth);
       const browser = oauth.browser();
@@ -209,7 +209,7 @@ describe('a request for an authentication class', () => {
   );
 
   thorough.it(
-    'by acr_values accepts a passkey of another class if there is no better one, unlike essential',
+    'by acr_values, unlike by an essential claim, accepts a passkey of another class if the member has no better one',
     async () => {
       const synced = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
       const { username } = await memberWithPasskey(oauth, synced);
@@ -248,7 +248,7 @@ describe('a request for an authentication class', () => {
     '{"id_token":{"acr":{"essential":true,"values":[1]}}}',
     `{"id_token":{"acr":{"essential":true,"value":{"a":"b"}}}}`,
     '['.repeat(1000),
-  ])('in claims that are malformed is rejected as such: %s', async (claims) => {
+  ])('in malformed claims is rejected as malformed: %s', async (claims) => {
     const expected = claims === 'null' ? 'page' : 'invalid_request';
     const at = await send(oauth.browser(), { claims });
     expect(at instanceof URL ? answerOf(at) : 'page').toBe(expected);
@@ -256,7 +256,7 @@ describe('a request for an authentication class', () => {
 });
 
 describe('a key rotation during a request', () => {
-  it('keeps the old key’s signatures valid, and has published the new key before', async () => {
+  it('keeps the old key’s signatures valid, and publishes the new key before its first use', async () => {
     const keySet = async () => {
       const response = await fetch(`${oauth.issuer}/oauth/jwks`);
       expect(response.headers.get('cache-control')).toBe('public, max-age=60');

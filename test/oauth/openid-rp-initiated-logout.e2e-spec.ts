@@ -73,7 +73,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('gets the browser back without state if it sent none', async () => {
+  it('gets the browser back without state if the app sent none', async () => {
     const member = await signIn();
     const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: BYE };
     expect(((await signOut(member, parameters)) as URL).href).toBe(BYE);
@@ -124,7 +124,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('asks for confirmation without parameters, and a member may stay signed in', async () => {
+  it('requires the member’s confirmation without parameters, and the member may stay signed in', async () => {
     const member = await signIn();
     const page = (await ask(member, {})) as FormPage;
     expect(page.html).toContain(QUESTION);

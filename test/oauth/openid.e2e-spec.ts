@@ -66,7 +66,7 @@ describe('an OpenID library’s request', () => {
     ['openid profile:read', true],
     ['openid profile', true],
     ['openid profile events:read', true],
-  ])('to userinfo with a token of %j gets the profile: %s', async (scope, withProfile) => {
+  ])('to userinfo with a token for %j gets the profile: %s', async (scope, withProfile) => {
     const picture = 'https://img.example/ada.png';
     const { username, id } = await oauth.member({
       stored_display_name: 'Ada Lovelace',
@@ -172,7 +172,7 @@ thorough.describe('a client that is registered for RS256', () => {
     return (await oauth.tokens(clientId, username)).id_token!;
   }
 
-  it('gets ID tokens signed with it, by keys that are published and rotated like the others', async () => {
+  it('gets ID tokens signed with RS256, by keys that are published and rotated like the others', async () => {
     const { client_id: clientId, id_token_signed_response_alg } = await create('--id-token-alg', 'RS256');
     expect(id_token_signed_response_alg).toBe('RS256');
     const before = await idToken(clientId);
@@ -208,12 +208,12 @@ thorough.describe('a client that is registered for RS256', () => {
       for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi']) expect(key).not.toHaveProperty(member);
   });
 
-  it('leaves other clients with ES256', async () => {
+  it('does not change other clients, which get ES256', async () => {
     const { client_id: clientId } = await create();
     expect(decodeProtectedHeader(await idToken(clientId)).alg).toBe('ES256');
   });
 
-  it('is verified by a library that accepts only RS256', async () => {
+  it('gets ID tokens that a library for RS256 only verifies', async () => {
     const { client_id: clientId } = await create('--id-token-alg', 'RS256');
     await idToken(clientId);
     const configuration = await oauth.configuration(clientId, client.None(), {
@@ -239,7 +239,7 @@ describe('a client that only sends HTTP Basic with an empty password', () => {
   });
 
   it.each(['also with its client_id in the body', 'without a client_id in the body'])(
-    'is the public client that it names, %s',
+    'is treated as the public client that it names, %s',
     async (how) => {
       const clientId = await oauth.client();
       const { username } = await oauth.member();

@@ -71,7 +71,7 @@ describe('the origins that may call the token endpoint', () => {
     expect(made.html).toMatch(/<textarea id="allowed_origins"[^>]*>\s*<\/textarea>/);
   });
 
-  it('are exclusive, and the audit log shows the app’s maintainer a request from another one', async () => {
+  it('exclude other origins, and the audit log shows the app’s maintainer a request from another origin', async () => {
     const clientId = await oauth.client();
     for (const origin of ['https://evil.example', 'https://other.example', 'https://evil.example'])
       await seenFrom(origin, clientId);

@@ -184,7 +184,7 @@ describe('a session that an attacker planted in the browser', () => {
 });
 
 describe('an interaction', () => {
-  it('of another browser is an expired sign-in', async () => {
+  it('opened in another browser shows an expired sign-in', async () => {
     const { path } = await atSignIn();
     const stolen = await oauth.browser().view(path);
     expect([stolen.status, /expired/.test(stolen.html)]).toEqual([400, true]);
@@ -383,7 +383,7 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
 });
 
 describe('guessing usernames', () => {
-  it('results in the same page for an unknown name, a wrong password, and a disabled member', async () => {
+  it('gets the same page for an unknown name, a wrong password, and a disabled member', async () => {
     const [member, disabled, without] = [
       await oauth.member(),
       await oauth.member({ disabled_at: '2026-01-01T00:00:00Z' }),
@@ -416,27 +416,30 @@ describe('guessing passwords to lock a member out', () => {
     await post(browser, '/account/sign-out', { csrf: csrfOf(page) });
   };
 
-  thorough.it('does not lock the owner out of a known browser, for an app or not', async () => {
-    const { username } = await oauth.member();
-    const [onAccount, onApp] = [await signedIn(username), oauth.browser()];
-    await oauth.code(await oauth.client(), username, {}, onApp);
-    for (const browser of [onAccount, onApp]) await leave(browser);
-    for (let i = 0; i < 2; i++) {
-      const guesses = Array.from({ length: 8 }, () => attempt(oauth.browser(), username, 'guess'));
-      await Promise.all(guesses);
-    }
-    const stranger = await attempt(oauth.browser(), username);
-    expect([stranger.status, isSignIn(stranger)]).toEqual([429, true]);
+  thorough.it(
+    'does not lock the owner out of a known browser, in an app’s sign-in or the account’s',
+    async () => {
+      const { username } = await oauth.member();
+      const [onAccount, onApp] = [await signedIn(username), oauth.browser()];
+      await oauth.code(await oauth.client(), username, {}, onApp);
+      for (const browser of [onAccount, onApp]) await leave(browser);
+      for (let i = 0; i < 2; i++) {
+        const guesses = Array.from({ length: 8 }, () => attempt(oauth.browser(), username, 'guess'));
+        await Promise.all(guesses);
+      }
+      const stranger = await attempt(oauth.browser(), username);
+      expect([stranger.status, isSignIn(stranger)]).toEqual([429, true]);
 
-    expect(isSignIn(await attempt(onAccount, username))).toBe(false);
-    expect(await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp)).toHaveProperty(
-      'code',
-    );
-    const other = await oauth.member();
-    const thief = await signedIn(other.username);
-    await leave(thief);
-    expect((await attempt(thief, username)).status).toBe(429);
-  });
+      expect(isSignIn(await attempt(onAccount, username))).toBe(false);
+      expect(await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp)).toHaveProperty(
+        'code',
+      );
+      const other = await oauth.member();
+      const thief = await signedIn(other.username);
+      await leave(thief);
+      expect((await attempt(thief, username)).status).toBe(429);
+    },
+  );
 
   it('sets no device cookie for a wrong password, and no script can read the owner’s', async () => {
     const { username } = await oauth.member();

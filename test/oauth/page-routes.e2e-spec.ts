@@ -233,7 +233,7 @@ describe('the pages', () => {
     expect([...unlimited].toSorted()).toEqual(Object.keys(UNLIMITED).toSorted());
   });
 
-  it.each(Object.entries(PAGES))('%s: have %s, and no other method', async (route, methods) => {
+  it.each(Object.entries(PAGES))('at %s have %s, and no other method', async (route, methods) => {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
       const answer = await ask(method, pathOf(route));
       const has = methods.split(', ').includes(method);
@@ -275,7 +275,7 @@ describe('the pages', () => {
     expect([status, headers.location]).toEqual([303, page]);
   });
 
-  it('leave Accept, credentials and the query unread unless they use them', async () => {
+  it('ignore Accept, credentials and the query unless they use them', async () => {
     const headers = { Accept: 'image/png', 'X-API-Key': 'pua_live_wrong', Authorization: 'Bearer wrong' };
     const { status, headers: answered } = await ask('GET', '/account/apps?unknown=1&limit=x', headers);
     expect(status).toBe(200);
@@ -328,7 +328,7 @@ describe('the pages', () => {
       { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' },
       'a=1',
     ],
-  ])('report a form that is %s', async (_, headers, body) => {
+  ])('report an error for a form that is %s', async (_, headers, body) => {
     const { status, text } = await ask('POST', '/account/sign-out', headers, body);
     expect(status).toBe(400);
     expect(text).toContain('The form could not be read.');
@@ -337,7 +337,7 @@ describe('the pages', () => {
 
 describe('a static route', () => {
   it.each(BESIDE_THEM.slice(1).map((route) => route.slice(4).replace(':file', 'index.js')))(
-    '%s: has only GET',
+    'at %s has only GET',
     async (path) => {
       expect((await ask('GET', path, { Accept: 'image/png' })).status).toBe(200);
       expect((await ask('HEAD', `${path}?x=1`)).status).toBe(200);
@@ -353,7 +353,7 @@ describe('a static route', () => {
     },
   );
 
-  it('/oauth/userinfo: has GET, HEAD and POST, and a preflight', async () => {
+  it('at /oauth/userinfo has GET, HEAD and POST, and a preflight', async () => {
     for (const method of ['GET', 'HEAD', 'POST']) {
       const { status, headers } = await ask(method, '/oauth/userinfo?x=1', { Accept: 'image/png' });
       expect([method, status]).toEqual([method, 401]);
@@ -383,7 +383,7 @@ describe('an oidc-provider route', () => {
     ['/oauth/logout/success', 'GET, HEAD'],
     ['/.well-known/oauth-authorization-server', 'GET, HEAD, OPTIONS'],
     ['/.well-known/openid-configuration', 'GET, HEAD, OPTIONS'],
-  ])('%s: has %s, and rejects any other method', async (path, methods) => {
+  ])('at %s has %s, and rejects any other method', async (path, methods) => {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
       const { status, headers, text } = await ask(method, path, { Accept: '*/*' });
       const has = methods.split(', ').includes(method);

@@ -320,7 +320,7 @@ postgres.describe('in Chromium', () => {
     };
 
     it.each(SHOWN)(
-      '%s is accessible and fits, in every width, light, dark, in forced colors, with doubled text; loads nothing else, and does not shift',
+      '%s is accessible, fits and does not shift in every width, color scheme and text size, and loads nothing else',
       async (name) => {
         await visit(name);
         expect([await shiftOf(page), await unseenOf(page)]).toEqual([0, []]);
@@ -407,7 +407,7 @@ postgres.describe('in Chromium', () => {
     await page.waitForURL('https://app.trailmix.example/callback');
   });
 
-  it('the sign-in redirects to a native app that listens on the IPv6 loopback', async () => {
+  it('the consent page redirects to a native app that listens on the IPv6 loopback', async () => {
     const app = createServer((_, response) => response.end('back at the app'));
     await new Promise<void>((resolve) => app.listen(0, '::1', resolve));
     const appUrl = `http://[::1]:${(app.address() as AddressInfo).port}`;
@@ -419,7 +419,7 @@ postgres.describe('in Chromium', () => {
     app.close();
   });
 
-  it('another person can sign in', async () => {
+  it('the consent page allows another person to sign in', async () => {
     redirectTo = '/sign-in';
     const { page } = await open('consent', { javaScriptEnabled: false });
     await page.getByRole('button', { name: 'Not you?' }).click();
@@ -429,7 +429,7 @@ postgres.describe('in Chromium', () => {
     ]);
   });
 
-  it('Enter in the list of scopes denies', async () => {
+  it('Enter in the list of scopes denies the request', async () => {
     redirectTo = `${clientUrl}/callback`;
     const { page } = await open('consent', { javaScriptEnabled: false });
     await page.getByLabel('Change your name, bio and picture').press('Enter');
@@ -437,7 +437,7 @@ postgres.describe('in Chromium', () => {
     expect(posts[0]!.form.get('decision')).toBe('deny');
   });
 
-  it('a faulty form puts the cursor into the field to correct, and shows the error next to it', async () => {
+  it('a rejected form puts the cursor into the wrong field, and shows the error next to that field', async () => {
     const { page } = await open('sign-in refused');
     const password = page.getByLabel('Password');
     expect(await password.evaluate((field) => field === document.activeElement)).toBe(true);
@@ -511,7 +511,7 @@ postgres.describe('in Chromium', () => {
     },
   );
 
-  it('a hostile name is text, and short', async () => {
+  it('a hostile name is shown as short plain text', async () => {
     const { page } = await open('hostile consent');
     const heading = await page.getByRole('heading', { level: 1 }).textContent();
     expect(heading).toMatch(/^Allow "><script>alert\(1\)<\/script><img src=https:\/\/evil\.example\/x …/);

@@ -94,7 +94,7 @@ describe('any long header or form', () => {
   );
 
   it.each(['Cookie', 'Accept', 'Accept-Language', 'Content-Type', 'Authorization', 'DPoP', 'Origin'])(
-    'takes no longer to process: %s',
+    'takes no more time to process: %s',
     async (header) => {
       for (const path of ['/oauth/authorize', '/account/apps', '/oauth/userinfo'])
         for (const text of LISTS) {

@@ -131,7 +131,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     expect(new URL(thief.page.url()).pathname).toBe('/account/apps/passkey');
   });
 
-  it('is notified if the device has no passkey, and if it already has one', async () => {
+  it('sees a message if the device has no passkey, and if the device already has one', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await own.cdp.send('WebAuthn.setUserVerified', {
@@ -181,7 +181,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     await own.page.getByRole('heading', { name: 'Allow Bank to use your account?' }).waitFor();
   });
 
-  it('without JavaScript signs in with the password as before, and sees no button without effect', async () => {
+  it('without JavaScript signs in with the password, and sees no button without effect', async () => {
     const { username } = await oauth.member();
     const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
     await page.goto(`${oauth.issuer}/account/security`);

@@ -52,7 +52,7 @@ async function signIn(browser: Browser, page: FormPage, authenticator: Authentic
 
 describe('a passkey', () => {
   thorough.it(
-    'signs in at the developer pages, and again before a key is created, without a password',
+    'signs a member in at the developer pages, and again before a key is created, without a password',
     async () => {
       const { id, authenticator } = await memberWithPasskey(oauth);
       await oauth.query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
@@ -209,18 +209,21 @@ describe('a wrong passkey proof', () => {
     ['for a challenge that was never issued', { challenge: randomBytes(32).toString('base64url') }],
   ];
 
-  thorough.it.each(WRONG)('%s signs no member in, and is rejected like every other', async (_, changes) => {
-    const { id, authenticator } = await memberWithPasskey(oauth);
-    const { browser, page } = await atSignIn();
-    const response = await signIn(browser, page, authenticator, changes);
-    const html = await response.text();
-    expect(response.status).toBe(401);
-    expect(html).toContain('Your passkey could not be used.');
-    expect((await passkeysOf(id))[0]!.last_used_at).toBeNull();
-    expect((await trailOf(id, 'sign_in.succeeded')).map(({ details }) => details.method)).toEqual([
-      'password',
-    ]);
-  });
+  thorough.it.each(WRONG)(
+    '%s signs no member in, and is rejected like every other wrong proof',
+    async (_, changes) => {
+      const { id, authenticator } = await memberWithPasskey(oauth);
+      const { browser, page } = await atSignIn();
+      const response = await signIn(browser, page, authenticator, changes);
+      const html = await response.text();
+      expect(response.status).toBe(401);
+      expect(html).toContain('Your passkey could not be used.');
+      expect((await passkeysOf(id))[0]!.last_used_at).toBeNull();
+      expect((await trailOf(id, 'sign_in.succeeded')).map(({ details }) => details.method)).toEqual([
+        'password',
+      ]);
+    },
+  );
 
   thorough.it.each([
     ['nothing', ''],
@@ -310,7 +313,7 @@ describe('a passkey challenge', () => {
     ).toHaveLength(1);
   });
 
-  thorough.it('of another browser is rejected, and stays valid for its own', async () => {
+  thorough.it('sent by another browser is rejected, and stays valid for its own browser', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const [own, other] = [await atSignIn(), await atSignIn()];
     const credential = authenticator.prove(await optionsFor(own.browser, own.page));
@@ -369,7 +372,7 @@ describe('a passkey challenge', () => {
     },
   );
 
-  it('is stored encrypted, under a key that it provides', async () => {
+  it('is stored encrypted: its row shows neither the challenge nor the sign-in', async () => {
     const { browser, page } = await atSignIn();
     const { challenge } = await optionsFor(browser, page);
     const rows = await oauth.query<{ row: string }>(
@@ -529,7 +532,7 @@ describe('a change of sign-in methods', () => {
 });
 
 describe('the last sign-in method', () => {
-  it('cannot be removed: a passkey of a member without a password, or with a disabled one', async () => {
+  it('cannot be removed: a passkey of a member without a password, or with a disabled password', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
     const page = await browser.view('/account/security');
     const remove = /\/account\/security\/passkeys\/\d+\/remove/.exec(page.html)![0];
@@ -590,7 +593,7 @@ describe('the last sign-in method', () => {
 });
 
 describe('a disabled password', () => {
-  it('is rejected like a wrong one, and works again when the member enables it', async () => {
+  it('is rejected like a wrong password, and accepted again when the member enables it', async () => {
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
     const page = await browser.view('/account/security');
     const off = await browser.press(page, {}, /password\/off$/);
@@ -627,25 +630,28 @@ describe('a disabled password', () => {
     ]);
   });
 
-  thorough.it('stays disabled after an import, and is enabled when an admin sets a new one', async () => {
-    const { id, username, browser } = await memberWithPasskey(oauth);
-    await browser.submit(await browser.view('/account/security'), {}, /password\/off$/);
-    const off = async () =>
-      (
-        await oauth.query<{ off: boolean }>(
-          'SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1',
-          [id],
-        )
-      )[0]!.off;
-    await oauth.query('UPDATE users SET password_hash = password_hash WHERE id = $1', [id]);
-    expect(await off()).toBe(true);
-    await new UsersService(oauth.dataSource).setPassword(id, 'a new one for who lost the phone', 'admin');
-    expect(await off()).toBe(false);
-    const at = oauth.browser();
-    const page = await at.view('/account/apps');
-    const signedIn = await at.submit(page, { username, password: 'a new one for who lost the phone' });
-    expect((signedIn as FormPage).status).toBe(200);
-  });
+  thorough.it(
+    'stays disabled after an import, and is enabled when an admin sets a new password',
+    async () => {
+      const { id, username, browser } = await memberWithPasskey(oauth);
+      await browser.submit(await browser.view('/account/security'), {}, /password\/off$/);
+      const off = async () =>
+        (
+          await oauth.query<{ off: boolean }>(
+            'SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1',
+            [id],
+          )
+        )[0]!.off;
+      await oauth.query('UPDATE users SET password_hash = password_hash WHERE id = $1', [id]);
+      expect(await off()).toBe(true);
+      await new UsersService(oauth.dataSource).setPassword(id, 'a new one for who lost the phone', 'admin');
+      expect(await off()).toBe(false);
+      const at = oauth.browser();
+      const page = await at.view('/account/apps');
+      const signedIn = await at.submit(page, { username, password: 'a new one for who lost the phone' });
+      expect((signedIn as FormPage).status).toBe(200);
+    },
+  );
 });
 
 describe('an app that requests a passkey (acr_values)', () => {
@@ -670,7 +676,7 @@ thorough.describe('sign-ins that were ended', () => {
     expect(at.html).not.toContain('value="allow"');
   });
 
-  it('begin in a new session: the previous one is rejected', async () => {
+  it('are followed by a new session: the previous session id is rejected', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const [attacker, victim] = [oauth.browser(), oauth.browser()];
     await attacker.open('/oauth/logout');

@@ -216,9 +216,9 @@ describe('a member who forgot the password', () => {
   });
 });
 
-describe('a member with passkeys who forgot the password', () => {
+describe('a member who forgot the password, and may have passkeys,', () => {
   thorough.it(
-    'reads in the email and on the last page that they keep working, and how to remove one',
+    'reads in the email and on the last page that the passkeys stay valid, and how to remove a passkey',
     async () => {
       const { username, email } = await member();
       const { browser } = await atSecurity(oauth, username);
@@ -249,7 +249,7 @@ describe('a member with passkeys who forgot the password', () => {
     },
   );
 
-  it('reads nothing of passkeys without any', async () => {
+  it('reads nothing about passkeys if the member has none', async () => {
     const { username } = await member();
     await ask(username);
     expect(textOf(received()[0])).not.toMatch(/passkey/i);
@@ -289,7 +289,7 @@ describe('a password reset link', () => {
     expect(await set(path, NEW)).toBe(200);
   });
 
-  thorough.it('works once of 20 concurrent uses', async () => {
+  thorough.it('is accepted once of 20 concurrent uses', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);
@@ -362,7 +362,7 @@ describe('a password reset link', () => {
     expect(await set(path, NEW)).toBe(200);
   });
 
-  it('that is unknown looks expired, and none works without this server’s form', async () => {
+  it('that is unknown is shown as expired, and every link requires this server’s form', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);
@@ -378,7 +378,7 @@ describe('a password reset link', () => {
     expect(received()).toHaveLength(1);
   });
 
-  it('is nowhere in the database', async () => {
+  it('is in no database row', async () => {
     const { username } = await member();
     await ask(username);
     const token = linkOf(received()[0]).split('/').pop()!;

@@ -31,7 +31,7 @@ async function canSignIn(username: string, password: string): Promise<boolean> {
 }
 
 describe('a password change', () => {
-  it('makes the new one valid, and ends the other sessions if requested, as the page confirms', async () => {
+  it('makes the new password valid, and ends the other sessions if requested, as the page confirms', async () => {
     const { id, username } = await oauth.member();
     const others = [await atSecurity(oauth, username), await atSecurity(oauth, username)];
     const { browser, page } = await atSecurity(oauth, username);
@@ -88,7 +88,7 @@ describe('a password change', () => {
     ['one that cannot be stored', 'with\0null and more', 'characters that are not allowed'],
     ['the current one', PASSWORD, 'the same as the current one'],
     ['an empty text', '', 'must have 10 to 128 characters'],
-  ])('to %s is rejected with the reason, and keeps the old one', async (_, wanted, why) => {
+  ])('to %s is rejected with the reason, and keeps the old password', async (_, wanted, why) => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const answer = await change(browser, page, PASSWORD, wanted);
@@ -99,7 +99,7 @@ describe('a password change', () => {
     expect(await canSignIn(username, PASSWORD)).toBe(true);
   });
 
-  it('must not equal the username', async () => {
+  it('to the username is rejected', async () => {
     const { username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const answer = await change(browser, page, PASSWORD, `${username.toUpperCase()}1`);

@@ -164,7 +164,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 describe.each(PROFILE_NAMES)('a client of the profile %s', (profile) => {
-  it.each(FAULTS)('gets the responses of the table of profiles: %s', async (_fault, cause, answers) => {
+  it.each(FAULTS)('gets the responses that the profile table lists: %s', async (_fault, cause, answers) => {
     const answer = answers[profile];
     const said = await cause(profile);
     if (typeof answer === 'string') expect(said).toBe(answer);
@@ -208,7 +208,7 @@ describe('a client document', () => {
 });
 
 describe('discovery', () => {
-  it('is the union of the profiles', async () => {
+  it('lists the union of the profiles’ features', async () => {
     const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     const metadata = (await response.json()) as Record<string, string[]>;
     for (const profile of PROFILE_NAMES) {
@@ -251,7 +251,7 @@ describe('FAPI 2.0', () => {
     ).status;
   }
 
-  it('issues tokens only for a DPoP key, and says so; a request without one does not consume the code', async () => {
+  it('issues tokens only with a DPoP proof; a request without one gets an error that states it, and does not consume the code', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const form = await signedIn(fapi);
     const bare = await oauth.token({ ...form, ...(await fapi.assertion()) });
@@ -266,7 +266,7 @@ describe('FAPI 2.0', () => {
     expect(await oauth.me(body.access_token)).toBe(401); // not accepted as Bearer
   });
 
-  it('keeps a refresh token, bound to the client: it works repeatedly with any DPoP key, but never without one or for another client', async () => {
+  it('accepts a refresh token repeatedly with any DPoP key, but never without one or for another client', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const [proof, other] = [await dpopKey(oauth), await dpopKey(oauth)];
     const form = await signedIn(fapi);
@@ -303,7 +303,7 @@ describe('FAPI 2.0', () => {
     expect((await refresh(await proof())).body.error).toBe('invalid_grant');
   });
 
-  it('refreshes ten times at once', async () => {
+  it('accepts ten concurrent refreshes', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const proof = await dpopKey(oauth);
     const form = await signedIn(fapi);

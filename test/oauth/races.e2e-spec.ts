@@ -40,7 +40,7 @@ postgres.describe('two servers on one database', () => {
   };
   const successes = (answers: Answer[]) => answers.filter(({ status }) => status === 200);
 
-  it('redeem a code once of 20 tries, in each of 30 rounds', async () => {
+  it('redeem a code once for 20 concurrent requests, in each of 30 rounds', async () => {
     const browser = oauth.browser();
     for (let round = 0; round < 30; round++) {
       const form = await oauth.code(clientId, username, {}, browser);
@@ -78,7 +78,7 @@ postgres.describe('two servers on one database', () => {
     }
   });
 
-  it('revoke a family at reuse on both, and keep another device', async () => {
+  it('revoke a token family on both servers after reuse, and keep another device’s tokens', async () => {
     const device = await oauth.tokens(clientId, username);
     const other = await oauth.tokens(clientId, username);
     const { body } = await oauth.refresh(clientId, device.refresh_token, {}, servers[0]!.url);
@@ -119,7 +119,7 @@ postgres.describe('two servers on one database', () => {
     }
   });
 
-  it('tell the app the end that the member chooses while it redeems the code', async () => {
+  it('notify the app of the end that the member chooses while the app redeems the code', async () => {
     const { id: endpoint } = await new WebhooksService(oauth.dataSource, oauth.api.config).create({
       url: 'http://127.0.0.1:9/hooks',
       types: ['access.changed'],
@@ -155,7 +155,7 @@ WHERE endpoint_id = $1 AND user_id = $2`,
     }
   });
 
-  it('store one consent of two at once: the member gets one notice, and each sign-in its own end', async () => {
+  it('store one of two concurrent consents: the member gets one notice, and each sign-in its own end', async () => {
     for (let round = 0; round < 5; round++) {
       const one = await oauth.member();
       const durations = ['30', '180'];
@@ -188,7 +188,7 @@ WHERE endpoint_id = $1 AND user_id = $2`,
     return row!.used;
   };
 
-  it('keep the member signed in when one is killed during a refresh', async () => {
+  it('keep the member signed in when one server is killed during a refresh', async () => {
     for (let round = 0; round < 5; round++) {
       const victim = await ServerProcess.start(environment);
       const { refresh_token } = await oauth.tokens(clientId, username);

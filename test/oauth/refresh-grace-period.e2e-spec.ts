@@ -56,7 +56,7 @@ describe('the stored response of a used refresh token', () => {
     expect(await oauth.me(body.access_token)).toBe(401);
   });
 
-  thorough.it('is deleted even after a failure in between', async () => {
+  thorough.it('is deleted even if an earlier deletion failed', async () => {
     await refreshed();
     await usedEarlier(11);
     const database = oauth.api.app.get(Database);
@@ -128,7 +128,7 @@ FROM generate_series(1, $1)`,
       await goneInTime(dataSource);
     });
 
-    it('is deleted in one run, in any number', async () => {
+    it('is deleted in one run, even among thousands', async () => {
       await leave(2_500);
       expect(await app.get(RefreshGracePeriod).forget()).toBe(2_500);
     });

@@ -268,7 +268,7 @@ const OF_TEXTS: Readonly<Record<keyof typeof COMPOSED_TEXTS, Provocation>> = {
 
 describe('the recorded reason of a rejection', () => {
   it.each(['session', 'xsrf', 'client not found', '"DPoP"'])(
-    'is independent of text in claims: %s',
+    'does not depend on text in claims: %s',
     async (claims) => {
       const caller = new Caller();
       await caller.authorize({ claims });

@@ -143,7 +143,7 @@ describe('An app that the platform has not approved', () => {
     await open.close();
   });
 
-  it('gets access for 180 days at most, and after approval as long as its kind allows', async () => {
+  it('gets access for 180 days at most, and after approval for as long as its type allows', async () => {
     const { id, owner, developer } = await ownApp();
     await oauth.query(
       `UPDATE oauth_clients SET type = 'native', redirect_uris = '{com.example.app:/cb}' WHERE id = $1`,
@@ -341,7 +341,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     expect(await clients.find(id)).toMatchObject({ approved_at: null });
   });
 
-  it('has one result if an approval and a rejection race', async () => {
+  it('gets one result if an approval and a rejection race', async () => {
     const { id, owner } = await ownApp();
     await reviews.apply(id, application, owner);
     const both = [reviews.review(id, { approved: true }), reviews.review(id, { rejection: 'No.' })];
@@ -354,7 +354,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     expect(events).toEqual([{ result: (await clients.find(id)).review }]);
   });
 
-  it('that is approved while a member signs in gives access with the whole consent, or none', async () => {
+  it('approved while a member signs in grants access with the complete consent, or none', async () => {
     for (let round = 0; round < 5; round++) {
       const { id, owner } = await ownApp();
       await reviews.apply(id, application, owner);
@@ -425,7 +425,7 @@ describe('A change of an approved app', () => {
     expect(await clients.find(id)).toMatchObject({ ...change, pending_changes: null, review: 'approved' });
   });
 
-  it('no longer waits if the developer reverts it, and the same form twice is one change', async () => {
+  it('no longer waits if the developer reverts it; the same form sent twice is one change', async () => {
     const { id, owner } = await approvedApp();
     const name = (wanted: string) => clients.update(id, () => ({ name: wanted }), 'user', owner);
     expect((await name('Other name')).changed).toEqual(['pending_changes']);
@@ -435,7 +435,7 @@ describe('A change of an approved app', () => {
     await expect(reviews.apply(id, application, owner)).rejects.toThrow('nothing to review');
   });
 
-  it('stays approved as it was if the platform rejects the change', async () => {
+  it('that the platform rejects leaves the app approved as before', async () => {
     const { id, owner } = await approvedApp();
     await clients.update(id, () => ({ name: 'Bank' }), 'user', owner);
     await reviews.apply(id, application, owner);

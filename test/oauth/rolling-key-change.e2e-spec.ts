@@ -164,7 +164,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     expect((await refresh(second.body.refresh_token, nonce)).body.error).toBe('invalid_grant');
   }
 
-  it('passes every flow at every step, and continues each flow of an earlier step', async () => {
+  it('completes every flow at every step, and continues each flow of an earlier step', async () => {
     const { id, username } = await oauth.member();
     for (let i = 0; i < DRILL.length + 2; i++)
       await oauth.api.platform.participant(await oauth.api.platform.event(), id);
@@ -248,7 +248,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       };
       return Object.fromEntries(checks.map(({ name, status, message }) => [name, `${status}: ${message}`]));
     };
-    it('encrypts them once at startup, not repeatedly by differing instances, and doctor shows the state', async () => {
+    it('encrypts the signing keys once at startup, even if instances differ, and the doctor shows the state', async () => {
       await start([[NEW], [NEW]]);
       await oauth.tokens(clientId, (await oauth.member()).username);
       const before = await stored();

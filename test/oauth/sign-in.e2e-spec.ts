@@ -117,7 +117,7 @@ describe('a sign-in', () => {
     )[0]!;
 
   describe('with a password', () => {
-    it('succeeds in any case of the name, and is recorded', async () => {
+    it('succeeds with the name in upper or lower case, and is recorded', async () => {
       const userId = await platform.user({ username: 'Grace', password_hash: passwordHash });
       expect(await attempt('grace')).toMatchObject({ userId });
       expect(await eventsOf(userId)).toEqual([
@@ -257,11 +257,14 @@ describe('a sign-in', () => {
       }
     });
 
-    thorough.it('costs the server as much for an unknown name: it computes a hash as well', async () => {
-      await platform.user({ username: 'weighed', password_hash: passwordHash });
-      const as = (username: string) => () => attempt(username, 'wrong');
-      expect(await costsAtMost(2, as('weighed'), as('not-weighed'))).toBe(true);
-    });
+    thorough.it(
+      'costs the server as much for an unknown name: the server computes a hash as well',
+      async () => {
+        await platform.user({ username: 'weighed', password_hash: passwordHash });
+        const as = (username: string) => () => attempt(username, 'wrong');
+        expect(await costsAtMost(2, as('weighed'), as('not-weighed'))).toBe(true);
+      },
+    );
 
     it('leaves no password and no unknown name in the database', async () => {
       await platform.user({ username: 'kept', password_hash: passwordHash });
@@ -276,7 +279,7 @@ describe('a sign-in', () => {
   });
 
   describe('that is throttled', () => {
-    thorough.it('has 10 of 50 parallel guesses verified over two instances', async () => {
+    thorough.it('is verified for 10 of 50 concurrent guesses on two instances', async () => {
       const userId = await platform.user({ username: 'target', password_hash: passwordHash });
       expect(outcomes(await guesses('target', 50))).toEqual({ invalid: 10, throttled: 40 });
       const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
@@ -284,7 +287,7 @@ describe('a sign-in', () => {
       expect(reasons.sort()).toEqual(['account_blocked', ...wrong]);
     });
 
-    it('treats an unknown name alike, in every spelling', async () => {
+    it('is throttled alike for an unknown name, in every spelling', async () => {
       const results = await Promise.all(
         ['ghost', 'GHOST', 'Ghost'].flatMap((name) => Array.from({ length: 7 }, () => attempt(name))),
       );
@@ -306,7 +309,7 @@ describe('a sign-in', () => {
     });
 
     thorough.it(
-      'blocks twice as long each time, up to a quarter of an hour, until the owner signs in',
+      'is blocked twice as long each time, up to a quarter of an hour, until the owner signs in',
       async () => {
         const block = async () => {
           await fail('doubled', 10);
@@ -331,7 +334,7 @@ describe('a sign-in', () => {
     });
 
     thorough.it(
-      'allows 10 failures in any 60 seconds, and a window ends after a minute without a failure',
+      'is allowed 10 failures in any 60 seconds, and the count ends after a minute without a failure',
       async () => {
         await fail('slow', 9);
         await pass(59);
@@ -386,7 +389,7 @@ describe('a sign-in', () => {
       Promise.all(Array.from({ length: 10 }, () => take(name))) as Promise<ReservedAttempt[]>;
 
     thorough.it(
-      'succeeds for 24 at once, from one address and to one account, without counting any',
+      'succeeds for 24 at once, from one address and to one account, without counting a failure',
       async () => {
         const office = await instance(20);
         const userId = await platform.user({ username: 'crowd', password_hash: passwordHash });
@@ -399,7 +402,7 @@ describe('a sign-in', () => {
     );
 
     postgres.it(
-      'rejects all but 10 of 200 guesses on two instances before checking the password',
+      'is rejected before the password check for all but 10 of 200 guesses on two instances',
       async () => {
         const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
         expect(outcomes(await guesses('besieged', 200))).toEqual({ invalid: 10, throttled: 190 });
@@ -410,7 +413,7 @@ describe('a sign-in', () => {
     );
 
     postgres.it(
-      'is counted together with all others of its account and address, and none waits forever',
+      'is counted together with all others of its account and address, and every one of them ends',
       async () => {
         for (let round = 0; round < 20; round++) {
           const places = await Promise.all(
@@ -428,7 +431,7 @@ describe('a sign-in', () => {
       },
     );
 
-    thorough.it('leaves no slot taken when several end at the same moment', async () => {
+    thorough.it('frees its slot, even when several sign-ins end at the same moment', async () => {
       for (let round = 0; round < 20; round++) {
         const places = await takeAll(`crowded-${round}`);
         await Promise.all(places.map((place) => place.settle('signed-in')));
@@ -448,7 +451,7 @@ describe('a sign-in', () => {
       for (const taken of await Promise.all([waiting, next])) expect(taken).toHaveProperty('settle');
     });
 
-    thorough.it('is blocked as soon as earlier ones have failed', async () => {
+    thorough.it('is blocked as soon as earlier sign-ins have failed', async () => {
       const places = await takeAll('watched');
       const waiting = [take('watched', instances[1]), take('watched', instances[1]), take('watched')];
       for (const place of places) await place.settle('failed');
@@ -457,7 +460,7 @@ describe('a sign-in', () => {
       expect(results.filter(({ first }) => first)).toHaveLength(1);
     });
 
-    it('gets a busy response if no slot becomes free in time, and that is not counted', async () => {
+    it('gets a busy response if no slot becomes free in time, which does not count as a failure', async () => {
       const hasty = await instance(NO_LIMIT, { signInPatience: 100 });
       const userId = await platform.user({ username: 'queued', password_hash: passwordHash });
       const places = await takeAll('queued');
@@ -606,7 +609,7 @@ describe('a sign-in', () => {
     });
 
     postgres.it(
-      'takes as long as the most expensive hash imported meanwhile, and no longer once that is gone',
+      'takes as long as the most expensive imported hash, and less time once that hash is deleted',
       async () => {
         const config = testConfig(store.environment, { shortestRefusal: 500 });
         const refusal = async () => {

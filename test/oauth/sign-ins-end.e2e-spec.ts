@@ -240,14 +240,14 @@ postgres.describe('a sign-in that races its end', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('stores no session, no grant and no interaction by continuing', async () => {
+  it('stores no session, no grant and no interaction when it continues', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     await endWhile(member, () => browser.open(location));
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('gets no grant by consent', async () => {
+  it('gets no grant when the member consents', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const consent = await browser.signIn(oauth.request(await oauth.client()).url, member.username);

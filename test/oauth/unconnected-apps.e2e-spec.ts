@@ -43,7 +43,7 @@ const linkOn = (page: FormPage) => {
 };
 
 describe('an app that is unconnected to the member', () => {
-  it.each(FAILING)('is linked instead of redirected to, with %s', async (_, parameters) => {
+  it.each(FAILING)('gets a link instead of a redirect, with %s', async (_, parameters) => {
     const clientId = await ownApp();
     const { url } = oauth.request(clientId, { state: 'state', ...parameters });
     for (const browser of [oauth.browser(), await signedIn()]) {
@@ -80,12 +80,12 @@ describe('an app that is unconnected to the member', () => {
     expect(await browser.submit(page, {}, /\/cancel$/)).toBeInstanceOf(URL);
   });
 
-  it('gets codes like any other', async () => {
+  it('gets codes like any other app', async () => {
     const { username } = await oauth.member();
     expect((await oauth.tokens(await ownApp(), username)).access_token).toBeDefined();
   });
 
-  it('is linked after a completed sign-out', async () => {
+  it('gets a link after a completed sign-out', async () => {
     const clientId = await ownApp();
     const url = new URL('/oauth/logout', oauth.issuer);
     const asked = { client_id: clientId, post_logout_redirect_uri: BYE, state: 's' };

@@ -153,7 +153,7 @@ describe('a response of the external identity provider', () => {
     expect([end.status, end.headers.get('retry-after')]).toEqual([503, '1']);
   });
 
-  it('with a too long picture URL is used without it, and the log names the claim', async () => {
+  it('with a picture URL that is too long is used without the picture, and the log names the claim', async () => {
     const log = logOf(oauth);
     const picture = (length: number) => `https://example.com/`.padEnd(length, 'x');
     for (const [length, stored] of [

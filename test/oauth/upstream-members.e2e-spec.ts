@@ -36,7 +36,7 @@ const signedInAs = (page: FormPage, name: string) => {
 describe('a member matched by claim', () => {
   afterEach(() => stop());
 
-  it('by username must match exactly: another case is another person', async () => {
+  it('by username must match exactly: the name in another case is another person', async () => {
     await start({ claim: 'preferred_username', match: 'username', scopes: 'openid profile' });
     const { username } = await oauth.member();
     signedInAs(await signIn({ preferred_username: username }), username);
@@ -285,7 +285,7 @@ describe('a provider that does not state the time of the sign-in', () => {
       await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL),
     );
 
-  it('does not count as a recent authentication for changes or keys, even when asked again', async () => {
+  it('does not count as a recent authentication for changes or keys, even if this server requests a new sign-in', async () => {
     const { sub, browser, username } = await member();
     signedInAs(await signIn({ sub }, browser), username);
     const security = await browser.view('/account/security');
@@ -299,7 +299,7 @@ describe('a provider that does not state the time of the sign-in', () => {
     expect((await confirm(browser)).html).not.toContain('Confirm that it is you');
   });
 
-  it('lets the member use another account', async () => {
+  it('allows the member to use another account', async () => {
     const { sub, browser, username } = await member();
     nobody(await signIn({}, browser));
     upstream.account = { sub };

@@ -67,7 +67,7 @@ async function logOut(token: string | undefined, origin = oauth.issuer) {
 }
 
 thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
-  it('on the account pages ends the session here, then there, and returns to a confirmation', async () => {
+  it('on the account pages ends the session at this server, then at the provider, and returns to a confirmation', async () => {
     const { browser, there } = await member();
     const account = await browser.view('/account/apps');
     expect(account.headers.get('content-security-policy')).toContain("form-action 'self';");
@@ -104,7 +104,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
   });
 
   thorough.it(
-    'stays here if the member signed in with a password, declines, or the provider is unavailable',
+    'stays at this server if the member signed in with a password or declines, or the provider is unavailable',
     async () => {
       const { username } = await oauth.member();
       const browser = oauth.browser();
@@ -127,7 +127,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
     },
   );
 
-  it('redirects only to URLs stored here, regardless of the browser’s parameters', async () => {
+  it('redirects only to URLs that this server stored, regardless of the browser’s parameters', async () => {
     const browser = oauth.browser();
     const sealed = Buffer.from(JSON.stringify({ target: 'https://evil.example', until: 9e9 })).toString(
       'base64url',
@@ -138,7 +138,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
 });
 
 describe('a logout token of the external identity provider', () => {
-  it('for a session ends its sign-ins, and neither other sessions nor apps’ access', async () => {
+  it('for a session ends only that session’s sign-ins, not apps’ access', async () => {
     const one = await member();
     const other = await member(one);
     expect(one.sid).not.toBe(other.sid);
@@ -156,7 +156,7 @@ describe('a logout token of the external identity provider', () => {
     ).toEqual([{ actor: 'system', details: { sessions: 1 } }]);
   });
 
-  it('for a member ends all their sessions from the provider, and no other member’s', async () => {
+  it('for a member ends all sessions of that member from the provider, and no other member’s', async () => {
     const one = await member();
     const other = await member(one);
     const stranger = await member();
@@ -195,7 +195,7 @@ describe('a logout token of the external identity provider', () => {
     },
   );
 
-  it('is accepted when the provider sends it after a sign-out there', async () => {
+  it('is accepted when the provider sends it after a sign-out at the provider', async () => {
     const { browser, there } = await member();
     const confirm = await there.view('/session/end');
     await there.submit(confirm, {});
@@ -244,7 +244,7 @@ describe('a logout token of the external identity provider', () => {
     expect((await logOut(token)).status).toBe(400);
   });
 
-  it('for a session only ends it, even if it declares the member deleted', async () => {
+  it('for a session ends only that session, even if the token declares the member deleted', async () => {
     const { browser, sid } = await member();
     const events = { [EVENT]: {}, [DISABLED]: {} };
     expect((await logOut(await upstream.logoutToken({ sid, events }))).status).toBe(200);
@@ -305,7 +305,7 @@ describe('a logout token of the external identity provider', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  it('signed with a key newer than the last fetch gets a response to send it again', async () => {
+  it('signed with a key newer than the last fetch gets a response that requests it again', async () => {
     const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now()); // no pause between two fetches ends
     try {
       await upstream.rotate();
@@ -405,7 +405,7 @@ describe('a server whose identity provider is unavailable at startup', () => {
 });
 
 thorough.describe('a chain of two of these servers', () => {
-  it('signs a member of the first in to an app of the second, and states the method', async () => {
+  it('signs a member of the first server in to an app of the second, and states the method', async () => {
     const { calculateJwkThumbprint, exportPKCS8, exportJWK, generateKeyPair } = await import('jose');
     const { createPrivateKey } = await import('node:crypto');
     const first = await OauthTest.start();

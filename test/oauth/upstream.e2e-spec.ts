@@ -32,7 +32,7 @@ const eventsOf = (id: number) =>
   );
 
 describe('this server as a client of the provider', () => {
-  thorough.it('sends its id and secret with no more encoding than required', async () => {
+  thorough.it('sends its id and secret without unnecessary encoding', async () => {
     const clientSecret = 'a-b_c.d e+f%ü:';
     const plain = await startWithUpstream({ clientSecret });
     const sent = new Promise<string>((resolve) =>
@@ -97,7 +97,7 @@ describe('the external identity provider', () => {
     expect(end.html).toMatch(/This browser/);
   });
 
-  it('works alongside the password', async () => {
+  it('is available in addition to the password', async () => {
     const { username } = await oauth.member();
     const { id_token: token } = await oauth.tokens(clientId, username);
     expect(decodeJwt(token!)).toMatchObject({ amr: ['pwd'], auth_time: expect.any(Number) });
@@ -178,7 +178,7 @@ describe('a person authenticated by the external identity provider', () => {
   };
   const said = ({ html }: FormPage) => html.replace(/<code>[^<]*<\/code>|uid|\/interaction\/[\w-]+/g, '');
 
-  it('without an account here gets a page that explains it, with a link to use another account', async () => {
+  it('without an account at this server gets a page that explains it, with a link to use another account', async () => {
     upstream.account = { sub: randomUUID() };
     const browser = oauth.browser();
     const page = await refusedPage(browser);
@@ -295,7 +295,7 @@ describe('a callback from the external identity provider', () => {
       expect((await browser.view(await upstream.visit(url))).html).toMatch(/to use your account/);
   });
 
-  it('has expired with an unknown state, none, two of them, or no cookie', async () => {
+  it('with an unknown state, no state, two states or no cookie is shown as expired', async () => {
     const browser = oauth.browser();
     await begin(browser);
     for (const search of [
@@ -309,7 +309,7 @@ describe('a callback from the external identity provider', () => {
       expired(await browser.open(`/sign-in/callback${search}`));
   });
 
-  thorough.it('has expired after 30 minutes', async () => {
+  thorough.it('is shown as expired after 30 minutes', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -426,7 +426,7 @@ describe('a callback from the external identity provider', () => {
     failed(await browser.open(await upstream.visit(await begin(browser, parameters))));
   });
 
-  it('with a foreign signature gets a page, and the next one works', async () => {
+  it('signed with an unknown key gets an error page, and the next callback succeeds', async () => {
     await member();
     const browser = oauth.browser();
     await upstream.rotate();
@@ -436,7 +436,7 @@ describe('a callback from the external identity provider', () => {
     expect(await idToken()).toMatchObject({ sub: expect.any(String) });
   });
 
-  it('without a signature, or with one made with the client secret, is rejected', async () => {
+  it('without a signature, or with a signature made with the client secret, is rejected', async () => {
     await member();
     const browser = oauth.browser();
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -465,7 +465,7 @@ describe('a callback from the external identity provider', () => {
     ['while the token endpoint does not respond for 3 seconds', { silent: /^\/token$/ }],
     ['while the token endpoint responds 500', { broken: [/^\/token$/, 500] }],
     ['while the keys are unavailable', { broken: [/^\/jwks$/, 503] }],
-  ])('%s gets a page that suggests a retry, which works afterwards', async (_, faults) => {
+  ])('%s gets a page that suggests a retry, which then succeeds', async (_, faults) => {
     await member();
     const browser = oauth.browser();
     await upstream.rotate(); // cached keys do not match

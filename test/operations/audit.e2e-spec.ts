@@ -111,7 +111,7 @@ thorough.describe('anonymous requests', () => {
     ],
     ['steps of sign-ins that do not exist', () => drain(oauth.browser().send(`/interaction/${plant()}`))],
   ])(
-    'with %s cause no events, few rejections per minute, and none of their text',
+    'with %s are recorded in few rejections per minute, and none of their text is stored',
     async (description, ask) => {
       const clientId = await oauth.client();
       const before = await state();
@@ -129,14 +129,14 @@ thorough.describe('anonymous requests', () => {
     },
   );
 
-  it('with passwords for unknown names cause few audit events', async () => {
+  it('with passwords for unknown names cause no audit event', async () => {
     const before = await state();
     const signIn = oauth.api.app.get(SignIn);
     await inParallel(40, (i) => signIn.attempt({ username: `nobody-${i}`, password: 'x', ip: '192.0.2.1' }));
     expect(await state()).toEqual(before);
   });
 
-  it('with pages that send a key record its exposure once, without the page', async () => {
+  it('from pages that send a key record the key’s exposure once, without the page’s path', async () => {
     const key = await oauth.api.key((await oauth.member()).id);
     const before = await state();
     await inParallel(JUNK, (i) =>
@@ -189,7 +189,7 @@ describe('rejections without a member', () => {
       'SELECT route, error, reason, client_id, redirect_uri FROM oauth_refusals WHERE error_id = $1',
       [errorId],
     );
-  thorough.it('are kept in a ring of 10,000 rows: a new one replaces the oldest', async () => {
+  thorough.it('are kept in a ring of 10,000 rows: a new rejection replaces the oldest', async () => {
     const keep = (i: number) =>
       oauth.api.app.get(Rejections).keep({
         errorId: `ring-${i}`,
@@ -320,7 +320,7 @@ describe('an audit event', () => {
     expect(await insert(boundedDetails(large))).toHaveLength(1);
   });
 
-  it('keeps short details completely, and cuts long ones to the remaining room', () => {
+  it('keeps short details completely, and cuts long details to the remaining bytes', () => {
     expect(JSON.parse(boundedDetails({ reason: 'é'.repeat(400), scopes: ['a', 'b'] }))).toEqual({
       reason: 'é'.repeat(400),
       scopes: ['a', 'b'],
@@ -421,7 +421,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
     },
   );
 
-  it('is swept when it is older than AUDIT_RETENTION, no sooner, and never if that is 0', async () => {
+  it('is swept when it is older than AUDIT_RETENTION, no sooner, and never if that setting is 0', async () => {
     const sweeperOf = async (auditRetentionSeconds: number) =>
       new Sweeper(
         { ...oauth.api.config, auditRetentionSeconds },

@@ -216,7 +216,7 @@ postgres.describe('a backup', () => {
       expect((await pua(environment, ['doctor'])).stdout).not.toMatch(/^fail/m);
     });
 
-    it('restore ended credentials and messages, until a replay of the audit log ends them again', async () => {
+    it('restore ended credentials and pending messages, until a replay of the audit log ends the credentials again', async () => {
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await statusOf(server, keys.revoked)).toBe(200);
       expect(await statusOf(server, keys.late)).toBe(401);

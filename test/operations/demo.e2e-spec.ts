@@ -87,7 +87,7 @@ describe('the test key of the demo', () => {
     await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [FIRST_ID]);
   });
 
-  it('prevents the start if it cannot be stored', async () => {
+  it('prevents the start if the key cannot be stored', async () => {
     writeFileSync(join(config.dataDir, 'a-file'), '');
     await expect(
       testKey(api.dataSource, { ...config, dataDir: join(config.dataDir, 'a-file') }),
@@ -120,7 +120,7 @@ describe('members with a known password', () => {
     await refuse();
   });
 
-  it('are printed at startup only while their password is right', () => {
+  it('are printed at startup only while their password is the demo’s', () => {
     expect(banner(config, { key: undefined, members: ['ada', 'alan3'] })).toMatch(/Members +ada \(password/);
     expect(banner(config, { key: undefined, members: [] })).not.toMatch(/password|API_KEY|curl/);
   });

@@ -50,7 +50,7 @@ postgres.describe('the deployment files', () => {
       }
     });
 
-    it('start the program like the image does, without npm', () => {
+    it('start the program as the image does, without npm', () => {
       expect(unit).toContain(`ExecStart=/usr/bin/node ${IMAGE.join(' ')}\n`);
     });
   });
@@ -66,7 +66,7 @@ postgres.describe('the deployment files', () => {
     const kinds = (text: string) =>
       [...text.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind!).toSorted((a, b) => a.localeCompare(b));
 
-    it('produce with kustomize the server, service, budget and policy over one set of settings', () => {
+    it('produce the server, service, budget and policy with one set of settings, by kustomize', () => {
       const text = all();
       expect(kinds(text)).toEqual([
         'ConfigMap',

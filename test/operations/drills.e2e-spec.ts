@@ -152,7 +152,7 @@ postgres.describe('the drills', () => {
   );
 
   (mountsDisks ? it : it.skip)(
-    'with a full disk of pg_wal respond only 503 while PostgreSQL is down, and recover after its restart with room',
+    'with a full disk of pg_wal respond only 503 while PostgreSQL is down, and recover when PostgreSQL restarts with room',
     async () => {
       const DISK = join(folder, 'log-disk');
       mkdirSync(DISK);

@@ -130,7 +130,7 @@ describe('pua users erase', () => {
       );
   });
 
-  it('prevents a later import of the member, which is a bad line', async () => {
+  it('makes a later import reject the member’s line', async () => {
     const { id, friend, event } = await member();
     await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes']);
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'erased-'));

@@ -57,7 +57,7 @@ postgres.describe('an import of existing members', () => {
     expect(await everything()).toEqual(before);
   });
 
-  it('exchanges usernames and external ids between members, and with a new one', async () => {
+  it('exchanges usernames and external ids between members, and with a new member', async () => {
     const named = (id: number, name: string) => user(id, { username: name, external_id: name });
     await load({ users: [named(1, 'ada'), named(2, 'bea'), named(3, 'cea'), named(4, 'dea')] });
     const report = await load({
@@ -69,7 +69,7 @@ postgres.describe('an import of existing members', () => {
     );
   });
 
-  it('changes nothing if the database would reject one of them', async () => {
+  it('changes nothing if the database would reject one of the members', async () => {
     await load(BASE);
     await rows(`ALTER TABLE users ADD CONSTRAINT no_secrets CHECK (bio <> 'secret')`);
     const report = await load({ users: [user(1, { bio: 'new' }), user(2, { bio: 'secret' })] });
@@ -81,7 +81,7 @@ postgres.describe('an import of existing members', () => {
     expect(await rows('SELECT bio FROM users')).toEqual([{ bio: null }, { bio: null }]);
   });
 
-  it('keeps a field that the member changed before it was written, with --keep-profile', async () => {
+  it('keeps a field that the member changed before the import wrote it, with --keep-profile', async () => {
     await load(BASE);
     await hold([1]);
     const loaded = load({ users: [user(1, { bio: 'old', first_name: 'Ada' })] }, { keepProfile: true });
@@ -122,7 +122,7 @@ postgres.describe('an import of existing members', () => {
     ]);
   });
 
-  it('completes even if another client deleted one of them meanwhile', async () => {
+  it('completes even if another client deletes one of the members meanwhile', async () => {
     await load({ users: [user(1), user(2)] });
     await hold([2]);
     const loaded = load({ users: [user(2, { bio: 'new' })] });
@@ -135,7 +135,7 @@ postgres.describe('an import of existing members', () => {
   });
 
   it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'is completed by a server if %s ended it after its commit, and delays other imports until then',
+    'is completed by a server if %s ended the command after its commit, and delays other imports until then',
     async (signal) => {
       await load(BASE);
       await hold([1]);
@@ -171,7 +171,7 @@ postgres.describe('an import of existing members', () => {
     },
   );
 
-  it('is completed by a server alone', async () => {
+  it('is completed by a server without its command', async () => {
     await load(BASE);
     await rows(
       `INSERT INTO pending_members SELECT id, false, jsonb_build_object('id', id, 'username', 'left', 'bio', 'new') FROM users WHERE id = 1`,
@@ -183,7 +183,7 @@ postgres.describe('an import of existing members', () => {
   });
 
   // Last, because its background work takes long.
-  it('lets members save their profiles and allow apps meanwhile', async () => {
+  it('allows members to save their profiles and to allow apps meanwhile', async () => {
     const members = 20_000;
     // The state of the first import into a database after an autovacuum.
     await rows('ANALYZE users, pending_members');

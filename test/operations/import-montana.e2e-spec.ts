@@ -11,28 +11,31 @@ const MONTANA = join(process.cwd(), '../shared/data/montana-meetups');
 const available = existsSync(MONTANA);
 if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not at ${MONTANA}`);
 
-(available ? thorough.describe : describe.skip)('pua import of montana-meetups beside the demo', () => {
-  let api: TestApi;
-  beforeAll(async () => {
-    api = await TestApi.start();
-    await seedDemo(api.dataSource);
-  });
-  afterAll(() => api.close());
+(available ? thorough.describe : describe.skip)(
+  'pua import of montana-meetups into a database with the demo',
+  () => {
+    let api: TestApi;
+    beforeAll(async () => {
+      api = await TestApi.start();
+      await seedDemo(api.dataSource);
+    });
+    afterAll(() => api.close());
 
-  it('the import of Montana accepts every record, and keeps the demo', async () => {
-    const ofDemo = () =>
-      api.dataSource.query<unknown[]>(
-        `SELECT to_jsonb(u) AS user, (SELECT jsonb_agg(to_jsonb(p) ORDER BY achievement_id) FROM user_achievements p WHERE p.user_id = u.id)
+    it('the import of Montana accepts every record, and keeps the demo', async () => {
+      const ofDemo = () =>
+        api.dataSource.query<unknown[]>(
+          `SELECT to_jsonb(u) AS user, (SELECT jsonb_agg(to_jsonb(p) ORDER BY achievement_id) FROM user_achievements p WHERE p.user_id = u.id)
 FROM users u WHERE id >= 900000001 ORDER BY id`,
-      );
-    const before = await ofDemo();
-    const report = await puaJson<ImportReport>(api.environment, ['import', MONTANA]);
-    expect(report.rejected).toBe(0);
-    expect(report.files.achievements).toMatchObject({ inserted: 15, updated: 0 });
-    expect(before.length).toBeGreaterThan(20);
-    expect(await ofDemo()).toEqual(before);
-  });
-});
+        );
+      const before = await ofDemo();
+      const report = await puaJson<ImportReport>(api.environment, ['import', MONTANA]);
+      expect(report.rejected).toBe(0);
+      expect(report.files.achievements).toMatchObject({ inserted: 15, updated: 0 });
+      expect(before.length).toBeGreaterThan(20);
+      expect(await ofDemo()).toEqual(before);
+    });
+  },
+);
 
 (available ? thorough.describe : describe.skip)(
   `pua import of montana-meetups${available ? '' : ` (not at ${MONTANA})`}`,

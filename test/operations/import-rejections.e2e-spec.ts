@@ -275,7 +275,7 @@ describe('pua import', () => {
     });
   });
 
-  describe('rejects conflicts with existing data:', () => {
+  describe('with existing data', () => {
     const present: ImportedFiles = {
       users: [user(1, { external_id: 'sub-1' }), user(2), user(3)],
       events: [event(1)],
@@ -310,7 +310,7 @@ describe('pua import', () => {
         'pin_position: is taken by achievement 1',
       ],
     ];
-    thorough.it.each(cases)('%s', async (_, files, reason) => {
+    thorough.it.each(cases)('rejects %s', async (_, files, reason) => {
       await load(present);
       const before = await everything();
       const { imported, firstRejects } = await load(files);
@@ -319,7 +319,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    thorough.it('a username that only a bad line would have freed', async () => {
+    thorough.it('rejects a username that only a bad line would have freed', async () => {
       await load({ users: [user(1, { username: 'ann' }), user(2, { username: 'zed' })] });
       const { firstRejects } = await load({
         users: [user(2, { username: 'ann' }), user(3, { username: 'zed' }), user(4)],
@@ -360,7 +360,7 @@ describe('pua import', () => {
     });
 
     thorough.it(
-      'accepts values freed by the same folder: usernames, keys and pins change places',
+      'accepts values that the same folder frees: usernames, keys and pins change places',
       async () => {
         await load({
           ...BASE,

@@ -148,7 +148,7 @@ describe('pua import', () => {
       });
     });
 
-    thorough.it('both sides of a connection, so that each member sees it from theirs', async () => {
+    thorough.it('both sides of a connection, one for each member', async () => {
       await load({
         ...BASE,
         users: [user(1), user(2), user(3)],
@@ -187,7 +187,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('ids unchanged, and the next new one follows them', async () => {
+    thorough.it('ids unchanged, and the next new id follows them', async () => {
       await load({ users: [user(5000)], achievements: [achievement(600)] });
       expect(await api.platform.user()).toBeGreaterThan(5000);
       expect(await api.platform.achievement()).toBeGreaterThan(600);
@@ -199,7 +199,7 @@ describe('pua import', () => {
       expect(await api.platform.user()).toBe(2);
     });
 
-    it('only changes: importing the same folder again rewrites no row, and leaves no trace', async () => {
+    it('only changes: importing the same folder again rewrites no row, and records nothing', async () => {
       const files: ImportedFiles = {
         ...BASE,
         participants: [participant(1, 1, { role: 'organizer', rsvp_status: null }), participant(1, 2)],
@@ -234,7 +234,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('a time of change for a changed event without one', async () => {
+    thorough.it('a time of change for a changed event if the file omits it', async () => {
       await load({ ...BASE, events: [event(1, { updated_at: '2020-01-01 00:00:00' })] });
       await load({ events: [event(1)] });
       expect(await rows('SELECT updated_at::text FROM events')).toEqual([
@@ -248,7 +248,7 @@ describe('pua import', () => {
     });
 
     thorough.it(
-      'over members’ changes, but keeps password and disabling if the file omits them',
+      'over members’ changes, but keeps the password and the disabled state if the file omits them',
       async () => {
         await load({
           users: [
@@ -268,7 +268,7 @@ describe('pua import', () => {
     );
 
     thorough.it(
-      'no sign-out for another password hash of a member, or of a member that it disables',
+      'another password hash without ending sign-ins, which end if the import disables the member',
       async () => {
         const since = async () =>
           (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
@@ -301,7 +301,7 @@ describe('pua import', () => {
       expect(again.files.users).toMatchObject({ updated: 0, unchanged: 1 });
     });
 
-    thorough.it('forgets those changes once an import without it has set the fields', async () => {
+    thorough.it('ignores members’ earlier changes after an import without the option', async () => {
       await load({ users: [user(1, { bio: 'old' })] });
       await api.put('/profile', await api.key(1), { bio: 'mine' });
       await load({ users: [user(1, { bio: 'new' })] });
@@ -355,7 +355,7 @@ describe('pua import', () => {
         /events.ndjson.gz cannot be read \(incorrect header check\)/,
       ],
       ['a folder instead of a file', 'events.ndjson', undefined, /events.ndjson cannot be read \(EISDIR/],
-    ])('nothing if there is %s', async (_, file, content, message) => {
+    ])('no file if there is %s', async (_, file, content, message) => {
       const folder = writeFolder({ users: [user(1)] });
       if (content === undefined) mkdirSync(join(folder, file));
       else writeFileSync(join(folder, file), content);
@@ -412,7 +412,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('nothing when the same removals are repeated', async () => {
+    thorough.it('no record when the same removals are repeated', async () => {
       await load({ ...people, participants: [participant(1, 1)], connections: [connection(1, 1, 2)] });
       const gone: ImportedFiles = {
         participants: [{ event_id: 1, user_id: 1, deleted: true }],
@@ -457,7 +457,7 @@ describe('pua import', () => {
         { connections: [connection(1, 1, 2), { requester_id: 2, addressee_id: 1, deleted: true }] },
         /^connections.ndjson:2: .*line 1 connects the two already/,
       ],
-    ])('nothing for %s', async (_, files, reject) => {
+    ])('no record for %s', async (_, files, reject) => {
       await load(people);
       const before = await everything();
       const { imported, firstRejects } = await load(files);
@@ -468,7 +468,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    thorough.it('the id of a pair that connects again, in favor of the new one', async () => {
+    thorough.it('the id of a pair that connects again, and writes the pair’s new id', async () => {
       await load({ ...people, connections: [connection(1, 1, 2)] });
       const { requested_at: _, ...again } = connection(7, 2, 1);
       const { files } = await load({ connections: [again] });
@@ -480,7 +480,7 @@ describe('pua import', () => {
       expect(await totals('connections_count')).toEqual([1, 1, 0]);
     });
 
-    thorough.it('ids that pairs exchange: two that swap, and one of an ended connection', async () => {
+    thorough.it('ids that pairs exchange, also the id of an ended connection', async () => {
       await load({
         ...people,
         connections: [connection(1, 1, 2), connection(2, 1, 3), connection(3, 2, 3)],
@@ -530,7 +530,7 @@ describe('pua import', () => {
       line('events', event(1)),
     ].join('');
 
-    it('accepts records of every type in any order, and removals, all or nothing', async () => {
+    it('accepts records of every type in any order, and removals, and writes all or none', async () => {
       const { code, stdout } = await pua(api.environment, ['import', '-', '--json'], input);
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -694,7 +694,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    it('imports the rest with --skip-invalid, without records that depend on a bad line', async () => {
+    it('imports the other lines with --skip-invalid, without records that depend on a bad line', async () => {
       const folder = writeFolder({
         users: [user(1), '{"id":2,  "username":"u2", "age":5}', user(3, { username: 'U1' }), 'what?'],
         events: [event(1), event(2, { organizer_id: 2 })],
@@ -808,7 +808,7 @@ describe('pua import', () => {
   });
 
   postgres.describe('with concurrent sessions', () => {
-    it('never blocks statements that only refer to a changed member: a consent, a key, an RSVP', async () => {
+    it('never blocks statements that only refer to a changed member, such as for a consent, a key or an RSVP', async () => {
       await load(BASE);
       const runner = api.dataSource.createQueryRunner();
       await runner.startTransaction();
@@ -852,7 +852,7 @@ describe('pua import', () => {
       await other.rollback();
     });
 
-    it('survives a deadlock with another writer of the same events', async () => {
+    it('retries after a deadlock with another writer of the same events', async () => {
       await load({ users: [user(1)], events: [event(1), event(2)] });
       const second = await createDataSource(api.config, 'maintenance').initialize();
       const other = await hold(second, 'UPDATE events SET capacity = 1 WHERE id = 2');
@@ -883,7 +883,7 @@ describe('pua import', () => {
       }
     }
 
-    it('sees a username that was taken at the same moment, and names the conflicting line', async () => {
+    it('rejects a username that was taken at the same moment, and names the line', async () => {
       const report = await beside("INSERT INTO users (id, username) VALUES (90, 'U2')", () =>
         load({ users: [user(1), user(2)] }),
       );

@@ -134,7 +134,7 @@ postgres.describe('the log', () => {
     expect(line).toMatchObject({ path: '/api/public/event', status: 404, problem: 'not_found' });
   });
 
-  it('names a page by its route, never by the sign-in or session in its path', async () => {
+  it('names a page by its route, without the sign-in or session in its path', async () => {
     const sent = await Promise.all([
       send('/interaction/the-id-of-a-sign-in'),
       send('/interaction/the-id-of-a-sign-in/consent', { method: 'POST' }),

@@ -70,7 +70,7 @@ SELECT client_id, decode(repeat('00', 32), 'hex'), '\\x00000000', 'abcd', expire
     await query(`DELETE FROM oauth_clients WHERE id IN ('late', 'unused', 'newer')`);
   });
 
-  it('show keys in use that expire, and the oldest due message of endpoints that work', async () => {
+  it('show keys in use that expire, and the oldest due message of endpoints that are not failing', async () => {
     const text = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     const before = valueOf(await text(), 'api_keys_expiring');
     const [used] = await Promise.all(
@@ -92,7 +92,7 @@ FROM made`);
     expect(oldest).toBeLessThan(3_600);
   });
 
-  it('count the failures of all periodic work, and of nothing else', () => {
+  it('count the failures of all periodic work only', () => {
     const declared = api.app.get(PeriodicWork).declared();
     expect(declared.map(({ schedule }) => schedule.work).toSorted()).toEqual(
       METRICS.periodic_work_failures_total.labels.work,
@@ -294,7 +294,7 @@ postgres.describe('metrics of several processes', () => {
     expect(valueOf(await scrape(), SERVED)).toBe(before + 4);
   });
 
-  it('report an occupied port in one line', async () => {
+  it('report a port in use in one line', async () => {
     await expect(
       ServerProcess.start({ ...database.environment, METRICS_PORT: String(port) }),
     ).rejects.toThrow(`METRICS_PORT ${port} on 127.0.0.1 cannot be used (EADDRINUSE): set another one`);

@@ -332,14 +332,14 @@ postgres.describe('monitoring', () => {
     ).toMatchObject({ status: 0 });
   });
 
-  describe('by the error budget of a group of routes', () => {
+  describe('by the error budget of a route group', () => {
     const BUDGETS = { where: ', group!=""' };
     const token = (status: number, values: string) =>
       series('http_request_duration_seconds_count', `route="/oauth/token", status="${status}", method="POST"`, values); // prettier-ignore
     const others = (minutes: number) =>
       series('http_request_duration_seconds_count', 'route="/api/public/events", status="200", method="GET"', `0+5940x${minutes}`); // prettier-ignore
 
-    it('pages within five minutes when the whole token endpoint fails, with a hundredth of the traffic', () => {
+    it('alerts within five minutes when the whole token endpoint fails, with a hundredth of the traffic', () => {
       const input = [others(180), token(200, '0+60x120 7200x60'), token(503, '0x120 60+60x60')];
       const fires = '{alertname="FailuresBurnBudget", group="token", severity="page"}';
       const histories = [[input, [], '120m'] as const, [input, [fires], '125m'] as const];
@@ -348,7 +348,7 @@ postgres.describe('monitoring', () => {
       });
     });
 
-    it('is silent within ten minutes of its end, for few failures at night, and within the budget', () => {
+    it('stops within ten minutes of an outage’s end, and ignores few failures at night and failures within the budget', () => {
       const burst = [token(200, '0+60x120 7200x9 7260+60x60'), token(503, '0x120 60+60x9 600x60')];
       const few = [token(200, '0x120'), token(503, '0x60 1+1x5 6x60')];
       const allowed = [token(200, '0+6000x180'), token(503, '0+5x180')];
@@ -361,7 +361,7 @@ postgres.describe('monitoring', () => {
       expect(firing(histories, BUDGETS)).toMatchObject({ status: 0 });
     });
 
-    it('files a ticket for failures over days, until six hours after their end', () => {
+    it('opens a ticket for failures over days, until six hours after their end', () => {
       // Every quarter of an hour, which suffices for windows of hours.
       const input = [token(200, '0+6000x400'), token(500, '0+12x288 3456x112')];
       const histories = [[input, ['FailuresExceedBudget'], '3d'] as const, [input, [], '79h'] as const];
@@ -542,7 +542,7 @@ postgres.describe('monitoring', () => {
       expect(rules.filter(({ health }) => health === 'err')).toEqual([]);
     });
 
-    it('notices a stopped server', async () => {
+    it('detects a stopped server', async () => {
       await server.kill('SIGKILL');
       const alert = 'ALERTS{alertname="ServerDown"}';
       await seen(async () => (await ask<unknown[]>(alert)).length === 1);

@@ -70,7 +70,7 @@ postgres.describe('a program started by npm', () => {
     },
   );
 
-  it('ends when npx is ended in the middle of a long command', async () => {
+  it('ends when npx is ended during a long command', async () => {
     const users = join(folder, 'users.ndjson');
     execFileSync('mkfifo', [users]); // a file that never ends
     start('npx', ['pua', 'import', folder]);

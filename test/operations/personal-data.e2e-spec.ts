@@ -25,7 +25,7 @@ const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.que
 const NAMES = ['user_id', 'owner_id', 'peer_id', 'organizer_id', 'member_id', 'requester_id', 'addressee_id'];
 
 describe('the tables’ declarations about members', () => {
-  it('name every column that refers to a member, or has the name of one', async () => {
+  it('name every column that refers to a member, or has such a column’s name', async () => {
     const columns = await query<{ name: string }>(
       `SELECT c.conrelid::regclass || '.' || a.attname AS name FROM pg_constraint c
 JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[array_position(c.confkey, 1::smallint)]
@@ -65,7 +65,7 @@ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = AN
     expect(items).not.toMatch(/payload|secret(?!_auth_method)|hash/);
   });
 
-  it('determine the data export: every declared part, and no other', async () => {
+  it('determine the parts of the data export', async () => {
     const { id } = await oauth.member();
     const pieces: string[] = [];
     for await (const piece of oauth.api.app.get(PersonalData).of(id, () => Promise.resolve()))
@@ -246,7 +246,7 @@ describe('the erasure of a member with rows in every table', () => {
     expect(await counts(other.id)).toEqual(others);
   });
 
-  it('is compared with the database by the doctor, and repeated', async () => {
+  it('is checked by the doctor, which deletes remaining rows', async () => {
     const { id } = await memberEverywhere();
     await eraseMembers(oauth.dataSource, [id], { actor: 'admin' });
     const ask = async (mend: boolean) => {

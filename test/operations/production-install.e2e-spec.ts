@@ -59,7 +59,7 @@ postgres.describe('a production installation, like in the image', () => {
     }
   });
 
-  it('requires DATABASE_URL in one line', async () => {
+  it('reports a missing DATABASE_URL in one line', async () => {
     expect(await refusal({ DATA_DIR: join(root, 'data') })).toMatch(
       /^1: The embedded database is not part of this installation, which is for production: set DATABASE_URL\n$/,
     );

@@ -112,7 +112,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect([new Set(leadTo), back.origin]).toEqual([new Set([proxy.url]), new URL(REDIRECT_URI).origin]);
     });
 
-    it('receive each header once and unchanged, and paths that a proxy might rewrite', async () => {
+    it('receive each header once and unchanged, as well as paths that a proxy might rewrite', async () => {
       const { id } = await oauth.member();
       const key = { 'X-API-Key': await oauth.api.key(id) };
       const clientId = await oauth.client();
@@ -196,7 +196,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect([answer.statusCode, answer.headers.location]).toEqual([308, proxy.url + path]);
     });
 
-    it('identify a caller by the proxy’s view of the address, regardless of X-Forwarded-For', async () => {
+    it('identify a caller by the address that the proxy sees, regardless of the caller’s X-Forwarded-For', async () => {
       const { id, username } = await oauth.member();
       const forged = {
         'X-Forwarded-For': FORGED,
@@ -226,7 +226,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect(recorded).toEqual([{ ip: '127.0.0.1' }, { ip: '127.0.0.1' }]);
     });
 
-    it('reject oversized bodies, feeds and URLs themselves', async () => {
+    it('reject oversized bodies, feeds and URLs, with a problem document for bodies and feeds', async () => {
       const { id } = await oauth.member();
       const key = { 'X-API-Key': await oauth.api.key(id) };
       const json = { ...key, 'Content-Type': 'application/json' };
@@ -258,7 +258,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect((await proxy.ask('GET', '/livez')).status).toBe(200);
     });
 
-    it('accept the longest authorization request, and redirect with its whole state', async () => {
+    it('accept the longest authorization request, and redirect with its complete state', async () => {
       // 5 KB as JSON are 15 KB in a URL, where each byte is written as three.
       const clientId = await oauth.client();
       const { username } = await oauth.member();
@@ -276,7 +276,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect(await inside.text()).toContain('http_request_duration_seconds');
     });
 
-    it('lose a killed server without a failed read, and use it again when it is back', async () => {
+    it('fail no read when a server is killed, and use the server again when it is back', async () => {
       const { id } = await oauth.member();
       const key = { 'X-API-Key': await oauth.api.key(id) };
       const load = new Load();
@@ -311,7 +311,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect((await proxy.ask('GET', path, { headers })).status).toBe(200);
     });
 
-    it('respond to every read while one of them is frozen', async () => {
+    it('respond to every read while one server is frozen', async () => {
       const { id } = await oauth.member();
       const key = { 'X-API-Key': await oauth.api.key(id) };
       const load = new Load();
@@ -430,7 +430,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
 });
 
 postgres.describe('Caddy with health checks', () => {
-  it('responds 503 with Retry-After if none is ready, and recovers with the first', async () => {
+  it('responds 503 with Retry-After if no server is ready, and recovers with the first ready server', async () => {
     const breaking = await new Breaking().open();
     breaking.isReady = false;
     const proxy = await Proxy.start('Caddy', await freePort(), breaking.ports);

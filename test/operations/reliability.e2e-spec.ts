@@ -35,7 +35,7 @@ it('periodic work runs while requests hold every connection of their pool', asyn
   }
 });
 
-postgres.describe('with a failing database', () => {
+postgres.describe('the server with a failing database', () => {
   let api: TestApi;
   let app: NestExpressApplication;
   let proxy: TcpProxy;

@@ -108,7 +108,7 @@ postgres.describe('a server that is shutting down', () => {
   });
 
   it.each(['1', '2'])(
-    'responds to each of 16 kept-alive connections that write at the signal or later (WORKERS=%s)',
+    'responds to each of 16 keep-alive connections that send a request at the signal or later (WORKERS=%s)',
     async (WORKERS) => {
       const server = await start({ WORKERS });
       const agents = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));

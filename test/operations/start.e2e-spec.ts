@@ -50,7 +50,7 @@ postgres.describe('the first start', () => {
 
   const line = (name: string, printed = first) => printed.find((text) => text.startsWith(`  ${name} `))!;
 
-  it('prints working URLs', async () => {
+  it('prints URLs that respond', async () => {
     for (const name of ['Front page', 'API', 'Docs', 'OAuth', 'Account', 'Demo']) {
       const [url] = /http\S+/.exec(line(name))!;
       // The API's root has no data; the routes below it have.
@@ -59,7 +59,7 @@ postgres.describe('the first start', () => {
     }
   });
 
-  it('prints the members and their password, a test key, and a curl line that works unchanged', async () => {
+  it('prints the members and their password, a test key, and a curl line that succeeds unchanged', async () => {
     expect(line('Members')).toMatch(/ ada, grace \(password: \S+\)$/);
     const [pasted] = / *export API_KEY=.*\n *curl .*/.exec(first.join('\n'))!;
     const { stdout } = await run('sh', ['-c', `${pasted} -s`]);
@@ -192,7 +192,7 @@ postgres.describe('the first start', () => {
     });
   });
 
-  it('loses no acknowledged write when it is killed repeatedly', async () => {
+  it('loses no acknowledged write when the server is killed repeatedly', async () => {
     const put = async (bio: string) => {
       const answer = await fetch(`${server.url}/api/public/profile`, {
         method: 'PUT',
@@ -221,7 +221,7 @@ postgres.describe('the first start', () => {
     }
   });
 
-  it('prints the same at later starts: the key still works', async () => {
+  it('prints the same at later starts, and the key stays valid', async () => {
     await server.kill();
     server = await ServerProcess.start(settings);
     expect(server.output.split('\n').filter((text) => !text.startsWith('{'))).toEqual(first);
@@ -229,7 +229,7 @@ postgres.describe('the first start', () => {
     expect((await fetch(`${server.url}/api/public/profile`, { headers })).status).toBe(200);
   });
 
-  it('is rejected with an explanation if other hosts could reach the server with the demo', async () => {
+  it('fails with an explanation if other hosts could reach the server with the demo', async () => {
     await server.kill();
     const reachable: Record<string, string>[] = [{ PUBLIC_URL: 'https://api.example' }, { HOST: '0.0.0.0' }];
     for (const open of reachable) {
@@ -332,7 +332,7 @@ postgres.describe('a failed start', () => {
     ['24.11.0', true],
     ['26.0.0', true],
   ])(
-    'is caused by unsupported versions of Node, as package.json and docs/operators/deploy.md name them: %s %s',
+    'reports Node %s unless that version is supported (%s), as package.json and docs/operators/deploy.md state',
     async (node, accepted) => {
       const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${node}' } })`;
       const { code, stderr } = await run(process.execPath, ['--import', pretend, 'bin/require-node.mjs']);

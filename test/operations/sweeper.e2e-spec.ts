@@ -58,7 +58,7 @@ AND column_name ~ '(^|_)(expires|ends|ended|occurred)_at$|_until$' ORDER BY 1`,
     expect(unswept).toEqual(Object.keys(exempt));
   });
 
-  it('keeps a grant while one of its tokens is valid, or was a minute ago', async () => {
+  it('keeps a grant while one of its tokens is valid, and for a minute afterwards', async () => {
     const clientId = await oauth.client();
     await oauth.tokens(clientId, (await oauth.member()).username);
     const grants = () => query(`SELECT FROM oauth_grants WHERE client_id = $1`, [clientId]);
@@ -78,7 +78,7 @@ AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
     expect(await sweep()).toMatchObject({ oauth_tokens: 1, oauth_grants: 1 });
   });
 
-  it('finds no grants without a code: both are stored together', async () => {
+  it('finds no grant without a code, because both are stored together', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const browser = oauth.browser();
@@ -122,7 +122,7 @@ SELECT sha256(i::text::bytea), 'ReplayDetection', now() - interval '1 s' FROM ge
   });
 
   thorough.it(
-    'continues with other tables if one fails, counts the failure, and knows since when rows are overdue',
+    'continues with other tables if one fails, counts the failure, and records since when rows are overdue',
     async () => {
       const expired = `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('x'), 'ReplayDetection', now() - interval '1 hour')`;
       const sweeper = oauth.api.app.get(Sweeper);

@@ -106,7 +106,7 @@ describe('GET /api/platform/changes', () => {
       ]);
     });
 
-    postgres.it('the state after concurrent changes, not that at the start of the request', async () => {
+    postgres.it('the state after concurrent changes, not the state at the start of the request', async () => {
       const { userId, key: ada } = await member();
       const writer = await hold(oauth.dataSource, `UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
       const waiting = put(ada, { bio: 'old' }); // the state at the start of the request, which differs when it is written
@@ -184,7 +184,7 @@ describe('GET /api/platform/changes', () => {
       expect(await notices(id)).toEqual([notice, notice]);
     });
 
-    it('about a new key and its successor from any creator, and none about keys of the platform and the demo', async () => {
+    it('about a new key and its successor from any creator, but not about keys of the platform and the demo', async () => {
       const userId = await oauth.api.platform.user();
       const { id } = await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' });
       const { id: next } = await keys().rotate(id, 0, 'admin');
@@ -279,7 +279,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       ]);
     });
 
-    it('about access, found by checks of a limited number of grants in the order of their ends', async () => {
+    it('about access that ends soon, found by checks of a few grants each in the order of their ends', async () => {
       const clientId = await oauth.client();
       for (let i = 0; i < 3; i++) await oauth.tokens(clientId, (await oauth.member()).username);
       const { dataSource } = oauth;
@@ -319,7 +319,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(await given()).toHaveLength(2);
     });
 
-    it('and none about a rollback', async () => {
+    it('and no notice about a change that is rolled back', async () => {
       const userId = await oauth.api.platform.user();
       const failed = oauth.dataSource.transaction(async (manager) => {
         await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' }, manager);
@@ -331,7 +331,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
   });
 
   describe('returns changes', () => {
-    it('page by page, the oldest first, each once, filtered by type if requested', async () => {
+    it('page by page, the oldest first, each one once, filtered by type if requested', async () => {
       const { key: ada } = await member();
       for (let i = 0; i < 5; i++) await put(ada, { bio: `bio ${i}` });
       await oauth.api.platform.settleChanges();
@@ -359,22 +359,25 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect([await isMore(2), await isMore(3), await isMore(4)]).toEqual([true, false, false]);
     });
 
-    postgres.it('in commit-safe order: never before those that began earlier and end later', async () => {
-      const first = await member();
-      const second = await member();
-      const writer = await hold(
-        oauth.dataSource,
-        `INSERT INTO platform_changes (type, user_id, fields) VALUES ('profile.updated', $1, '{"bio":"earlier"}')`,
-        [first.userId],
-      );
-      expect(await put(second.key, { bio: 'later' })).toBe(200);
-      const before = await list(`?after=${start}`);
-      expect(before.data).toEqual([]);
-      await writer.commit();
-      await oauth.api.platform.settleChanges();
-      const { data } = await list(`?after=${before.next}`);
-      expect(data.map(({ fields }) => fields!.bio)).toEqual(['earlier', 'later']);
-    });
+    postgres.it(
+      'in a safe order: never before changes of a transaction that began earlier and commits later',
+      async () => {
+        const first = await member();
+        const second = await member();
+        const writer = await hold(
+          oauth.dataSource,
+          `INSERT INTO platform_changes (type, user_id, fields) VALUES ('profile.updated', $1, '{"bio":"earlier"}')`,
+          [first.userId],
+        );
+        expect(await put(second.key, { bio: 'later' })).toBe(200);
+        const before = await list(`?after=${start}`);
+        expect(before.data).toEqual([]);
+        await writer.commit();
+        await oauth.api.platform.settleChanges();
+        const { data } = await list(`?after=${before.next}`);
+        expect(data.map(({ fields }) => fields!.bio)).toEqual(['earlier', 'later']);
+      },
+    );
 
     it('with 410 if later changes were swept, or the database is another one', async () => {
       const { key: ada } = await member();

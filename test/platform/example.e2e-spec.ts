@@ -85,7 +85,7 @@ describe('examples/platform', () => {
     },
   );
 
-  thorough.it('names the bad line, and ends', async () => {
+  thorough.it('stops at a bad line, and names the line', async () => {
     const api = await TestApi.start();
     try {
       const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'feed-'));
@@ -99,7 +99,7 @@ describe('examples/platform', () => {
   });
 
   (available ? postgres.it : it.skip)(
-    'feeds montana-meetups while the server is killed again and again: then an import of it changes nothing',
+    'feeds montana-meetups completely while the server is killed repeatedly: an import of it changes nothing',
     async () => {
       const api = await TestApi.start();
       const port = new URL(api.url).port; // settings of the test's application, which gets no request here
@@ -134,7 +134,7 @@ describe('examples/platform', () => {
   );
 
   (available ? postgres.it : it.skip)(
-    'plays a platform while instances are killed at random: platform, API and apps agree to the last row',
+    'simulates a platform while instances are killed at random: in the end platform, API and apps have the same rows',
     async () => {
       const api = await TestApi.start();
       await importRecords(api.dataSource, folderSource(MONTANA));

@@ -112,7 +112,7 @@ describe('POST /api/platform/records', () => {
     expect((await feed(lines)).body).toEqual(counts({ received: 6, created: 6 }));
   });
 
-  it('processes its lines in order: the last one of a record applies', async () => {
+  it('processes its lines in order: the last line about a record applies', async () => {
     const [one, night] = [id(), id()];
     const { body } = await feed([
       user(one, { bio: 'first' }),
@@ -156,7 +156,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ).toEqual([{ bio: '999', title: 'Title 999', answers: 0, connections: 0, versions: [1_999, 999] }]);
   });
 
-  it('names a bad line that a later one replaces', async () => {
+  it('names a bad line even if a later line replaces it', async () => {
     const [one, night] = [id(), id()];
     const before = await everything();
     const { status, body } = await feed([
@@ -177,7 +177,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     expect(await everything()).toEqual(before);
   });
 
-  thorough.it('keeps fields of an earlier line about a member that a later one omits', async () => {
+  thorough.it('keeps fields of an earlier line about a member that a later line omits', async () => {
     const one = id();
     await feed([
       user(one, { email: `${one}@example.com`, external_id: `x${one}`, created_at: '2020-01-01 00:00:00' }),
@@ -212,7 +212,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ).toEqual([{ erased: true, deleted: true, retired: true }]);
   });
 
-  thorough.it('accepts a name, and a connection’s id, that an earlier line frees', async () => {
+  thorough.it('accepts a username, and a connection’s id, that an earlier line frees', async () => {
     const [one, other, third, pair, next] = [id(), id(), id(), id(), id()];
     const connect = (of: number, addressee_id: number) =>
       put('connections', { id: of, requester_id: one, addressee_id, status: 'pending' });
@@ -243,7 +243,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 
   thorough.it(
-    'deletes by the fields that name a record, and counts missing records as unchanged',
+    'deletes by the fields that identify a record, and counts missing records as unchanged',
     async () => {
       const [one, other, night, badge, pair] = [id(), id(), id(), id(), id()];
       await feed([
@@ -275,7 +275,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     },
   );
 
-  it('erases a deleted member: rows, keys, sign-ins; the audit log names the key, and nothing returns', async () => {
+  it('erases a deleted member’s rows, keys and sign-ins permanently, and the audit log names the platform key', async () => {
     const [one, other, night] = [id(), id(), id()];
     const mark = `Erased${one}q`;
     await feed([
@@ -353,7 +353,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 
   describe('with a version', () => {
-    it('not higher than the stored one is counted and ignored', async () => {
+    it('not higher than the stored version is counted as stale, and its line ignored', async () => {
       const one = id();
       const versioned = (text: string, version: number) =>
         put('users', { id: one, username: `fed${one}`, bio: text }, version);
@@ -368,19 +368,24 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBe('three');
     });
 
-    thorough.it('of a deleted record prevents a late one from restoring it', async () => {
-      const [one, night] = [id(), id()];
-      await feed([user(one), event(night, one)]);
-      const answer = { event_id: night, user_id: one, role: 'attendee', rsvp_status: 'going' };
-      await feed([put('participants', answer, 1)]);
-      await feed([drop('participants', { event_id: night, user_id: one }, 3)]);
-      expect((await feed([put('participants', answer, 2)])).body).toEqual(counts({ received: 1, stale: 1 }));
-      expect((await feed([put('participants', answer, 4)])).body).toEqual(
-        counts({ received: 1, created: 1 }),
-      );
-    });
+    thorough.it(
+      'of a deleted record prevents a later line with a lower version from restoring the record',
+      async () => {
+        const [one, night] = [id(), id()];
+        await feed([user(one), event(night, one)]);
+        const answer = { event_id: night, user_id: one, role: 'attendee', rsvp_status: 'going' };
+        await feed([put('participants', answer, 1)]);
+        await feed([drop('participants', { event_id: night, user_id: one }, 3)]);
+        expect((await feed([put('participants', answer, 2)])).body).toEqual(
+          counts({ received: 1, stale: 1 }),
+        );
+        expect((await feed([put('participants', answer, 4)])).body).toEqual(
+          counts({ received: 1, created: 1 }),
+        );
+      },
+    );
 
-    thorough.it('that is stale is not a bad line, regardless of its references', async () => {
+    thorough.it('that is stale causes no error, even if the line’s references would', async () => {
       const [one, night] = [id(), id()];
       await feed([
         user(one),
@@ -424,7 +429,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBe('changed since');
     });
 
-    thorough.it('is rejected for another body, and separate per API key', async () => {
+    thorough.it('is rejected for another body, and is separate for each API key', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       await feed([user(one)], headers);
@@ -434,7 +439,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(other.body).toEqual(counts({ received: 1, updated: 1 }));
     });
 
-    thorough.it('of a rejected feed may be used for the corrected one', async () => {
+    thorough.it('of a rejected feed may be used for the corrected feed', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       expect((await feed(['nonsense'], headers)).status).toBe(422);
@@ -529,7 +534,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       },
     );
 
-    it('does not reject the first and last time that every zone can show, and the API shows both', async () => {
+    it('accepts the first and last time that every zone can show, and the API shows both', async () => {
       const one = id();
       const [first, last] = [
         event(id(), one, { starts_at: '0001-01-02 00:00:00', timezone: 'Pacific/Honolulu' }),
@@ -567,7 +572,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBeUndefined();
     });
 
-    it('returns code and pointer of the same error if a line has several', async () => {
+    it('returns the code and pointer of one error if a line has several', async () => {
       const [one, other, gone] = [id(), id(), id()];
       await feed([user(one), user(other), user(gone)]);
       await feed([drop('users', { id: gone })]);
@@ -592,7 +597,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(body.detail).toMatch(/^150 lines are invalid. The first three: Line 1: /);
     });
 
-    thorough.it('rolls back the lines before the bad one', async () => {
+    thorough.it('rolls back the lines before the bad line', async () => {
       const one = id();
       const { status, body } = await feed([
         user(one, { bio: 'a' }),
@@ -605,7 +610,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
 
     it.each(['application/json', 'text/plain', 'application/x-ndjson; charset=latin1', undefined])(
-      'gets 415 as %s',
+      'gets 415 if sent as %s',
       async (type) => {
         const headers = { 'X-API-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) };
         const { status, body } = await api.send('POST', '/api/platform/records', headers, Buffer.from('{}'));
@@ -631,21 +636,24 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    thorough.it('changes nothing and never fails the server, for any malformed input', async () => {
-      const before = await everything();
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.json(), nonsense()), { maxLength: 20 }),
-          async (lines) => {
-            // One line is always bad; the others may be valid by chance.
-            const { status } = await feed([...lines, 'nonsense']);
-            expect(status).toBe(422);
-          },
-        ),
-        { numRuns: 60 },
-      );
-      expect(await everything()).toEqual(before);
-    });
+    thorough.it(
+      'gets an error for any malformed input, which changes nothing and never fails the server',
+      async () => {
+        const before = await everything();
+        await fc.assert(
+          fc.asyncProperty(
+            fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.json(), nonsense()), { maxLength: 20 }),
+            async (lines) => {
+              // One line is always bad; the others may be valid by chance.
+              const { status } = await feed([...lines, 'nonsense']);
+              expect(status).toBe(422);
+            },
+          ),
+          { numRuns: 60 },
+        );
+        expect(await everything()).toEqual(before);
+      },
+    );
   });
 
   postgres.describe('concurrent with others', () => {
@@ -658,7 +666,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         return found.length === count || undefined;
       });
 
-    it('is rolled back when its caller disconnects, in any wait', async () => {
+    it('is rolled back when its caller disconnects during any wait', async () => {
       const one = id();
       await feed([user(one)]);
       const holder = await hold(api.dataSource, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
@@ -712,7 +720,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    it('neither deadlocks nor loses a record: twenty feeds of the same records in different orders', async () => {
+    it('neither deadlocks nor loses a record among twenty feeds of the same records in different orders', async () => {
       const ids = Array.from({ length: 30 }, id);
       const night = id();
       await feed([...ids.map((one) => user(one)), event(night, ids[0]!)]);
@@ -740,7 +748,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(bios).toEqual([{ bio: 'of 19' }]);
     });
 
-    it('never waits for feeds of connected members, and none is rejected', async () => {
+    it('never waits for feeds of connected members, and no feed is rejected', async () => {
       const ids = Array.from({ length: 40 }, id);
       await feed(ids.map((one) => user(one)));
       const shuffled = (seed: number) => ids.toSorted((a, b) => ((a * seed) % 41) - ((b * seed) % 41));
@@ -789,7 +797,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(statuses.filter((status) => status !== 200)).toEqual([]);
     });
 
-    it('writes an import’s pending changes of a member first, so that the later one applies', async () => {
+    it('writes an import’s pending changes of a member first, so that the feed’s later change applies', async () => {
       const one = id();
       await feed([user(one)]);
       const record = {
@@ -813,7 +821,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       ]);
     });
 
-    it('with one Idempotency-Key twice gets equal responses, and works once', async () => {
+    it('sent twice at once with one Idempotency-Key gets equal responses, and is processed once', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       const answers = await Promise.all(Array.from({ length: 8 }, () => feed([user(one)], headers)));
@@ -821,7 +829,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         expect([status, body]).toEqual([200, counts({ received: 1, created: 1 })]);
     });
 
-    it('with two versions keeps the later, in each of 20 rounds', async () => {
+    it('with one of two concurrent versions keeps the higher version, in each of 20 rounds', async () => {
       const one = id();
       await feed([user(one)]);
       for (let round = 0; round < 20; round++) {
@@ -835,7 +843,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       }
     });
 
-    it('of a record without a version keeps the later of two that race until the write', async () => {
+    it('of a record without a stored version keeps the higher of two versions that race until the write', async () => {
       const one = id();
       await feed([user(one)]);
       const versioned = (bio: string, version: number) =>
@@ -854,7 +862,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBe('later');
     });
 
-    it('gets 503 if a row is locked for too long, and passes afterwards', async () => {
+    it('gets 503 if a row is locked for too long, and succeeds afterwards', async () => {
       const one = id();
       await feed([user(one)]);
       const holder = await hold(api.dataSource, 'UPDATE users SET bio = $2 WHERE id = $1', [one, 'held']);

@@ -14,7 +14,7 @@ describe('a platform key', () => {
 
   const create = (...args: string[]) => puaJson<Key>(api.environment, ['keys', 'create', ...args]);
 
-  it('is created without a member, listed, rotated and revoked like any other, and is in the audit log', async () => {
+  it('is created without a member, and listed, rotated, revoked and audited like any other key', async () => {
     const made = await create('--platform', '--name', 'feed', '--scopes', 'platform:write');
     expect(made).toMatchObject({
       user_id: null,
@@ -53,12 +53,12 @@ describe('a platform key', () => {
     ],
     [['--scopes', 'profile:read'], /name a member with --user, or use --platform/],
     [['--user', '1', '--platform', '--scopes', 'platform:read'], /cannot be used with/],
-  ])('is rejected with %j, as wrong use', async (args, message) => {
+  ])('is rejected with %j, as a usage error', async (args, message) => {
     const { code, stderr } = await pua(api.environment, ['keys', 'create', '--name', 'x', ...args]);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) });
   });
 
-  it('is separated by database constraints, for every writer', async () => {
+  it('never belongs to a member, nor a member’s key to the platform: constraints reject both for every writer', async () => {
     const user = await api.platform.user();
     const insert = (owner: number | null, scopes: string) =>
       api.dataSource.query(
@@ -100,7 +100,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     });
   });
 
-  it('is rejected in a browser, and its exposure recorded', async () => {
+  it('is rejected in a browser, and the exposure recorded', async () => {
     const key = await api.platformKey();
     const { body } = await api.feed(key, [], { Origin: 'https://app.example' });
     expect(body.code).toBe('api_key_in_browser');

@@ -96,7 +96,7 @@ thorough.describe('the code', () => {
     expect(twice.sort()).toEqual(Object.keys(TWICE).sort());
   });
 
-  it('exports nothing that only its own file uses', () => {
+  it('exports only names that another file uses', () => {
     const files = globSync('{src,test,compat,bin,bench,examples,clients,migrations}/**/*.{ts,mjs,mts,eta}', {
       exclude: (name) => name === 'node_modules',
     });
@@ -165,7 +165,7 @@ thorough.describe('the code', () => {
     expect(repeating).toEqual(['src/database/member-reads.ts', 'src/database/postgres/pipelined-reads.ts']);
   });
 
-  it('has no “remove in” marker of a reached version', () => {
+  it('has no “remove in” marker of the current or an earlier version', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     const markers = globSync(
       '{src,bin,schema,deploy,migrations,clients}/**/*.{ts,mjs,sql,yml,eta,py,go}',
@@ -196,7 +196,7 @@ describe('programs that run with `node` before the project’s version is instal
     .flatMap((path) => [...readFileSync(path, 'utf8').matchAll(/\bnode (bench\/[\w-]+\.mjs)/g)])
     .map(([, path]) => path!);
 
-  it('of the benchmark continue with the Node that npm ci installed', () => {
+  it('of the benchmark restart with the Node that npm ci installed', () => {
     const programs = [...new Set(named)];
     expect(programs.length).toBeGreaterThan(5);
     expect(programs.filter((path) => firstImportOf(path) !== "import './own-node.mjs';")).toEqual([]);

@@ -37,7 +37,7 @@ describe('settings', () => {
     expect(again.secrets.derive('x')[0]!.equals(config.secrets.derive('x')[0]!)).toBe(true);
   });
 
-  it('reject a secret in a folder that others can write, and keep their own private', () => {
+  it('reject a secret in a folder that others can write, and keep a generated secret private', () => {
     const laid = mkdtempSync(join(tmpdir(), 'pua-config-'));
     writeFileSync(join(laid, 'secret-key'), SECRET, { mode: 0o644 });
     chmodSync(laid, 0o777);
@@ -84,7 +84,7 @@ describe('settings', () => {
     expect(loadConfig({ ...production, SHUTDOWN_DELAY: '0' }).shutdownDelaySeconds).toBe(0);
   });
 
-  it('are rejected all at once, by name, never by value', () => {
+  it('are rejected all at once, with their names, never their values', () => {
     const wrong = {
       PORT: 'eighty',
       DATABASE_URL: 'mysql://user:hunter2@db',
@@ -116,7 +116,7 @@ describe('settings', () => {
     ['reviewed', { developerConsole: true, reviewsApps: true }],
     ['open', { developerConsole: true, reviewsApps: false }],
     ['true', { developerConsole: true, reviewsApps: false }],
-  ])('open the developer console as DEVELOPER_CONSOLE says: %s', (DEVELOPER_CONSOLE, expected) => {
+  ])('open the developer console as DEVELOPER_CONSOLE states: %s', (DEVELOPER_CONSOLE, expected) => {
     expect(loadConfig({ DATA_DIR: folder, DEVELOPER_CONSOLE })).toMatchObject(expected);
   });
 
@@ -141,7 +141,7 @@ describe('settings', () => {
   });
 
   it.each(['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_READ_URL'])(
-    'accept one host for a database whose URL leaves it to PGHOST: %s',
+    'accept one host from PGHOST if the database URL names none: %s',
     (name) => {
       const hostless = { ...production, [name]: 'postgres:///pua' };
       expect(() => loadConfig({ ...hostless, PGHOST: 'one,two' })).toThrow(
@@ -170,7 +170,7 @@ describe('settings', () => {
     );
   });
 
-  it('accept replicas separated by spaces or commas, reject them for the embedded database, and name a wrong one', () => {
+  it('accept replicas separated by spaces or commas, reject them for the embedded database, and name a wrong URL', () => {
     expect(loadConfig(production).databaseReadUrls).toEqual([]);
     const [one, two] = ['postgres://one.example/pua', 'postgresql://two.example:5433/pua?sslmode=require'];
     for (const DATABASE_READ_URL of [`${one} ${two}`, `${one},${two}`, ` ${one},\n  ${two} `])
@@ -286,7 +286,7 @@ describe('settings', () => {
     },
   );
 
-  it('treat an empty variable as an absent one', () => {
+  it('treat an empty variable as absent', () => {
     expect(loadConfig({ ...production, SUPPORT_URL: '', REDIS_URL: '', PORT: '' })).toMatchObject({
       supportUrl: undefined,
       port: 3000,
@@ -333,7 +333,7 @@ describe('settings', () => {
     [{ HOST: '::' }],
     [{ HOST: '192.168.1.2' }],
     [{ HOST: 'api.example' }],
-  ])('seed no demo if others can reach it, and reject an explicit one: %j', (environment) => {
+  ])('seed no demo if other hosts can reach the server, and reject an explicit DEMO: %j', (environment) => {
     expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
       loopbackOnly: false,
       seedDemo: false,

@@ -75,7 +75,7 @@ describe('a command in a document', () => {
     commandsIn(readFileSync(file, 'utf8')).map(({ line, words }) => [file, line, words] as const),
   );
 
-  it('can be typed, with existing options and accepted values', async () => {
+  it('exists, with existing options and accepted values', async () => {
     expect(found.length).toBeGreaterThan(100);
     const wrong: string[] = [];
     for (const [file, line, words] of found) {

@@ -136,7 +136,7 @@ describe('the snippets of README and docs', () => {
     }
   });
 
-  it('are in languages that this test can run, and only drawings have none', () => {
+  it('are in languages that this test can run, except diagrams', () => {
     const others = SNIPPETS.filter(
       ({ language, excuse }) =>
         excuse === undefined && ![...Object.keys(PROGRAMS), 'sh', 'js', 'ndjson', 'sql'].includes(language),
@@ -156,7 +156,7 @@ describe('the snippets of README and docs', () => {
 });
 
 // Many processes: with the tests on PostgreSQL, which .ci/run runs too.
-postgres.describe('each snippet works as documented', () => {
+postgres.describe('a snippet runs as documented', () => {
   let oauth: OauthTest;
   let environment: Record<string, string>;
   /** Placeholders for the reader's own values. */

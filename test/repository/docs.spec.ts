@@ -54,7 +54,7 @@ describe('the documents', () => {
     expect(cells.filter(isLong)).toEqual([]);
   });
 
-  it('contain one GOPROXY for the Go client', () => {
+  it('contain the same GOPROXY everywhere for the Go client', () => {
     const found = spawnSync(
       'git',
       ['grep', '--untracked', '-ohE', 'GOPROXY=\\S+ GONOSUMDB=\\S+', '--', '*.md'],
@@ -78,7 +78,7 @@ describe('the documents', () => {
 describe('the version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-  it('is in package.json, and repeated wherever people read or copy it (node bin/version.mjs)', async () => {
+  it('of package.json is repeated wherever people read or copy it (node bin/version.mjs)', async () => {
     const { statements } = (await import(resolve('bin/version.mjs'))) as {
       statements(): { file: string; version: string }[];
     };
@@ -100,7 +100,7 @@ describe('docs/contributors/glossary.md', () => {
     .map(([, words, place]) => ({ words: words!.replaceAll('`', '').trim(), place: place!.trim() }))
     .filter(({ words }) => words !== 'Term' && !words.startsWith('-'));
 
-  it.each(rows)('names the right place of $words', ({ words, place }) => {
+  it.each(rows)('names the file that defines $words', ({ words, place }) => {
     const path = /^`(.+)`$/.exec(place)?.[1] ?? join('docs/contributors', /\((.+)\)/.exec(place)![1]!);
     const places = path.includes('/') ? [path] : ['src', 'schema'];
     for (const word of words.split(', '))

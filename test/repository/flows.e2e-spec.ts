@@ -64,12 +64,12 @@ postgres.describe('the documented flows', () => {
     await response.text();
   };
 
-  it('run GET /api/public/events through 39 files', async () => {
+  it('run at most 39 files for GET /api/public/events', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
     expectAtMost(39, await filesOf(() => call('/events', key)));
   });
 
-  it('run a token refresh through 42 files', async () => {
+  it('run at most 42 files for a token refresh', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     let { refresh_token } = await oauth.tokens(clientId, username);
@@ -81,7 +81,7 @@ postgres.describe('the documented flows', () => {
     expectAtMost(42, await filesOf(refresh));
   });
 
-  it('run the POST of the sign-in form through 44 files besides those of GET', async () => {
+  it('run at most 44 files for the POST of the sign-in form, in addition to those of GET', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const forms = Array.from({ length: ROUNDS + 1 }, async () => {
@@ -98,7 +98,7 @@ postgres.describe('the documented flows', () => {
     expectAtMost(44, (await filesOf(signIn)).difference(ofGet));
   });
 
-  it('run PUT /api/public/profile up to a delivered webhook through 19 files besides those of GET', async () => {
+  it('run at most 19 files for PUT /api/public/profile and its webhook, in addition to those of GET', async () => {
     const receiver = await Receiver.start();
     const key = await oauth.api.key(await oauth.api.platform.user());
     const of = { types: ['profile.updated'], keyId: key.split('_')[2]!, actor: 'admin' } as const;
@@ -120,7 +120,7 @@ postgres.describe('the documented flows', () => {
     await receiver.close();
   });
 
-  it('run pua keys create through 9 files besides those of another command', async () => {
+  it('run at most 9 files for pua keys create, in addition to those of another command', async () => {
     const id = String(await oauth.api.platform.user());
     jest.replaceProperty(process, 'env', { ...process.env, ...oauth.api.environment });
     for (const stream of [process.stdout, process.stderr]) jest.spyOn(stream, 'write').mockReturnValue(true);

@@ -77,7 +77,7 @@ interface Page {
   pagination: { total: number; next_cursor: string | null };
 }
 
-it.each(LINES)('the recipes add below a line that exists: $path, $anchor', ({ path, anchor }) => {
+it.each(LINES)('the recipes add lines below an existing line: $path, $anchor', ({ path, anchor }) => {
   if (FILES.some((file) => file.path === path)) return;
   expect(readFileSync(path, 'utf8').split('\n').map(withoutPadding)).toContain(anchor);
 });
@@ -143,7 +143,7 @@ postgres.describe('a list and a field added by the recipes', () => {
   };
   const names = (page: Page) => page.data.map(({ name }) => name);
 
-  it('takes a folder, the migration and its triggers, a test, and lines elsewhere', () => {
+  it('requires seven new files, and 21 lines in existing files', () => {
     expect(FILES.map(({ path }) => path)).toEqual([
       'migrations/1763799999000-create-badges.ts',
       'src/resources/badges/table.ts',

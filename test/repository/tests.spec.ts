@@ -9,7 +9,7 @@ const files = ['test', 'src']
 const holding = (pattern: RegExp) => files.filter((path) => pattern.test(readFileSync(path, 'utf8')));
 
 describe('the tests', () => {
-  it('of an endpoint have its method and path in their title', () => {
+  it('of an endpoint have the endpoint’s method and path in their title', () => {
     const titles = files.flatMap((path) =>
       [...readFileSync(path, 'utf8').matchAll(/describe\((['"`])(.+?)\1/g)].map(([, , title]) => title!),
     );

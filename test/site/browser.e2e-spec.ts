@@ -75,7 +75,7 @@ postgres.describe('the public pages in Chromium', () => {
     await context.close();
   });
 
-  it('show everything without JavaScript: languages, errors, the menu of a phone, and hide controls that need it', async () => {
+  it('show languages, errors and the phone’s menu without JavaScript, and hide controls that need JavaScript', async () => {
     const { page, context } = await open('/docs', {
       javaScriptEnabled: false,
       viewport: { width: 390, height: 844 },
@@ -112,7 +112,7 @@ postgres.describe('the public pages in Chromium', () => {
     await context.close();
   });
 
-  it('have a filter, mark the section that is read, and need no mouse', async () => {
+  it('have a filter, mark the visible section, and need no mouse', async () => {
     const { page, context } = await open('/docs');
     await page.keyboard.press('Tab');
     expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Skip to the content');
@@ -144,7 +144,7 @@ postgres.describe('the public pages in Chromium', () => {
     await context.close();
   });
 
-  it('are searched word by word: guides, errors, and fields of operations, with the keyboard only, from any page', async () => {
+  it('offer a search of guides, errors and fields by words, with the keyboard only, from any page', async () => {
     const { page, context, complaints } = await open('/');
     await page.keyboard.press('Control+k');
     await page.waitForURL('**/docs#search');
@@ -171,7 +171,7 @@ postgres.describe('the public pages in Chromium', () => {
     await context.close();
   });
 
-  it('let a member sign in, send a request and revoke the access, and show the whole response', async () => {
+  it('allow a member to sign in, send a request and revoke the access, and show the complete response', async () => {
     const { id, username } = await oauth.member({ first_name: 'Ada', last_name: 'Lovelace' });
     const event = await oauth.api.platform.event({ organizer_id: id, title: 'Night of the engines' });
     await oauth.api.platform.participant(event, id, { role: 'organizer' });
@@ -229,7 +229,7 @@ postgres.describe('the public pages in Chromium', () => {
     await context.close();
   });
 
-  it('report that the member denied, and still send requests that need no credential', async () => {
+  it('report that the member denied the access, and still send requests that need no credential', async () => {
     const { username } = await oauth.member();
     const { page, context } = await open('/docs');
     await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).click();
@@ -279,7 +279,7 @@ describe('the client of the API reference', () => {
     expect((await registered())[0]!.redirect_uris).toEqual([`${oauth.issuer}/docs`]);
   });
 
-  it('stays disabled if the operator disabled it, and then signs no member in', async () => {
+  it('stays disabled if the operator disabled it, and signs no member in', async () => {
     const { dataSource } = oauth;
     await registerDocsClient(dataSource, oauth.api.config);
     await dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'public-user-api-docs'`);

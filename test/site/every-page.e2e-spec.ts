@@ -61,7 +61,7 @@ postgres.describe('every public page', () => {
   });
 
   it.each(PAGES)(
-    '%s fits and is accessible, in every width, light, dark, in forced colors, with doubled text, and does not shift',
+    '%s is accessible, fits and does not shift in every width, color scheme and text size',
     async (path, parts) => {
       requested.length = 0;
       await look(page, VIEWS[0]!);

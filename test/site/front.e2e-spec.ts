@@ -70,7 +70,7 @@ describe('an anonymous visitor finds', () => {
     }
   });
 
-  it('at the API’s URL: the reference for readers, and for programs an index of working links', async () => {
+  it('at the API’s URL: the reference for readers, and for programs an index of valid links', async () => {
     const led = await get('/api/public');
     expect([led.status, led.headers.get('location')]).toEqual([303, '/docs']);
     const response = await get('/api/public', { Accept: 'application/json' });
@@ -151,7 +151,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it.each(['/nothing', '/Docs', '/docs/nothing', '/interaction', '/oauth/nothing', '/.well-known/nothing'])(
-    'at an unknown URL, a page for readers, and the problem for programs: %s',
+    'at an unknown URL, a page for readers, and a problem document for programs: %s',
     async (path) => {
       const page = await get(path);
       expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
@@ -204,7 +204,7 @@ describe('an anonymous visitor finds', () => {
   );
 
   it.each(['/api/public/', '/api/public/nothing', '/api/public/Events'])(
-    'under the API the problem, for every client: %s',
+    'at an unknown URL of the API, a problem document for every client: %s',
     async (path) => {
       const response = await get(path);
       expect(response.status).toBe(404);
@@ -228,7 +228,7 @@ describe('an anonymous visitor finds', () => {
     expect((await get('/api/public/problems/nothing')).status).toBe(404);
   });
 
-  it('at an unknown URL, no page for a write request', async () => {
+  it('at an unknown URL, a problem document for a write request', async () => {
     const response = await get('/nothing', HTML, 'POST');
     expect(await response.json()).toMatchObject({ code: 'not_found' });
   });
@@ -237,7 +237,7 @@ describe('an anonymous visitor finds', () => {
     ['/docs/', '/docs'],
     ['/docs/errors/', '/docs/errors'],
     ['/demo/', '/demo'],
-  ])('the page after a redirect from a trailing slash: %s', async (path, location) => {
+  ])('the page by a redirect from its URL with a trailing slash: %s', async (path, location) => {
     const response = await get(path, { Accept: '*/*' });
     expect([response.status, response.headers.get('location')]).toEqual([308, location]);
   });
@@ -346,7 +346,7 @@ describe('an anonymous visitor finds', () => {
     expect(expires).toBeLessThan(Date.now() + 365 * 86_400_000);
   });
 
-  it('the password page where password managers look for it', async () => {
+  it('the password page at the URL that password managers use', async () => {
     const response = await get('/.well-known/change-password');
     expect([response.status, response.headers.get('location')]).toEqual([
       302,

@@ -76,7 +76,7 @@ describe('a failed request gets', () => {
     }
   });
 
-  it.each(cases)('the problem for programs: %s %s', async (method, path, status, allow) => {
+  it.each(cases)('a problem document for programs: %s %s', async (method, path, status, allow) => {
     for (const Accept of ['*/*', 'application/json', 'application/json, text/html', '']) {
       const problem = await get(path, { Accept, 'X-Request-Id': 'of-this-test' }, method);
       expect([Accept, problem.status, problem.headers.get('allow')]).toEqual([Accept, status, allow]);

@@ -209,7 +209,7 @@ describe('GET /docs', () => {
     expect(linked.size).toBeGreaterThan(15);
   });
 
-  thorough.it('has one target for each of its links, as has each guide', async () => {
+  thorough.it('has exactly one target for each link, as has each guide', async () => {
     const pages = new Map<string, string>([['/docs', html]]);
     for (const [, path] of html.matchAll(/href="(\/docs\/[\w-]+)["#]/g))
       if (!pages.has(path!)) pages.set(path!, (await api.send('GET', path!, { Accept: 'text/html' })).text);

@@ -46,7 +46,7 @@ postgres.describe('the samples of the API reference', () => {
     return page.locator(`#${name} form`);
   };
 
-  it('follow the form in every language, identical to the server’s own', async () => {
+  it('follow the form in every language, and are identical to the server’s samples', async () => {
     const { page, context, calls } = await open('/docs');
     const events = await tryIt(page, 'listEvents');
     expect(await samples(page, 'listEvents')).toEqual(written(EXAMPLES.listEvents![0]!.request));
@@ -141,7 +141,7 @@ postgres.describe('the samples of the API reference', () => {
     await context.close();
   });
 
-  it('and the code of guides are in tabs with a shared language, also without JavaScript, and scroll only sideways', async () => {
+  it('share their tabs’ language with the guides’ code, also without JavaScript, and scroll only sideways', async () => {
     const { page, context } = await open('/docs/first-program');
     const program = page.locator('.request');
     await program.getByText('Go', { exact: true }).click();

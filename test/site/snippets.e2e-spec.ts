@@ -44,7 +44,7 @@ postgres.describe('the sample requests of the API reference', () => {
   }
 
   it.each(Object.keys(PROGRAMS))(
-    'work unchanged in %s: a list, a change, and a request without a credential',
+    'succeed unchanged in %s: a list, a change, and a request without a credential',
     async (language) => {
       for (const [name, withKey, expected] of [
         ['listEvents', true, 'Analytical Engine Night'],

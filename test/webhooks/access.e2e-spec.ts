@@ -173,7 +173,7 @@ describe('access.ended', () => {
     expect(await told()).toEqual([]);
   });
 
-  it('is one message if a member ends several sign-ins, and none while one is left', async () => {
+  it('is one message if a member ends several sign-ins, and is not sent while a sign-in is left', async () => {
     const { id, username } = await oauth.member();
     const tokens: TokenBody[] = [];
     for (let i = 0; i < 3; i++) tokens.push(await access(username, 'unlimited'));
@@ -192,7 +192,7 @@ describe('access.ended', () => {
     expect(await reasons()).toEqual([['access.ended', 'app']]);
   });
 
-  it('is delivered after all other messages about the member, and none follows', async () => {
+  it('is delivered after all other messages about the member, and no message follows', async () => {
     const { id, username } = await oauth.member();
     const settled = () =>
       eventually(async () => {
@@ -241,7 +241,7 @@ describe('access.ended', () => {
 });
 
 describe('access.changed', () => {
-  it('is one message for a new end', async () => {
+  it('is one message when the end of access changes', async () => {
     const { id, username } = await oauth.member();
     for (let i = 0; i < 2; i++) await access(username, 'unlimited');
     const ends = new AccessEnds(oauth.dataSource, oauth.api.config);
@@ -254,7 +254,7 @@ describe('access.changed', () => {
     expect(daysTo(message!.access_ends_at!)).toBe(180);
   });
 
-  it('is sent for scopes that a sign-in adds or the member removes, and not for the same access', async () => {
+  it('is sent for scopes that a sign-in adds or the member removes, and not if the access stays the same', async () => {
     const { username } = await oauth.member();
     await access(username, 'unlimited', { scope: 'openid profile:read' });
     await access(username, 'unlimited', { scope: 'openid profile:read' });

@@ -49,7 +49,7 @@ ORDER BY i`,
   const membersOf = (messages: readonly Message[]) => messages.map(({ user_id: member }) => member);
   const ended = (id: string) => webhooks.disable(id, 'admin');
 
-  it('include those of another member, regardless of the number waiting for one', async () => {
+  it('include those of another member, regardless of how many wait for the first', async () => {
     const id = await endpoint();
     await wait(id, [1], 1_100);
     await wait(id, [2]);
@@ -59,7 +59,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  it('include one of each member before a second one of any member', async () => {
+  it('include one message of each member before a second message of any member', async () => {
     const id = await endpoint();
     const members = Array.from({ length: 21 }, (_, i) => i); // 0: messages without a member
     await wait(id, members, 3);
@@ -79,7 +79,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  it('prefer the endpoint with the fewest in progress', async () => {
+  it('prefer the endpoint with the fewest messages in progress', async () => {
     const [busy, other] = [await endpoint(), await endpoint()];
     const members = Array.from({ length: 20 }, (_, i) => i + 1);
     await wait(busy, members);
@@ -104,14 +104,14 @@ ORDER BY i`,
     return { id, one, late: late!, other, current: current! };
   };
 
-  it('belong to one instance until its lease expires, and then to another', async () => {
+  it('belong to one instance until its lease expires, and then to another instance', async () => {
     const { id, late, current } = await claimedAgain();
     expect(current.sequence).toBe(late.sequence);
     expect(current.lease).not.toBe(late.lease);
     await ended(id);
   });
 
-  it('cannot be failed or released by an instance whose lease has expired', async () => {
+  it('cannot be marked as failed or released by an instance whose lease has expired', async () => {
     const { id, one, late, other, current } = await claimedAgain();
     const before = await rowOf(current);
     expect(await one.finish(late, FAILED)).toBeUndefined();
@@ -132,7 +132,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  postgres.it('are recorded together, and a locked one delays no other', async () => {
+  postgres.it('are recorded together, and a locked message delays no other', async () => {
     const id = await endpoint();
     await wait(id, [1, 2, 3, 4]);
     const instance = new WebhookDeliveries(dataSource);
@@ -223,7 +223,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
     expect((await created()).slice(4)).toEqual(['3 events', '4 events']);
   });
 
-  it('of a member are in order, and each exists once, also across slices', async () => {
+  it('of a member are in order, each one once, also over several runs', async () => {
     await renameEvent('one');
     await slice();
     await rename(4, 'x');

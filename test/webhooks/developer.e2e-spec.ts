@@ -81,7 +81,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     ]);
   });
 
-  it('neither shows nor sends messages of another developer’s app, and rejects forms of another site', async () => {
+  it('neither shows nor sends messages of another developer’s app, and rejects another site’s forms', async () => {
     const { clientId, message, id } = await told();
     const eve = await developer();
     const own = await register(eve.browser);
@@ -189,7 +189,7 @@ describe('/developer/webhooks/:app', () => {
     }
   });
 
-  it('creates one webhook for a form that is sent twice, and rotates, disables and deletes once', async () => {
+  it('creates, rotates, disables and deletes a webhook once for a form that is sent twice', async () => {
     const ada = await developer();
     const form = await ada.page();
     const send = async () =>
@@ -222,7 +222,7 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
     );
   });
 
-  it('rejects the same as the command line, and a sixth one, and creates nothing', async () => {
+  it('rejects the same values as the command line, and a sixth webhook, and creates nothing', async () => {
     const ada = await developer();
     for (const url of ['http://app.example/', 'https://10.0.0.1/', 'https://a:b@app.example/', 'x', '']) {
       const page = await ada.create({ url });

@@ -54,7 +54,7 @@ it('examples/webhooks accepts what the secret verifies, once, and rejects everyt
   }
 });
 
-it('docs/developers/webhooks.md shows that program', () => {
+it('docs/developers/webhooks.md shows the program of examples/webhooks', () => {
   const program = readFileSync(PROGRAM, 'utf8');
   expect(readFileSync('docs/developers/webhooks.md', 'utf8')).toContain(
     program.slice(program.indexOf('import {')),

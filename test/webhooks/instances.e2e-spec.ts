@@ -43,7 +43,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
 
   const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b);
 
-  it('continue within 20 s after a sending instance was killed', async () => {
+  it('continue within 20 s after an instance is killed while it sends', async () => {
     const receiver = await Receiver.start();
     const first = await ServerProcess.start(database.environment);
     let second: ServerProcess | undefined;
@@ -76,7 +76,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     }
   });
 
-  it('deliver each change once to each endpoint, although some are killed repeatedly, two workers among them', async () => {
+  it('deliver each change once to each endpoint, although one instance is killed repeatedly, and another has two workers', async () => {
     const receiver = await Receiver.start();
     const other = await Receiver.start();
     const environment = { ...database.environment, WORKERS: '2' };
@@ -112,7 +112,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     }
   });
 
-  it('finish current deliveries when they end, and leave the rest to others', async () => {
+  it('finish current deliveries when they end, and leave other messages to other instances', async () => {
     const receiver = await Receiver.start();
     const first = await ServerProcess.start(database.environment);
     try {

@@ -67,7 +67,7 @@ describe('pua webhooks', () => {
     receiver = await Receiver.start();
   });
 
-  it('show lists the latest messages with status and time; redeliver sends one again, or all failed ones', async () => {
+  it('show lists the latest messages with status and time; redeliver sends one message or all failed messages again', async () => {
     const { id } = await create();
     const member = await api.platform.user();
     await api.dataSource.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [member]);
@@ -101,7 +101,7 @@ describe('pua webhooks', () => {
     await json(`disable ${id}`);
   });
 
-  it('rotate prints only the new secret; disable ends it permanently, and reports a repeated call', async () => {
+  it('rotate prints only the new secret; disable ends the webhook permanently, and reports a repeated call', async () => {
     const { id, secret } = await create();
     const { stdout } = await run(`rotate ${id} --overlap 0s`);
     const next = stdout.trim();
@@ -146,7 +146,7 @@ describe('pua webhooks', () => {
     expect(ended.stdout).not.toContain('whsec_');
   });
 
-  it('rejects a client or a key without the scope, and a platform key', async () => {
+  it('rejects a key without the scope, and a platform key with --key', async () => {
     const keyId = (await api.key(await api.platform.user(), ['events:read'])).split('_')[2]!;
     const withKey = (id: string, types: string) =>
       run(`create --url ${receiver.url} --types ${types} --key ${id}`);
@@ -168,7 +168,7 @@ describe('pua webhooks', () => {
     }
   });
 
-  it('doctor names an endpoint that has accepted nothing for a day', async () => {
+  it('doctor names an endpoint that has accepted no message for a day', async () => {
     const { id } = await create();
     const status = async () => {
       const { checks } = await puaJson<{ checks: { name: string; status: string; message: string }[] }>(

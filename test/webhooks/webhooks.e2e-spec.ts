@@ -141,7 +141,7 @@ describe('webhooks', () => {
       ]);
     });
 
-    thorough.it('reports the same as sync for every change, from any writer', async () => {
+    thorough.it('reports the same records as sync for every change, from any writer', async () => {
       const { platform } = oauth.api;
       const userId = await platform.user();
       const key = await oauth.api.key(userId);
@@ -253,7 +253,7 @@ describe('webhooks', () => {
   });
 
   describe('a key', () => {
-    it('stops its messages when revoked', async () => {
+    it('gets no more messages when it is revoked', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'lost', 'admin');
       await rename(userId, 'x');
@@ -334,7 +334,7 @@ describe('webhooks', () => {
     );
 
     thorough.it(
-      'still gets a member’s messages in order after one failure, and one member delays no other',
+      'still gets a member’s messages in order after one failure, without a delay of other members’ messages',
       async () => {
         const { userId, id } = await keyed(['profile.updated', 'events.updated']);
         const other = await keyed(['profile.updated']);
@@ -492,7 +492,7 @@ describe('webhooks', () => {
       await quick.close();
     });
 
-    it('does not delay others’ messages with an endless queue', async () => {
+    it('does not delay other endpoints’ messages by an endless queue', async () => {
       const busy = await Promise.all(Array.from({ length: 4 }, () => endpoint({}, ['events.removed'])));
       const add = (endpoint: string, count: number) =>
         query(
@@ -555,7 +555,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
   });
 
   describe('a webhook secret', () => {
-    it('that is rotated signs alongside the new one until the overlap ends', async () => {
+    it('that is rotated signs messages together with the new secret until the overlap ends', async () => {
       const { userId, id, secret } = await keyed(['profile.updated']);
       const next = await webhooks.rotate(id, 3600, 'admin');
       await rename(userId, 'x');
@@ -631,7 +631,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
   });
 
   describe('webhook messages', () => {
-    it('are swept seven days after their end, and pending ones are not', async () => {
+    it('are swept seven days after their end, and pending messages are kept', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       await rename(userId, 'x');
       await settled(id, ([first]) => first?.status === 'delivered');
@@ -645,58 +645,61 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
       expect(await deliveries(id)).toMatchObject([{ status: 'pending' }]);
     });
 
-    thorough.it('are created in smaller chunks if too many for one statement, each once', async () => {
-      const { platform } = oauth.api;
-      const ids: number[] = [];
-      for (let n = 0; n < 12; n++) ids.push(await platform.user());
-      const event = await platform.event();
-      for (const id of ids) await platform.participant(event, id);
-      const clientId = `many-${event}`;
-      await query(
-        `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'Many', 'web', '{https://app.example/}', '{profile:read,events:read}')`,
-        [clientId],
-      );
-      await query(
-        `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+    thorough.it(
+      'are created in smaller chunks if there are too many for one statement, each one once',
+      async () => {
+        const { platform } = oauth.api;
+        const ids: number[] = [];
+        for (let n = 0; n < 12; n++) ids.push(await platform.user());
+        const event = await platform.event();
+        for (const id of ids) await platform.participant(event, id);
+        const clientId = `many-${event}`;
+        await query(
+          `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'Many', 'web', '{https://app.example/}', '{profile:read,events:read}')`,
+          [clientId],
+        );
+        await query(
+          `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
 SELECT $1 || id, id, $1, '{"resources":{"x":"profile:read events:read"}}', now() + interval '1 day' FROM unnest($2::bigint[]) id`,
-        [clientId, ids],
-      );
-      await query(
-        `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+          [clientId, ids],
+        );
+        await query(
+          `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
 SELECT sha256(convert_to($1 || id, 'UTF8')), 'RefreshToken', $1 || id, '{}', now() + interval '1 day' FROM unnest($2::bigint[]) id`,
-        [clientId, ids],
-      );
-      // As if a statement could create only three messages within its time limit.
-      await query(
-        `CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          [clientId, ids],
+        );
+        // As if a statement could create only three messages within its time limit.
+        await query(
+          `CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF (SELECT count(*) FROM new_rows) > 3 THEN RAISE query_canceled; END IF;
   RETURN NULL;
 END $$`,
-      );
-      await query(
-        `CREATE TRIGGER refuse_many AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS new_rows
-FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
-      );
-      try {
-        const { id } = await endpoint({ clientId }, ['profile.updated', 'events.updated']);
-        await query(`UPDATE users SET bio = 'x' WHERE id = ANY ($1)`, [ids]);
-        await query(`UPDATE events SET title = 'x' WHERE id = $1`, [event]);
-        await receiver.untilReceived(24);
-        expect(receiver.told.toSorted()).toEqual(
-          ids
-            .flatMap((member) => [
-              `profile.updated ${member} of ${member}`,
-              `events.updated ${event} of ${member}`,
-            ])
-            .toSorted(),
         );
-        expect(await deliveries(id)).toHaveLength(24);
-      } finally {
-        await query('DROP FUNCTION refuse_many CASCADE');
-      }
-    });
+        await query(
+          `CREATE TRIGGER refuse_many AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS new_rows
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
+        );
+        try {
+          const { id } = await endpoint({ clientId }, ['profile.updated', 'events.updated']);
+          await query(`UPDATE users SET bio = 'x' WHERE id = ANY ($1)`, [ids]);
+          await query(`UPDATE events SET title = 'x' WHERE id = $1`, [event]);
+          await receiver.untilReceived(24);
+          expect(receiver.told.toSorted()).toEqual(
+            ids
+              .flatMap((member) => [
+                `profile.updated ${member} of ${member}`,
+                `events.updated ${event} of ${member}`,
+              ])
+              .toSorted(),
+          );
+          expect(await deliveries(id)).toHaveLength(24);
+        } finally {
+          await query('DROP FUNCTION refuse_many CASCADE');
+        }
+      },
+    );
 
-    thorough.it('continue from now if the cursor is of another server, whose dump was restored', async () => {
+    thorough.it('continue from the current change if a restored dump has a later position', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       await query(`UPDATE change_places SET changed_in = 9000000000000 WHERE name = 'told'`);
       await eventually(async () => {

@@ -54,7 +54,7 @@ describe('HashingQueue', () => {
     await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 
-  it('starts with the caller with the fewest failures, and among equals with the first to arrive', async () => {
+  it('runs tasks of callers with fewer failures first, and among equals the earlier task', async () => {
     const queue = new HashingQueue();
     const running = [task(), task()];
     const runs = running.map(({ run }) => queue.run(run, inAMinute()));
@@ -67,7 +67,7 @@ describe('HashingQueue', () => {
     expect(started).toEqual(['known 0', 'stranger 1', 'stranger 1 later', 'guesser 3', 'guesser 7']);
   });
 
-  it('rejects the caller with the most failures when too many wait, and never a newcomer instead', async () => {
+  it('rejects the waiting task with the most failures when too many wait, not the newest task', async () => {
     const queue = new HashingQueue();
     const tasks = Array.from({ length: 152 }, task);
     const runs = tasks.map(({ run }, i) => queue.run(run, inAMinute(), i));

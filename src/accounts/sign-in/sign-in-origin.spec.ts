@@ -22,7 +22,7 @@ describe('browserOf', () => {
     ['curl/8.5.0', 'Unknown browser'],
     ['<script>alert(1)</script>', 'Unknown browser'],
     [null, 'Unknown browser'],
-  ])('%s → %s', (userAgent, name) => {
+  ])('reads the User-Agent %s as %s', (userAgent, name) => {
     const { browser = 'Unknown browser', system } = browserOf(userAgent);
     expect(system === undefined ? browser : `${browser} on ${system}`).toBe(name);
   });

@@ -124,7 +124,7 @@ describe('oidc-provider', () => {
     expect(sent).toEqual([[REDIRECT_URI, 'login_required']]);
   });
 
-  it('checks the secret of a client without authentication with the replaced function, even if the body is already parsed', async () => {
+  it('checks a client’s secret with the replaced function, even if the body is already parsed', async () => {
     const form = { grant_type: 'refresh_token', refresh_token: 'x' };
     expect(await (await send('/token', form, 'wrong')).json()).toMatchObject({ error: 'invalid_client' });
     expect(await (await send('/token', form)).json()).toMatchObject({ error: 'invalid_grant' });
@@ -160,7 +160,7 @@ describe('oidc-provider', () => {
     expect(failed.mock.calls.length).toBe(1);
   });
 
-  it('finds a record that has expired only by this process’s clock', async () => {
+  it('finds a record that only this process’s clock considers expired', async () => {
     expect((await library.Session.find('x'))?.uid).toBe('x');
   });
 });
@@ -174,7 +174,7 @@ describe('a signing key', () => {
     expect([key.alg, key.sign(Buffer.from('input')).length]).toEqual([alg, bytes]);
   });
 
-  it('exposes its public half, and never the private one', async () => {
+  it('exposes its public half, and never its private half', async () => {
     const jwk = await makeSigningKey('ES256');
     if (jwk.kty !== 'EC') throw new Error(jwk.kty);
     const key = new SynchronousSigningKey(jwk);

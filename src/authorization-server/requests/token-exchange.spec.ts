@@ -55,7 +55,7 @@ describe('a token exchange', () => {
     expect(() => exchange.accept()).toThrow('an exchange that is accepted accepts no token');
   });
 
-  it('accepts no token that was not found', async () => {
+  it('rejects a token that was not found', async () => {
     const { exchange } = exchanging(null);
     expect(await exchange.read('RefreshToken', 'x')).toBeUndefined();
     expect(() => exchange.accept()).toThrow('an exchange that is started accepts no token');

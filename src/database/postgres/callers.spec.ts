@@ -8,7 +8,7 @@ function inRequest<T>(id: string, work: () => T): T {
 }
 
 describe('the request id in SQL comments', () => {
-  it('is appended to each statement as a comment, so that the statement is not prepared', () => {
+  it('is appended to each statement as a comment, and the statement is not prepared', () => {
     const prepared = { name: 'one', text: 'SELECT $1', values: [1] };
     expect([commented('SELECT 1'), commented(prepared)]).toEqual(['SELECT 1', prepared]);
     expect(inRequest('a-1', () => [commented('SELECT 1'), commented(prepared)])).toEqual([
@@ -24,7 +24,7 @@ describe('the request id in SQL comments', () => {
     },
   );
 
-  it('is that of the statement’s own request, among many concurrent ones', async () => {
+  it('is the id of the statement’s own request, among many concurrent requests', async () => {
     const found = await Promise.all(
       ['a', 'b', 'c'].map((id) =>
         inRequest(id, async () => {

@@ -96,7 +96,7 @@ describe('admission', () => {
     expect(refused).toHaveLength(3 * MOST);
   });
 
-  it('leaves no connection unread while no request waits', () => {
+  it('reads every connection while no request waits', () => {
     const connection = { pause: jest.fn(), resume: jest.fn() };
     admission.answered(connection, { address: '10.0.0.1', credential: '' });
     expect(connection.pause).not.toHaveBeenCalled();
@@ -112,7 +112,7 @@ describe('admission', () => {
     expect(begun).toContain('patient');
   });
 
-  it('serves addresses in turn, regardless of how many credentials one of them makes up', async () => {
+  it('alternates between addresses, and between credentials of an address, regardless of their number of requests', async () => {
     enterAll(MOST, 'busy');
     for (let i = 0; i < 50; i++) enter(`made-up${i}`, '10.1.1.1', `credential ${i}`);
     enter('elsewhere', '10.2.2.2');
@@ -150,7 +150,7 @@ describe('admission', () => {
     const answered = (reads: string[], name: string, address = '10.0.0.1') =>
       admission.answered(connection(reads, name), { address, credential: '' });
 
-    it('leaves a served connection unread until there is room, and then reads one per address', async () => {
+    it('leaves a served connection unread until there is room, and then reads one connection per address', async () => {
       await overload();
       const reads: string[] = [];
       for (const address of ['a', 'b']) enter('next', address);
@@ -162,7 +162,7 @@ describe('admission', () => {
       expect(reads.slice(3)).toEqual(['a1 read', 'b1 read', 'a2 read']);
     });
 
-    it('keeps reading an address without waiting requests while fewer addresses wait than may run', async () => {
+    it('keeps reading from an address without waiting requests while fewer addresses wait than requests may run', async () => {
       await overload();
       const reads: string[] = [];
       answered(reads, 'modest', 'a');
@@ -183,7 +183,7 @@ describe('admission', () => {
       expect(reads).toEqual(['first paused', 'second paused']);
     });
 
-    it('leaves no connection unread for more than a second', async () => {
+    it('reads every connection again after a second at most', async () => {
       await overload();
       const reads: string[] = [];
       answered(reads, 'a');
@@ -211,7 +211,7 @@ describe('admission', () => {
       expect(atOnce.filter((count) => count > 0)).toEqual([MOST, MOST, MOST]);
     });
 
-    it('reads all connections again as soon as no request waits', async () => {
+    it('reads all connections again once no request waits', async () => {
       await overload();
       await leave(admission.state().atWork);
       await leave(admission.state().atWork);
@@ -273,7 +273,7 @@ describe('a fair queue', () => {
     ]);
   });
 
-  it('alternates between second keys within the turns of the first', () => {
+  it('alternates between second keys within the turns of their first key', () => {
     const list = listOf(
       ['a1', 'a', 'x'],
       ['a2', 'a', 'x'],

@@ -153,7 +153,7 @@ describe('connections', () => {
     expect(connections.state()).toEqual({ open: 0, idle: 0, unfinished: 0, ahead: 0, unread: 0 });
   });
 
-  it('send slow readers the full response', async () => {
+  it('send clients that read slowly the full response', async () => {
     expect((await slowReading).bytes).toBeGreaterThanOrEqual(LARGE.length);
     expect((await slowReading).ms).toBeGreaterThan(STALLED_MS);
   });
@@ -240,7 +240,7 @@ describe('connections', () => {
     expect(await read(socket, (text) => text.endsWith('[small]'))).toContain('200 OK');
   });
 
-  it('leave a connection unread after its response if others have to wait', async () => {
+  it('leave a connection unread after its response if other connections must wait', async () => {
     const { open, connections, server } = await serve((_request, response) => {
       response.once('close', () => response.req.socket.pause()); // as in overload
       response.end(LARGE);
@@ -347,7 +347,7 @@ describe('connections', () => {
     expect([most, connections.state().unfinished]).toEqual([2, 0]);
   });
 
-  it('stop counting the body of a connection that was closed for another', async () => {
+  it('stop counting the body of a connection that was closed in favor of another', async () => {
     const { open, connections, server } = await serve(
       (request) => void (request.method === 'PUT' && connections.awaitBody(request)),
       { open: 2, unfinished: 1 },
@@ -365,7 +365,7 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(0);
   });
 
-  it('are closed unread if their address has its maximum and all of them are busy', async () => {
+  it('are closed unread if their address already has its maximum and all of those are busy', async () => {
     const { open, connections } = await serve(() => undefined, { openOfPeer: 2 });
     const busy = [await open(), await open()];
     for (const socket of busy) socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
@@ -412,7 +412,7 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(19);
   });
 
-  it('close an unfinished connection of the address with the most when one too many opens', async () => {
+  it('close an unfinished connection of the address with the most connections when one too many opens', async () => {
     const { open, connections } = await serve(() => undefined, { open: 3 });
     const [unfinished, waits, neighbour] = [await open(), await open(), await open()];
     neighbour.write(get('/'));

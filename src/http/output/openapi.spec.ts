@@ -46,7 +46,7 @@ describe('the headers of a route', () => {
       QueryThatLoses,
       ['@1769904000', 'Mon, 01 Feb 2027 00:00:00 GMT'],
     ],
-  ])('announce the end of %s', (_, handler, query, values) => {
+  ])('announce the removal of %s', (_, handler, query, values) => {
     expect(deprecationHeaders(handler, query).map(([, value]) => value)).toEqual(values);
   });
 });
@@ -70,11 +70,11 @@ describe('the OpenAPI document', () => {
     ['2026-01-01', '2026-12-31'],
     ['2026-03-01', '2027-02-28'],
     ['2026-01-01', 'soon'],
-  ])('rejects an end less than 12 months after its announcement: %s, %s', (since, sunset) => {
+  ])('rejects a removal less than 12 months after its announcement: %s, %s', (since, sunset) => {
     expect(() => deprecation(since, sunset)).toThrow(RangeError);
   });
 
-  it('accepts an end 12 months after its announcement', () => {
+  it('accepts a removal 12 months after its announcement', () => {
     expect(deprecation('2026-01-01', '2027-01-01')).toMatchObject({ deprecated: true });
   });
 });

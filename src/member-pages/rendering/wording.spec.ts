@@ -9,7 +9,7 @@ describe('clip', () => {
       expect(clip(name, 60)).toBe(name);
   });
 
-  it('returns plain text unchanged, and only plain text', () => {
+  it('returns ASCII text as the slower path for other text would', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', '~', '!', ' ', '\t', '\x7f', 'é'), maxLength: 9 }),
@@ -39,7 +39,7 @@ describe('clip', () => {
     expect(clip('Ṩ̣', 60)).toBe('Ṩ̣');
   });
 
-  it('takes no longer for a long text', async () => {
+  it('takes no more time for a long text', async () => {
     // Walking through its prefixes takes minutes.
     expect(
       await costsAtMost(
@@ -59,7 +59,7 @@ describe('initialOf', () => {
     ['<script>', 'S'],
     ['!?', '?'],
     ['', '?'],
-  ])('%s → %s', (name, initial) => expect(initialOf(name)).toBe(initial));
+  ])('returns the first letter of %j, %j', (name, initial) => expect(initialOf(name)).toBe(initial));
 });
 
 describe('a text with placeholders', () => {
@@ -67,7 +67,7 @@ describe('a text with placeholders', () => {
     expect(fill('Back to {place}, {place}', { place: '$& {other}' })).toBe('Back to $& {other}, $& {other}');
   });
 
-  it('escapes the text for HTML, and sets an untrusted name apart', () => {
+  it('escapes the text for HTML, and isolates an untrusted name', () => {
     expect(fillHtml('a < b, {app}', { app: isolated('<b>"x"\u202e') })).toBe(
       'a &lt; b, <bdi>&lt;b&gt;&quot;x&quot;</bdi>',
     );
