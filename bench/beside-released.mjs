@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Compares the speed with the previous version: both alternate, each on its own database of the same members.
+// Compares the speed with the previous version: both versions alternate, each on its own database of the same members.
 //   node bench/beside-released.mjs [--users 100000] [--rounds 3] [--seconds 5] [--only TEXT]
 // The first run installs that version and loads both databases, which takes some minutes. docs/contributors/performance.md has the last run's table.
 import './own-node.mjs';

@@ -89,7 +89,7 @@ async function makeDataset(cluster, users) {
   while ((await dataSource.query('SELECT fold_totals(1000000) AS folded'))[0].folded > 0);
   const keys = await makeKeys(dataSource, config, users);
   await dataSource.query('VACUUM (FULL) events, user_totals, achievements');
-  // Without tables that are still empty: PostgreSQL would know, and plan accordingly for the first minute of use.
+  // Skips empty tables: PostgreSQL would otherwise plan for empty tables during the first minute of use.
   await dataSource.query(`VACUUM (ANALYZE) ${FILLED.join(', ')}, user_totals, event_totals`);
   const counts = await countRows(dataSource);
   await dataSource.destroy();
@@ -114,7 +114,7 @@ async function recount(dataSource) {
   }
 }
 
-/** Returns a function that makes a key of a member, with the server's own format and hash. */
+/** Returns a function that creates a member's key, with the server's own format and hash. */
 export async function keyMaker(dataSource, config) {
   const { ApiKeysService } = await import('../dist/src/auth/api-keys/api-keys.service.js');
   const { ALL_SCOPES } = await import('../dist/src/auth/scopes.js');

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Lets the access of many grants end on one day: `node bench/ending-access.mjs [--grants 1000000] [--minutes 15]`. First all of it ends within
-// 7 days (a notice, an email and a message each), then it has ended (a message each). Fails if an end costs more CPU than a request per second
-// for a minute, or if a message or an email about something else waits for more than 5 s. A phase stops after --minutes, done or not.
+// Ends the access of many grants on one day: `node bench/ending-access.mjs [--grants 1000000] [--minutes 15]`. In the first phase every access
+// ends within 7 days (a notice, an email and a message each), in the second it has ended (a message each). Fails if an end costs more CPU than a
+// request per second for a minute, or if an unrelated message or email waits for more than 5 s. A phase stops after --minutes, even if unfinished.
 import './own-node.mjs';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -33,7 +33,7 @@ const folder = mkdtempSync(join(tmpdir(), 'pua-ending-'));
 const postgres = await startPostgres(folder, POSTGRES);
 process.env.TEST_DATABASE_URL = postgres.url;
 
-/** Messages and emails of the apps and their members, and the arrival of the last unrelated one. */
+/** Messages and emails to the apps and their members, and the arrival time of the last unrelated one. */
 const received = { message: 0, email: 0 };
 const others = { message: 0, email: 0 };
 const receive = (kind, isOther) => (isOther ? (others[kind] = performance.now()) : received[kind]++);
@@ -67,7 +67,7 @@ const addEndpoint = (path, types, clientId) => {
   const url = `http://127.0.0.1:${receiver.address().port}${path}`;
   return webhooks.create({ url, types, clientId, actor: 'admin' });
 };
-/** Member 1 is the unrelated one. */
+/** Member 1 has no ending access. */
 const FILL = [
   `INSERT INTO users (id, username, email) SELECT n, 'm' || n, CASE n WHEN 1 THEN 'other' ELSE 'm' || n END || '@mail.example'
    FROM generate_series(1, 1 + ${grants / APPS}) n`,
@@ -96,7 +96,7 @@ const CAUSES = {
 };
 
 let [idle, longest] = [0, 0];
-/** Runs until all is done. @returns CPU in µs, minus that of an equally long time in which no access ends */
+/** Runs until every access is processed. @returns CPU in µs, minus the CPU of an equally long time in which no access ends */
 async function measure(name, isDone) {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1_000;
@@ -122,7 +122,7 @@ async function measure(name, isDone) {
   longest = Math.max(longest, waits.message, waits.email);
   return used;
 }
-/** Ends within the day after `at`, without messages about it. */
+/** Moves all ends of access into the day after `at`, without messages about the change. */
 const moveEnds = (at) =>
   dataSource.transaction(async (manager) => {
     await manager.query('SET LOCAL session_replication_role = replica');

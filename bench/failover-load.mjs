@@ -1,4 +1,4 @@
-// Requests of members and a platform to servers whose database fails meanwhile (failover.mjs), with a record of acknowledged requests.
+// Sends requests of members and a platform to servers whose database fails meanwhile (failover.mjs), and records the acknowledged ones.
 import { Browser, exchange, refresh } from './oauth-client.mjs';
 
 /** Requests of every kind to acknowledge before the next step, so that some are in progress. */
@@ -6,7 +6,7 @@ const BETWEEN = 5;
 const AGAIN_MS = 50;
 /** Pause after a response, so that the load leaves the cluster room on two cores. */
 const THINKING_MS = 20;
-/** Time after which the run is aborted; the promise is shorter. */
+/** Time after which the run is aborted; the documented interruption is shorter. */
 const PATIENCE_MS = 120_000;
 /** Age in ms beyond which the lost response of a used refresh token is not repeated. */
 const LONG_USED_MS = 11_000;
@@ -15,14 +15,14 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Writers count in their profiles, each number conditional on the last one; a platform feeds events; members sign in and refresh; and two
- * read. Requests rejected with 503 are sent again.
+ * members read. Requests rejected with 503 are sent again.
  */
 export class Load {
   acknowledged = { write: 0, feed: 0, 'sign-in': 0, refresh: 0, read: 0 };
   refused = 0;
   lost = 0;
   twice = 0;
-  /** Descriptions of everything that must not happen. */
+  /** Descriptions of observed faults. */
   faults = [];
   /** Longest wait for a success in ms, by incident and kind of request. */
   gaps = [];

@@ -87,7 +87,7 @@ if (unknown.length > 0) {
 }
 
 const servers = [];
-/** Descriptions of everything that must not happen. */
+/** Descriptions of observed faults. */
 const faults = [];
 
 await build();

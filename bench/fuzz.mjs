@@ -3,7 +3,7 @@
 // the process, a 5xx other than a 503 with Retry-After, a log line with level `error`, a redirect to an unregistered URI, a stack
 // in a response, or a response of the API that its document does not declare.
 //   nice node bin/with-postgres.mjs node bench/fuzz.mjs --requests 1000000 [--seed 1] [--out fuzz.json]
-// The same seed makes the same kinds of requests; their effect depends on the order of responses. Loopback only.
+// The same seed creates the same kinds of requests; their effect depends on the order of responses. Loopback only.
 import './own-node.mjs';
 import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -37,7 +37,7 @@ let requests = Number(options.requests);
 // Ends early, with a verdict on the run so far.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => (requests = 0));
 const MEMBERS = 30;
-/** The members who send requests; no fed record concerns them. */
+/** The members who send requests; no record of a feed refers to them. */
 const [BY_KEY, BY_BROWSER] = [1, 2];
 
 // ------------------------------------------------------------------------------------------------------------------- the choices
@@ -138,7 +138,7 @@ const environment = await database.environment({
   RATE_LIMIT_READ: '0',
   RATE_LIMIT_WRITE: '0',
   RATE_LIMIT_PLATFORM: '0',
-  RATE_LIMIT_AUTH: '0', // requests rejected by a limit would not reach the code behind it
+  RATE_LIMIT_AUTH: '0', // requests that a limit rejects would not reach the code behind it
 });
 const services = await openServices(environment);
 const { dataSource } = services;
@@ -346,7 +346,7 @@ const feedLine = () => {
   const line = { type, op: pick(['put', 'put', 'put', 'delete']), record };
   if (chance(0.5)) line.version = below(1000);
   if (chance(0.1)) line[pick(['type', 'op', 'record', 'version', text()])] = json();
-  // The calling members must not be erased by it.
+  // It must not erase the calling members.
   return /"(?:user_|organizer_|requester_|addressee_)?id":"?[12]\b/.test(write(line)) ? '{}' : write(line);
 };
 const feed = () => {
@@ -422,7 +422,7 @@ const withForm = (method, path, form, headers) => {
   return { method, target: path, headers: [type, ...headers], body: form };
 };
 
-/** Paths that take half a second and a hash, or end the sign-in used by all others. */
+/** Paths that cost half a second and a hash, or end the sign-in that all other requests use. */
 const RARE = /sign-in$|password|sign-out|end-others|new-key/;
 const page = () => {
   const { path, form, cookie } = pick(chance(0.6) ? live.forms : live.interactions);

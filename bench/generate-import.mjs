@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Writes a large import folder: `node bench/generate-import.mjs <folder> [users] [connections]`, by default 300,000 and 1,000,000.
-// The same numbers give the same files.
+// The same numbers create the same files.
 import './own-node.mjs';
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// Instances over a new, filled database of bin/with-postgres.mjs's throw-away PostgreSQL: for programs that watch several
-// instances, kill them, or cut them off from their database.
+// Instances over a new, filled database of bin/with-postgres.mjs's temporary PostgreSQL: for programs that watch several
+// instances, kill them, or disconnect them from their database.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -105,7 +105,7 @@ export class Instance {
   /** @returns {Promise<number | null>} its exit code, once it has ended */
   async kill(signal = 'SIGKILL') {
     const { child } = this;
-    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode; // it ended by itself
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode; // it has already ended
     const ended = once(child, 'close');
     child.kill(signal);
     return (await ended)[0];
@@ -168,7 +168,7 @@ export async function openServices(environment) {
         [CLIENT_ID, [REDIRECT_URI], ALL_SCOPES],
       );
     },
-    /** Makes a key with all scopes, for a member, or for the platform if `userId` is null. */
+    /** Creates a key with all scopes, for a member, or for the platform if `userId` is null. */
     async makeKey(userId) {
       const scopes = userId === null ? ALL_PLATFORM_SCOPES : ALL_SCOPES;
       const wanted = { userId, name: 'bench', scopes, environment: 'live', cidrs: [], actor: 'admin' };

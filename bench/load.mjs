@@ -1,4 +1,4 @@
-// One turn: a load of one kind of request on one server, and its cost.
+// Measures one turn: a load of one kind of request on one server, and its cost.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -51,7 +51,7 @@ function asking(name, server, question, requests, { connections }) {
 }
 
 /**
- * Gives every candidate its turn in every round.
+ * Measures every candidate in every round.
  *
  * @param {Candidate[]} candidates
  * @returns {Promise<Results[]>} for each figure

@@ -1,5 +1,5 @@
-// Load on the authorization servers: sign-ins, authorizations, code exchanges, refreshes. Codes and refresh tokens can be used
-// once, so a turn has a fixed number of requests, not a fixed time.
+// Load on the authorization servers: sign-ins, authorizations, code exchanges, refreshes. A code or refresh token can be used once, so
+// a turn has a fixed number of requests, not a fixed time.
 import pg from 'pg';
 import { Browser, CLIENT_ID, exchange, REDIRECT_URI, refresh } from './oauth-client.mjs';
 import { inTurns } from './measurements.mjs';
@@ -90,7 +90,7 @@ export async function compareOauth(servers, members, datasets, plan, yardstick =
   return { 'Authorization, signed in': authorization, 'Code exchange': exchanged, Refresh: refreshed };
 }
 
-/** Runs ANALYZE, as autovacuum does within a minute of use: until then, plans are those for empty tables. */
+/** Runs ANALYZE, as autovacuum does within a minute of use: until then, PostgreSQL plans for empty tables. */
 async function analyze({ url }) {
   const database = new pg.Client(url);
   await database.connect();

@@ -1,5 +1,5 @@
-// An open-loop load generator, in its own process: a fixed rate of requests, whether or not the server keeps up, as independent
-// callers send them. Latency counts from when a request was due, so time spent waiting for a connection is included (no coordinated
+// An open-loop load generator, in its own process: a fixed rate of requests, as independent callers send them, even if the server is
+// slower. Latency counts from when a request was due, so time spent waiting for a connection is included (no coordinated
 // omission). With `rate` 0 the loop is closed: every connection sends its next request when it has its response.
 //
 // node open-loop.mjs PLAN, a JSON file (Plan below); writes Outcome as JSON to stdout. Loopback only, and bounded in time,
@@ -26,10 +26,10 @@ import { connect } from 'node:net';
  * @property {Latencies} answered with a status below 400
  * @property {Latencies} refused with 429 or 503
  * @property {number} failed with any other status, or cut off
- * @property {number} total answers, with those that came in the grace period: what the CPU time until the end was spent on
+ * @property {number} total responses, including those in the grace period, on which the CPU time until the end was spent
  */
 
-/** Beyond these limits it would measure itself. */
+/** Beyond these limits the generator would measure itself. */
 const MAX_CONNECTIONS = 4_000;
 const MAX_SECONDS = 120;
 /** Grace period for requests in progress at the end. */
@@ -46,7 +46,7 @@ const refused = [];
 let failed = 0;
 let sent = 0;
 let ended = false;
-/** Numbers of due requests and of those that have had a connection. Storing each due time costs CPU at five times the peak. */
+/** Numbers of due requests and of requests with a connection. Storing each due time costs CPU at five times the peak. */
 let dueSoFar = 0;
 let taken = 0;
 /** Due times of requests to send once more. */
@@ -146,7 +146,7 @@ await new Promise((resolve) => {
   const turn = () => {
     const now = performance.now() - begun;
     if (now >= milliseconds) return resolve();
-    dueSoFar = plan.rate && Math.floor((now / 1000) * plan.rate) + 1; // the first one at once
+    dueSoFar = plan.rate && Math.floor((now / 1000) * plan.rate) + 1; // the first connection at once
     while (free.length > 0 && waits()) free.pop().send(nextDue());
     setTimeout(turn, 1);
   };

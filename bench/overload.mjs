@@ -1,4 +1,4 @@
-// Loads below and above the server's capacity: how many requests it answers, how fast, and whether any is rejected or fails.
+// Loads below and above the server's capacity: how many requests get a response, how fast, and whether any is rejected or fails.
 import { request as send } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request, runGenerator } from './generator.mjs';
@@ -13,7 +13,7 @@ const PROBE_MS = 50;
 const SETTLE_MS = 1_000;
 const HONEST_ADDRESS = '127.0.0.2';
 
-/** Loads below capacity without failures; at the peak with 85 % of it answered; and a flood that other callers must not notice. */
+/** Loads below capacity without failures; at the peak with 85 % of it served; and a flood that must not affect other callers. */
 const LOADS = [
   { name: '200 clients', connections: 200, isHonest: true },
   ...[0.25, 0.5, 0.75].map((times) => ({
@@ -26,7 +26,7 @@ const LOADS = [
   { name: 'one caller, 1,000 clients', connections: 1_000, isFlood: true },
 ];
 const GOALS = { ratio: 0.85, halfLoadP99: 25, honestP99: 100 };
-/** Minimum on any host, even a busy one: a collapse (8 of 4,000 answered) fails it. */
+/** Minimum on any host, even a busy one: a collapse (8 of 4,000 served) fails it. */
 const MIN_RATIO = 0.3;
 
 /**
@@ -117,7 +117,7 @@ export async function measureOverload(server, { path, requests }, dataset, secon
   return rows;
 }
 
-/** Probes like a balancer, and sends requests like a member elsewhere who is unaware of the load. */
+/** Probes like a load balancer, and sends requests like a member at another address. */
 function startWatching(server, path, key) {
   const { port } = new URL(server.url);
   let ended = false;

@@ -1,4 +1,4 @@
-// Three PostgreSQL under Patroni, with etcd and HAProxy, installed as docs/operators/failover.md says, all on loopback: run with the unchanged files
+// Three PostgreSQL under Patroni, with etcd and HAProxy, installed as docs/operators/failover.md describes, all on loopback: run with the unchanged files
 // of deploy/patroni. Each node has its own address and the usual ports.
 import { spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -9,7 +9,7 @@ import pg from 'pg';
 import { findBinaries, postgresUser, signalPostgres } from '../bin/postgres.mjs';
 
 const FILES = join(import.meta.dirname, '../deploy/patroni');
-/** PATRONI: another version. */
+/** The environment variable PATRONI selects another version. */
 const PROGRAMS = {
   patroni: process.env.PATRONI ?? '/opt/patroni/bin/patroni',
   'etcd-server': '/usr/bin/etcd',
@@ -230,7 +230,7 @@ export class PatroniCluster {
     const file = join(this.#data(node), 'postmaster.pid');
     if (!existsSync(file)) return;
     const postmaster = Number(readFileSync(file, 'utf8').split('\n')[0]);
-    if (postmaster > 0) signalPostgres(postmaster, signal); // while the file is being written it has none
+    if (postmaster > 0) signalPostgres(postmaster, signal); // no id while PostgreSQL writes the file
   }
 
   #spawn(name, program, parameters, environment = {}) {

@@ -106,7 +106,7 @@ async function start(name, program, { url: databaseUrl, secretKey, postgresPid }
       NODE_ENV: 'production',
       DATABASE_URL: databaseUrl,
       SECRET_KEY: secretKey,
-      STATEMENTS, // for peers that are not JavaScript
+      STATEMENTS, // for peers in other languages
       ...env,
     },
     cwd: root,

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Upgrades the previous released commit to this tree, under load: `node bench/upgrade.mjs [--members 300000] [--from <commit>]`. The released
-// program is installed from its own lock file, makes its own database, and serves it twice. Meanwhile this tree's migrations run; then one
+// program is installed from its own lock file, creates its own database, and serves it twice. Meanwhile this tree's migrations run; then one
 // server of each version serves, one of the released version starts over the new schema, and all are replaced. Finally, the migrations are
 // undone, and the released program serves again. Fails if a request fails, or if a session waits for a lock for more than two seconds.
 import './own-node.mjs';
@@ -80,7 +80,7 @@ const environment = {
 };
 Object.assign(process.env, environment);
 
-/** Descriptions of everything that must not happen. */
+/** Descriptions of observed faults. */
 const faults = [];
 /** URLs of the servers that get requests. */
 const serving = [];
@@ -182,7 +182,7 @@ async function caller(kind, call) {
 
 async function probe(name, sql) {
   const client = new pg.Client(database.url);
-  client.on('error', () => undefined); // PostgreSQL was ended, and the reason is reported
+  client.on('error', () => undefined); // PostgreSQL was stopped, and the reason is reported
   await client.connect();
   while (!isOver) {
     const phase = phases.at(-1);

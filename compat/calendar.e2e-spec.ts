@@ -9,8 +9,8 @@ import { OauthTest } from '../test/support/oauth.js';
 import { makePython } from '../test/support/packages.js';
 
 /*
- * A calendar file as two parsers read it that have nothing in common: node-ical, which takes time zones by their names, and icalendar for
- * Python from PyPI, which is made to take them as the file describes them: what it knows by name is as old as the machine.
+ * Reads a calendar file with two independent parsers: node-ical uses time zones by their names; icalendar for Python uses the file's own
+ * definitions here, since the host's definitions may be old.
  */
 
 const HERE = join(import.meta.dirname, 'calendar');
@@ -26,7 +26,7 @@ interface Entry {
   readonly geo: readonly number[] | null;
   readonly organizer: readonly string[];
   readonly modified: string;
-  /** In UTC; of whole days their date. */
+  /** In UTC; a date for all-day events. */
   readonly start: string;
   readonly end: string | null;
 }
@@ -145,7 +145,7 @@ describe('a calendar file', () => {
   });
 });
 
-/** With a parameter it is an object. */
+/** The text of a property, which node-ical returns as an object if the property has a parameter. */
 function textOf(value: unknown): string {
   return typeof value === 'object' ? (value as { val: string }).val : ((value as string | undefined) ?? '');
 }

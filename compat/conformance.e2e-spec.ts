@@ -10,8 +10,7 @@ import { installPackages } from '../test/support/packages.js';
 import { RoundRobin } from '../test/support/round-robin.js';
 
 /*
- * The conformance suite of the Model Context Protocol's makers, against the address for assistants. It cannot send a credential: a proxy in
- * between adds one.
+ * Runs the Model Context Protocol's own conformance suite against the assistants' URL. The suite cannot send a credential: a proxy adds one.
  */
 
 const HERE = join(import.meta.dirname, 'conformance');
@@ -47,7 +46,7 @@ describe('the conformance suite', () => {
     ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]),
   ];
 
-  // It has next to nothing about 2025-03-26.
+  // The suite has a single scenario for 2025-03-26.
   it.each([
     ['2025-03-26', 1],
     ['2025-06-18', 27],
@@ -80,7 +79,7 @@ describe('the conformance suite', () => {
       lines.push(line);
       if (line.startsWith(`${oauth.issuer}/`)) url = new URL(line);
       if (!line.startsWith('Callback server started')) continue;
-      url!.searchParams.set('scope', 'events:read'); // it asks for none, though the challenge says which
+      url!.searchParams.set('scope', 'events:read'); // the suite requests no scope, although the challenge names one
       await (await fetch(await oauth.browser().authorize(url!, { username }))).text();
     }
     expect(lines.join('\n')).toMatch(/Total: 3 passed, 0 failed/);

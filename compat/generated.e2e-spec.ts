@@ -17,13 +17,12 @@ import { TestApi } from '../test/support/api.js';
 import { installPackages, makePython, mavenJars } from '../test/support/packages.js';
 
 /*
- * Clients that other people's generators make of the OpenAPI document of a running server. Each makes the same twenty calls, and
- * what it decoded, written as JSON again, has to be what the server sent: nothing is lost, and nothing refused. What is installed is
- * named by version and hash.
+ * Clients that third-party generators create from a running server's OpenAPI document. Each sends the same twenty requests. The
+ * decoded responses, written as JSON again, must equal what the server sent. Packages are installed by version and hash.
  */
 
 const HERE = join(import.meta.dirname, 'generated');
-/** What a Go program has to read, the client itself included; inline schemas were 538. */
+/** Types of the generated Go client; with inline schemas there were 538. */
 const MAX_GO_TYPES = 120;
 
 interface Call {
@@ -38,7 +37,7 @@ interface Operation {
   readonly tags: readonly [string];
 }
 
-/** Numbers that depend on the moment, and the id of a request. */
+/** Fields that depend on the time, and the request id. */
 const MOVING = ['request_id', 'next', 'rarity_computed_at'];
 const still = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (key, inner: unknown) => (MOVING.includes(key) ? typeof inner : inner)));
@@ -50,7 +49,7 @@ describe('clients generated from the OpenAPI document', () => {
   let calls: readonly Call[];
   let operations: ReadonlyMap<string, Operation & { readonly path: string; readonly method: string }>;
   let jars: string;
-  /** What the server sends, as read without any client. */
+  /** The server's responses, read without a client. */
   let expected: unknown;
 
   beforeAll(async () => {
@@ -153,7 +152,7 @@ describe('clients generated from the OpenAPI document', () => {
     return { status: response.status, body: (await response.json()) as unknown };
   }
 
-  /** Runs a program; what it complains of is its failure. */
+  /** Runs a program. @returns its output and its warnings */
   async function run(file: string, parameters: readonly string[], cwd: string): Promise<string> {
     const { PATH, HOME } = process.env;
     const { stdout, stderr } = await promisify(execFile)(file, parameters, {
@@ -172,7 +171,7 @@ describe('clients generated from the OpenAPI document', () => {
     return stdout + stderr;
   }
 
-  /** A folder with the programs of a language. */
+  /** Copies the programs of a language to a new folder. */
   function folderOf(language: string): string {
     const folder = join(root, language);
     cpSync(join(HERE, language), folder, { recursive: true });
@@ -218,7 +217,7 @@ describe('clients generated from the OpenAPI document', () => {
   describe('openapi-generator’s', () => {
     beforeAll(async () => void (jars = await mavenJars(folderOf('kotlin'))));
 
-    /** What the generator warns of, too, where it misses nothing: docs/developers/generated-clients.md. */
+    /** Warnings without a consequence: docs/developers/generated-clients.md. */
     const OF_ANY = /OpenAPI 3\.1 support is still in beta|Failed to get the schema name: null/;
     async function generate(language: string, ...options: readonly string[]) {
       const jar = join(jars, 'openapi-generator-cli-7.25.0.jar');
@@ -229,13 +228,13 @@ describe('clients generated from the OpenAPI document', () => {
     }
 
     it('generates a Kotlin client that compiles', async () => {
-      // `name`, a sort order, cannot be an enum’s constant in Kotlin; NAME can.
+      // `name`, a sort order, cannot be an enum constant in Kotlin, but NAME can.
       const made = await generate('kotlin', '--additional-properties=enumPropertyNaming=UPPERCASE');
       const folder = join(root, 'kotlin');
       const compiler = 'org.jetbrains.kotlin.cli.jvm.K2JVMCompiler';
       const options = ['-no-stdlib', '-no-reflect', '-nowarn', '-jvm-target', '17', '-d', 'classes'];
       const from = [join(made, 'src/main/kotlin'), 'Calls.kt'];
-      // Without the generator, which has versions of its own of what clients need.
+      // Excludes the generator, which contains other versions of the clients' dependencies.
       const classPath = readdirSync(jars)
         .filter((name) => !name.startsWith('openapi-generator'))
         .map((name) => join(jars, name))
@@ -244,7 +243,7 @@ describe('clients generated from the OpenAPI document', () => {
       expectSame(await run('java', ['-cp', `classes:${classPath}`, 'CallsKt'], folder));
     });
 
-    // There is no compiler for it here.
+    // This host has no Swift compiler.
     it('generates a Swift client without a warning, and with a type for each schema', async () => {
       const models = join(await generate('swift6'), 'Sources/OpenAPIClient/Models');
       for (const name of ['EventPage', 'EventStatus', 'Problem', 'AchievementStatistics'])

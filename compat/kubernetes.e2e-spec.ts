@@ -11,9 +11,9 @@ import { installPackages, makePython } from '../test/support/packages.js';
  */
 
 const REQUIREMENTS = join(import.meta.dirname, 'kubernetes/requirements.txt');
-/** Types that are made from the schema of the Prometheus Operator's objects. */
+/** Types that are generated from the schemas of the Prometheus Operator's objects. */
 const OPERATOR = join(import.meta.dirname, 'kubernetes');
-/** The oldest and the newest version of Kubernetes whose schemas it contains. */
+/** The oldest and the newest Kubernetes version in kubernetes-validate. */
 const VERSIONS = ['1.25', '1.37'];
 const RENDERED = {
   ConfigMap: 'public-user-api-\\w+',
@@ -99,7 +99,7 @@ describe('the manifests for Kubernetes', () => {
   });
 
   it('contain a PodMonitor that matches the Prometheus Operator’s schema, which rejects misspelled fields', () => {
-    /** What the compiler says of the object, as a literal: a field that its type does not have is an error. */
+    /** The compiler's errors for the object as a literal, such as for a field that the type lacks. */
     const faults = (yaml: string) => {
       const json = 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)';
       const object = execFileSync(join(programs, 'python'), ['-c', json], { input: yaml, encoding: 'utf8' });

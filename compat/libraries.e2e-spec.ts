@@ -23,7 +23,7 @@ describe('libraries sign a member in and call the API:', () => {
 
     it.each(runsOf(language))('%s: %s', (...run) => signIns.signIn(name, run));
 
-    // Two others of Node's: test/oauth/client-secrets.
+    // test/oauth/client-secrets tests two Node libraries.
     if (name === 'go')
       it.each(ODD_SECRETS)('oauth2 sends a secret intact although encodings change it: %s', (secret) =>
         signIns.signIn('go', ['oauth2', 'client_secret_basic', 'ES256'], secret),
@@ -35,7 +35,7 @@ describe('libraries sign a member in and call the API:', () => {
     let app: Server;
     let origin: string;
     let clientId: string;
-    /** Each page's script, with its library in it. */
+    /** Each page's script, bundled with its library. */
     const scripts = new Map<string, string>();
 
     beforeAll(async () => {

@@ -9,7 +9,7 @@ const ATTW = '@arethetypeswrong/cli@0.18.5';
 const PACKAGES = 'dist/packages';
 
 /*
- * Whether TypeScript finds the types of the TypeScript client in every mode of resolution, as others check it.
+ * Checks with a third-party tool that TypeScript finds the TypeScript client's types in every resolution mode.
  */
 describe('the npm package of the client', () => {
   it(

@@ -8,14 +8,14 @@ import { OauthTest } from '../test/support/oauth.js';
 import { makePython } from '../test/support/packages.js';
 
 /*
- * What Schemathesis makes of the OpenAPI documents, sent to a server: what they allow, what they forbid, calls that follow from others.
- * Each response has to be one that the document declares, byte by byte what its schema says.
+ * Sends a server the requests that Schemathesis generates from the OpenAPI documents: permitted requests, forbidden ones, and sequences.
+ * The document must declare each response, which must match its schema.
  */
 
 const HERE = join(import.meta.dirname, 'schemathesis');
 const run = promisify(execFile);
 
-/** What a document cannot say: that a cursor, an If-Match or a parameter beside another fits. Everything else that it knows is checked. */
+/** Not checked: a document cannot state whether a cursor, an If-Match or a combination of parameters is valid. */
 const NOT_CHECKED = 'positive_data_acceptance';
 
 describe('Schemathesis', () => {
@@ -34,7 +34,7 @@ describe('Schemathesis', () => {
 
   it.each([
     ['members', '/api/public/openapi.json', 16],
-    // Without the feed, whose lines of JSON it does not know how to write: bench/fuzz.mjs does.
+    // Without the feed: Schemathesis cannot write JSON lines; bench/fuzz.mjs can.
     ['the platform', '/api/platform/openapi.json', 1],
   ])('finds no undocumented response for %s in %s', async (whose, document, operations) => {
     const { platform } = oauth.api;
@@ -49,7 +49,7 @@ describe('Schemathesis', () => {
       'exclude-checks': NOT_CHECKED,
       'exclude-path': '/api/platform/records',
       'max-examples': '30',
-      // The platform’s one call leads to itself, and each waits for changes as long as it was asked to.
+      // The platform’s only operation links to itself, and waits for changes as long as requested.
       phases: whose === 'members' ? 'examples,coverage,fuzzing,stateful' : 'examples,coverage,fuzzing',
       'request-timeout': '40',
       'suppress-health-check': 'all',

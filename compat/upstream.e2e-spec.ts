@@ -12,7 +12,7 @@ import { freePort, OauthTest } from '../test/support/oauth.js';
 import { makePython } from '../test/support/packages.js';
 
 /*
- * A login of the platform that somebody else wrote, in another language: django-oidc-provider.
+ * Tests a third-party identity provider in another language: django-oidc-provider.
  */
 
 const SECRET = 'a-secret-that-only-this-test-and-the-provider-know';

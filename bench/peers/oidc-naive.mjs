@@ -1,5 +1,5 @@
 // Bare oidc-provider over PostgreSQL, written from the library's documentation: one table, payloads as JSON,
-// ids as they are, each step its own statement. The library's development pages stand for sign-in and consent.
+// plain ids, each step its own statement. The library's development pages replace sign-in and consent.
 import Provider from 'oidc-provider';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import pg from 'pg';

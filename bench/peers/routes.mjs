@@ -2,7 +2,7 @@
 import * as answers from './answers.mjs';
 import { ACHIEVEMENTS, CONNECTIONS, EVENTS, PROFILE, STATISTICS } from './sql.mjs';
 
-/** A list without rows arrives as one row of nulls, or as none. */
+/** A list without items arrives as one row of nulls, or as no row. */
 const found = (rows) => (rows.length === 0 || rows[0].id === null ? [] : rows);
 const list = (answer) => (rows) => answer(found(rows), rows[0]?.total ?? 0, rows[0]?.pins ?? []);
 

@@ -18,7 +18,7 @@ function from(cookie: string): IncomingMessage {
   return request;
 }
 
-/** @returns the whole Set-Cookie line */
+/** @returns the complete Set-Cookie line */
 function lineFor(userId: number, before = '', devices = DEVICES): string {
   const request = from(before);
   const response = new ServerResponse(request);

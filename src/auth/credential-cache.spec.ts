@@ -5,14 +5,14 @@ import type { Logger } from '../runtime/logger.js';
 import { CredentialCache, type KnownCredential } from './credential-cache.js';
 import { RevocationChannel, type Revocation } from './revocation-channel.js';
 
-/** A channel that is always trusted, however slow the machine, and announces nothing by itself. */
+/** A channel that is always trusted, even on a slow host, and announces nothing by itself. */
 class HeardChannel extends RevocationChannel {
   override get trusted(): boolean {
     return true;
   }
 }
 
-/** The credential of this number, valid for ever. */
+/** The credential with this number, which never expires. */
 const knownAs = (i: number, kind: 'api_key' | 'oauth_token'): KnownCredential => ({
   principal: {
     kind,
@@ -32,7 +32,7 @@ const knownAs = (i: number, kind: 'api_key' | 'oauth_token'): KnownCredential =>
 });
 
 describe('the credential cache', () => {
-  // A credential is cached for half a minute; the frozen clock keeps that from passing.
+  // A credential is cached for half a minute: the frozen clock keeps it cached.
   beforeEach(() => void jest.spyOn(performance, 'now').mockReturnValue(0));
   afterEach(() => void jest.restoreAllMocks());
 
@@ -56,9 +56,9 @@ describe('the credential cache', () => {
     new CredentialCache(idle);
     expect(await costsAtMost(20, announceTo(channel), announceTo(idle))).toBe(true);
     channel.announce({ kind: 'key', id: 'id0' });
-    channel.announce({ kind: 'grant', id: 'id2' }); // a key with that id differs from a grant
+    channel.announce({ kind: 'grant', id: 'id2' }); // the key with that id stays cached
     channel.announce({ kind: 'grant', id: 'id1' });
-    channel.announce({ kind: 'user', id: '4' }); // 4 credentials
+    channel.announce({ kind: 'user', id: '4' }); // drops 4 credentials
     channel.announce({ kind: 'client', id: 'client:7' }); // 200
     expect(known()).toBe(20_000 - 2 - 4 - 200);
     channel.announce('all');
@@ -75,7 +75,7 @@ describe('the credential cache', () => {
     const lookUp = Promise.withResolvers<KnownCredential>();
     const learning = cache.learn('api_key', 'credential 1', () => lookUp.promise);
     channel.announce(revocation);
-    lookUp.resolve(knownAs(1, 'api_key')); // as it was before
+    lookUp.resolve(knownAs(1, 'api_key')); // the state before the revocation
     await learning;
     expect(cache.find('api_key', 'credential 1')).toBeUndefined();
     await cache.learn('api_key', 'credential 1', () => Promise.resolve(knownAs(1, 'api_key')));

@@ -42,11 +42,11 @@ describe('requests to the external identity provider', () => {
       looks.push(name);
       return answer;
     });
-    // Names of this test alone: connections are kept for names that were found.
+    // Names that only this test uses: connections are kept for resolved names.
     const names = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? 'slow.example' : 'slow-keys.example'));
     const aborted = await Promise.allSettled(names.map((name) => post(fetch, name, AbortSignal.timeout(50))));
     expect(aborted.every(({ status }) => status === 'rejected')).toBe(true);
-    expect(looks).toEqual(['slow.example']); // which continues: the system cannot abort it
+    expect(looks).toEqual(['slow.example']); // the lookup continues: the system cannot abort it
     answered(LOOPBACK);
     expect((await post(fetch, 'slow-keys.example')).status).toBe(200);
   });

@@ -10,7 +10,7 @@ it('an import writes rejects into a new file with a random name, readable only b
   const path = join(folder, 'rejects.ndjson');
   const victim = join(folder, 'victim');
   writeFileSync(victim, 'untouched');
-  symlinkSync(victim, `${path}.${process.pid}`); // the name that a draft had in former versions
+  symlinkSync(victim, `${path}.${process.pid}`); // the draft's name in earlier versions
   writeFileSync(path, 'older', { mode: 0o644 });
 
   const rejects = new RejectsFile(path, streamSource(Readable.from([])));

@@ -10,7 +10,7 @@ it('a chunk that the database rejects fails only the next step that waits for it
   const rows = new StagedRows(new Staging(refusing), 'staged', 'text text');
   try {
     await rows.add({ text: 'x'.repeat(500_000) });
-    await new Promise((resolve) => setImmediate(resolve)); // by then a failure that nobody waits for ends a process
+    await new Promise((resolve) => setImmediate(resolve)); // an unhandled rejection would have ended the process by now
     expect(unhandled).toEqual([]);
     await expect(rows.flush()).rejects.toThrow('refused');
   } finally {

@@ -12,7 +12,7 @@ import { row } from './column.js';
 import { timestamp } from './field.js';
 import { relation } from './response.js';
 
-/** The relation `t` is none of this application's. */
+/** The relation `t` does not exist in this application. */
 const key = (name: string, kind: JsonKind, from: unknown, orNull = false): [string, JsonField] => [
   name,
   { kind, from: from as JsonSource, orNull },
@@ -27,7 +27,7 @@ it('a SQL fragment can name only the columns of its table', () => {
   const known: ValueSql = e.starts_at.from;
   // @ts-expect-error: a renamed column
   const renamed = e.begins_at as unknown;
-  // @ts-expect-error: the table is not known
+  // @ts-expect-error: the table is unknown
   const unchecked: ValueSql = 'e.begins_at';
   expect([known, renamed, unchecked]).toEqual(['e.starts_at', undefined, 'e.begins_at']);
 });

@@ -6,7 +6,7 @@ import { Downloads } from './account-data.controller.js';
 
 const MEGABYTE = Buffer.alloc(1_000_000, 'x');
 
-/** A file without end, which is being sent, and how it ended. */
+/** An endless file that is being sent, and the error that ended it. */
 interface Sending {
   pieces: number;
   readonly error: Promise<unknown>;
@@ -45,7 +45,7 @@ describe('a download', () => {
     const socket = await ask({ maxDurationMs: 60_000, stalledMs: 300 });
     socket.pause();
     expect(await sending.error).toBeInstanceOf(Error);
-    // What the system accepts for a reader who takes nothing, and one more.
+    // The socket buffers accept fewer chunks for a client that reads nothing.
     expect(sending.pieces).toBeLessThan(12);
   });
 

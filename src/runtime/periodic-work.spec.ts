@@ -24,7 +24,7 @@ class Runs {
   }
 }
 
-/** An application with one kind of work, at the start and every millisecond, or after `everyMs`. */
+/** An application with one kind of periodic work, at startup and every millisecond, or every `everyMs`. */
 async function start(everyMs = 1, waits = false) {
   const runs = new Runs();
   const counted: unknown[] = [];

@@ -58,7 +58,7 @@ describe('a request to a user-supplied URL', () => {
   it('connects to the checked IP address: the name is resolved once', async () => {
     connections = 0;
     const https = new PublicHttps();
-    const answers = ['203.0.113.7', '127.0.0.1']; // the second look would lead inside
+    const answers = ['203.0.113.7', '127.0.0.1']; // a second lookup would resolve to loopback
     let looks = 0;
     https.lookUp = () => Promise.resolve([{ address: answers[Math.min(looks++, 1)]!, family: 4 }]);
     const judged: string[] = [];
@@ -70,7 +70,7 @@ describe('a request to a user-supplied URL', () => {
       'not one of the internet',
     );
     expect([looks, judged, connections]).toEqual([1, ['203.0.113.7'], 0]);
-    // At the next attempt the name leads to a private address: the check runs again.
+    // At the next attempt the name resolves to a private address: the check runs again.
     await expect(post(https, `https://rebinding.example:${port}/`)).rejects.toThrow(
       'not one of the internet',
     );
@@ -91,7 +91,7 @@ describe('a request to a user-supplied URL', () => {
     let ended: Promise<unknown> | undefined;
     const dripping = createServer((_, response) => {
       ended = once(response, 'close');
-      response.writeHead(202).write('x'); // and never more
+      response.writeHead(202).write('x'); // and nothing else
     });
     await new Promise<void>((resolve) => dripping.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(dripping.address() as AddressInfo).port}/`;
@@ -102,7 +102,7 @@ describe('a request to a user-supplied URL', () => {
 });
 
 describe('the name in a user-supplied URL', () => {
-  /** As many as would take all threads for system look-ups several times. */
+  /** Several times as many as there are threads for lookups by the system. */
   const NAMES = Array.from({ length: 20 }, (_, i) => `dead-${i}.example`);
   let nameServer: NameServer;
   const lookUp = (name: string) => resolveAddresses(name, [nameServer.address]);

@@ -14,7 +14,7 @@ if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not a
 
 const MAX_CALLS = 2;
 const MAX_CHARACTERS = 3_000;
-/** A member with 55 events and 28 connections, more than nearly all others have. */
+/** A member with 55 events and 28 connections, more than nearly all other members. */
 const MEMBER = 9;
 const DAY_MS = 86_400_000;
 const day = (offset: number) => new Date(Date.now() + offset * DAY_MS).toISOString();

@@ -732,7 +732,7 @@ describe('the MCP endpoint', () => {
     await rounds(5);
     const before = await rounds(5);
     await rounds(60);
-    // Sockets that are still closing keep closures; a leak of one per message of a single kind would be 60.
+    // Closing sockets keep closures; a leak of one closure per message of a single kind would be 60.
     await until(() => queryObjects(Function, { format: 'count' }) - before < 60);
     expect(queryObjects(Function, { format: 'count' }) - before).toBeLessThan(60);
   });

@@ -53,7 +53,7 @@ async function memberWithEvent(fields: Record<string, unknown> = {}, relation: R
   return { member, event, link: await linkOf(member.id) };
 }
 
-/** The URL, which the file states to be one. */
+/** The URL, which the file declares as a URI. */
 const urlOf = ({ url }: VEvent) => (url as unknown as { val: string } | undefined)?.val ?? null;
 
 /** Entries of a file, unfolded. */
@@ -252,7 +252,7 @@ describe('a calendar link', () => {
       try {
         const { link } = await memberWithEvent();
         const there = link.replace(oauth.issuer, limited.issuer);
-        /** Number of requests before the limit, and its response; one window may end meanwhile, but not two. */
+        /** Number of requests before the limit, and the limit's response; one window may end meanwhile, but not two. */
         const untilRefused = async (url: string) => {
           const before = new Set<number>();
           for (let i = 0; i < 10; i++) {
@@ -348,7 +348,7 @@ describe('a calendar file', () => {
       ['America/New_York', '2031-07-01T18:00:00Z', 'DTSTART;TZID=America/New_York:20310701T140000'],
       ['Asia/Calcutta', '2031-07-01T18:00:00Z', 'DTSTART;TZID=Asia/Kolkata:20310701T233000'],
       ['UTC', '2031-07-01T18:00:00Z', 'DTSTART:20310701T180000Z'],
-      // The hour that occurs twice, of which one reader takes the first, another the second.
+      // An hour that occurs twice: one parser uses the first, another the second.
       ['Europe/Berlin', '2031-10-26T00:30:00Z', 'DTSTART:20311026T003000Z'],
       ['Europe/Berlin', '2031-10-26T01:30:00Z', 'DTSTART:20311026T013000Z'],
       ['Europe/Berlin', '2031-10-26T18:00:00Z', 'DTSTART;TZID=Europe/Berlin:20311026T190000'],

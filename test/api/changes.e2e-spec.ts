@@ -35,7 +35,7 @@ describe('GET /api/public/events?updated_since', () => {
     ]);
   /** The current time, as the next request states it. */
   const now = async () => {
-    await age(10); // a mark of this second would be reused
+    await age(10); // the request would reuse a mark of this second
     await api.app.get(Upkeep).takeChangeMark();
     await age(10);
     const [row] = await api.dataSource.query<{ now: string }[]>(
@@ -75,7 +75,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, before, list)).toEqual([renamed, met, asked].toSorted((a, b) => a! - b!));
     const other = await member();
     expect(await since(other.key, before, list)).toEqual([]);
-    // Changes since then are no longer stored: all records may have changed.
+    // Changes since that time are no longer stored: all records may have changed.
     await api.dataSource
       .query(`INSERT INTO change_places (name, changed_in) SELECT 'swept', max(changed_in) FROM changes
       ON CONFLICT (name) DO UPDATE SET changed_in = EXCLUDED.changed_in`);
@@ -262,7 +262,7 @@ ON CONFLICT (user_id, event_id) DO UPDATE SET rsvp_status = 'maybe'`,
                 [event],
               );
           }
-          // Other clients poll while it is in progress.
+          // Other clients poll while the transaction is in progress.
           for (let i = random(3); i > 0; i--) await api.app.get(Upkeep).takeChangeMark();
           await runner.commitTransaction();
           await runner.release();

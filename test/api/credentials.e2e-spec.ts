@@ -261,7 +261,7 @@ describe('API credentials', () => {
     it('is accepted under the previous SECRET_KEY, and hashed again under the current one when it is used', async () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');
-      await api.app.get(PeriodicWork).beforeApplicationShutdown(); // periodic work would create signing keys
+      await api.app.get(PeriodicWork).beforeApplicationShutdown(); // otherwise periodic work would create signing keys
       const { key } = await newKey();
       const ask = async (secrets: Secrets) => {
         // Signing keys are encrypted under SECRET_KEY, too; here they may be created again.

@@ -263,7 +263,7 @@ thorough.describe('a slow request body', () => {
     async (kind, line, headers) => {
       const { connections, admissions } = entryPointOf(api);
       const clients = await Promise.all(Array.from({ length: 300 }, () => Client.open(api.url)));
-      // A few at a time: with more concurrent callers than slots, a slow host rejects some before it waits for their bodies.
+      // A few at a time: with more concurrent callers than slots, a slow host rejects some callers before it waits for their bodies.
       for (const [index, { socket }] of clients.entries()) {
         socket.write(
           `${line} HTTP/1.1\r\nHost: x\r\n${headers()}Content-Length: 16384\r\n\r\n${'x'.repeat(16_000)}`,
@@ -404,7 +404,7 @@ describe('an overloaded process', () => {
   });
   afterAll(() => api.close());
 
-  /** As many unending requests of the kind as may run at once. */
+  /** As many endless requests of the kind as may run at once. */
   const fill = (kind: Kind) => {
     for (let i = 0; i < MAX_CONCURRENT; i++)
       entryPoint.admissions[kind].enter(

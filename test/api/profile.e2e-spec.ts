@@ -461,7 +461,7 @@ postgres.it('PUT /profile waits for several concurrent writers of the member', a
       await holder.query('UPDATE users SET first_name = $2 WHERE id = $1', [member, 'Imported']);
     };
     await held();
-    now.mockReturnValue(performance.now()); // it retries without limit here
+    now.mockReturnValue(performance.now()); // the update retries without limit here
     const put = api.put('/profile', key, { bio: 'new' });
     const waits = new Set<string>();
     await until(async () => {

@@ -863,7 +863,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
             `INSERT INTO auth_events (type, actor, user_id, details) VALUES ('user.created', 'admin', $1, '{"name": "late"}')`,
             [user],
           );
-          if (!onPostgres) return; // one session: no other client writes meanwhile
+          if (!onPostgres) return; // the embedded database has one session: no other client writes meanwhile
           await record('two');
           expect(await next()).toBe('two');
         });
@@ -1004,7 +1004,7 @@ describe('pua on an empty database', () => {
   });
 });
 
-// It tests the embedded database, but starts many processes.
+// Tests the embedded database, but starts many processes.
 postgres.describe('pua on an embedded database without a server', () => {
   it('migrates the database once, even if many commands start at the same moment', async () => {
     for (let round = 1; round <= 3; round++) {

@@ -52,7 +52,7 @@ afterAll(async () => {
   await oauth.close();
 });
 
-/** Storage as browsers have it. */
+/** Storage like a browser's. */
 function storage(): Client.TokenStorage {
   const kept = new Map<string, string>();
   return {
@@ -100,7 +100,7 @@ postgres.describe('the TypeScript client', () => {
   it('builds in a copy of its folder, with the same package as the server offers', async () => {
     const folder = join(installed, '../../copy');
     cpSync(PACKAGE, folder, { recursive: true, filter: (path) => !/node_modules|dist$/.test(path) });
-    symlinkSync(resolve('node_modules'), join(folder, 'node_modules')); // as npm install leaves it
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules')); // as npm install installs it
     await run('npm', ['pack', '--silent'], { cwd: folder });
     const [archive] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
     expect(archive).toBe(`public-user-api-client-${VERSION}.tgz`);

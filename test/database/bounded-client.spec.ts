@@ -23,7 +23,7 @@ postgres.describe('a pooled client', () => {
       const ended = new Promise<void>((resolve) => void client.once('end', resolve));
       proxy.cut();
       await ended;
-      expect(await released).toBe(true); // closed, and given to no caller
+      expect(await released).toBe(true); // closed, and passed to no caller
     } finally {
       await proxy.close();
       await database.drop();

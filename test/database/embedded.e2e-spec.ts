@@ -27,7 +27,7 @@ import { openEmbedded, type EmbeddedDatabase } from '../../src/database/embedded
 import { postgres, thorough } from '../support/database.js';
 import { foreignFolder } from '../support/folders.js';
 
-/** One session serves every connection: the data of one must never reach another. */
+/** One session serves every connection: data of one connection must never reach another. */
 describe('the embedded database, with many connections', () => {
   let host: string;
   let database: EmbeddedDatabase;
@@ -98,7 +98,7 @@ describe('the embedded database, with many connections', () => {
       client.query("ALTER TABLE thing ADD size int; INSERT INTO thing VALUES (1, 'one', 7)"),
     );
     for (let i = 0; i < 12; i++) expect(await read(1)).toEqual([{ id: 1, name: 'one', size: 7 }]);
-    const long = `SELECT $1::int AS ${'x'.repeat(70)}`; // its connection is cut, with a notice
+    const long = `SELECT $1::int AS ${'x'.repeat(70)}`; // PostgreSQL truncates the name, with a notice
     for (let n = 0; n < 3; n++) {
       expect((await connected((client) => client.query<object>(long, [n]))).rows).toEqual([
         { ['x'.repeat(63)]: n },
@@ -201,7 +201,7 @@ postgres.describe('the lock of the embedded database', () => {
   });
 });
 
-// Always on the embedded database. Each test creates databases from nothing, so not in every `npm test`.
+// Always on the embedded database. Each test creates new databases, so not in every `npm test`.
 postgres.describe('the snapshot that embedded databases begin with', () => {
   /** Returns the built program, without files that it has created since. */
   const program = () => {

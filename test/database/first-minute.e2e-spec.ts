@@ -36,11 +36,11 @@ const SETTINGS = {
 
 /** A table with this many rows grows with the platform; the others have at most a hundred. */
 const MANY = 5_000;
-/** Rows of such a table that one statement may read without using them: some rows of one member, or of one batch. */
+/** Number of unused rows of such a table that one statement may read: some rows of one member or batch. */
 const MAX_CHECKED = 2_000;
-/** A batch of uses is planned each time with the table's size: it scans the table only while that costs less. */
+/** PostgreSQL plans each batch of usage rows with the table's size: it scans the table only while a scan costs less. */
 const BATCH = /jsonb_to_recordset/;
-/** Without statistics, PostgreSQL sorts unread changes instead of reading them in order: never more than are unread. */
+/** Without statistics, PostgreSQL sorts unread changes instead of reading them in order: at most the unread ones. */
 const UNREAD = /FROM platform_changes WHERE \(changed_in, sequence\) > \(\$1, \$2\)/;
 const ROWS = 20_000;
 /** Number of members when statistics were taken, so that two records are a quarter of all. */

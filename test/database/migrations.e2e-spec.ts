@@ -189,7 +189,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
       expect(await rows()).toEqual(before);
       expect(await objectsOf(dataSource)).toEqual(had);
       const recorded = await dataSource.query<object[]>('SELECT FROM migrations');
-      expect(recorded).toHaveLength(38); // 1.1.0 finds every migration that it knows
+      expect(recorded).toHaveLength(38); // 1.1.0 finds all its own migrations
     }); // prettier-ignore
 
     it('reject a database older than 1.1.0, and name 1.1.0 as the intermediate version', async () => {
@@ -230,7 +230,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
     const entities = tablesOfEntities(dataSource).map(({ table }) => table);
     const undescribed = tables.filter(({ table }) => !entities.includes(table));
     const hasKey = ({ constraints }: Table) => constraints.some((text) => text.startsWith('PRIMARY KEY'));
-    // TypeORM's own table, and counters that are only appended: TypeORM accepts no entity without a key.
+    // Exceptions: TypeORM's own table, and appended counters, since TypeORM entities need a primary key.
     expect(undescribed.filter(hasKey).map(({ table }) => table)).toEqual(['migrations']);
     expect(
       undescribed
@@ -261,7 +261,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
   it('rewrite changed functions and triggers of schema/, and drop those that only the previous version had', async () => {
     const byName = async () => (await schema()).toSorted((a, b) => (a.name < b.name ? -1 : 1)); // new ones are last
     const before = await byName();
-    // As a previous version would leave it: one function differs, a trigger and a function are missing, two are additional.
+    // The state after a previous version: one function differs, a trigger and a function are missing, and two are additional.
     await dataSource.query(`
 CREATE OR REPLACE FUNCTION fold_case(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN upper(value);
 DROP TRIGGER users_derive ON users;

@@ -83,7 +83,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
       const program = await beside();
       await program.query(`UPDATE connections SET source = 'search' WHERE peer_id = ${BJÖRN}`);
       expect((await api.put('/profile', björn, { first_name: 'Jonna' })).status).toBe(200);
-      // The copying neither waits nor prevents the copying of other names.
+      // The background copy neither waits nor prevents copies of other names.
       await rename(CHLOE, 'Klara');
       await api.platform.copyNames();
       expect(await found('klara', björn)).toEqual([CHLOE]);

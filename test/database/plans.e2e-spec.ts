@@ -19,7 +19,7 @@ const GROWING = [
 
 const LOADED = ['users', 'events', 'participants', 'connections', 'achievements', 'user_achievements'];
 const USERS = 200_000;
-/** Members with some hundreds of everything; 20,000 events; 100,000 connections; about forty of each. */
+/** Members with hundreds of rows in each table; 20,000 events; 100,000 connections; about forty of each per member. */
 const [USUAL, MANY_EVENTS, MANY_CONNECTIONS, LIKE_MOST] = [7, 8, 9, 6];
 /** Maximum rows of a member that are read at once, with any filter. */
 const FEW = 200;
@@ -50,7 +50,7 @@ postgres.describe('query plans over 200,000 members', () => {
     });
     for (const table of ['users', 'events'])
       await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ${table}_derive`);
-    // One by one: a long transaction delays sync and webhooks in every database of the cluster, including those of other tests.
+    // One statement per transaction: a long one delays sync and webhooks in every database of the cluster, including other tests'.
     for (const load of `
       INSERT INTO users (id, username) SELECT n, 'member' || n FROM generate_series(1, ${USERS}) n;
       INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id)
@@ -131,7 +131,7 @@ postgres.describe('query plans over 200,000 members', () => {
     expect(scanned).toEqual([]);
   });
 
-  // Functions in plpgsql, and those that query, are called once per statement at most, never per row.
+  // A statement calls functions that are in plpgsql or run queries at most once, never per row.
   it.each(CALLS)('%s calls only SQL functions that PostgreSQL inlines', async (call) => {
     const functions = await api.dataSource.query<{ proname: string }[]>(`
       SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
@@ -189,7 +189,7 @@ postgres.describe('query plans over 200,000 members', () => {
       const [plan] = await plansOf('ANALYZE, BUFFERS, ');
       for (const own of ['participants', 'connections', 'events', 'users'])
         expect(readOf([plan!], own)).toBeLessThanOrEqual(3 * rows);
-      // The root and leaf of an index, and the row, are all that it reads.
+      // The statement reads only the root and leaf of an index, and the row.
       expect(blocksOf(plan!)).toBeLessThanOrEqual(60 * rows);
     },
   );
@@ -220,8 +220,8 @@ postgres.describe('query plans over 200,000 members', () => {
     },
   );
 
-  // With millions of rows PostgreSQL used a smaller index on the peer alone for pairs, and so read all rows of a peer with very
-  // many connections, for each line of an import.
+  // With millions of rows, PostgreSQL used a smaller index on the peer only, and so read all rows of a peer with very many
+  // connections, for each line of an import.
   it('only the listed indexes could replace the unique key in a query for a pair', async () => {
     const some = await api.dataSource.query<{ index: string }[]>(`SELECT i.indexrelid::regclass::text AS index
       FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indexrelid <> k.indexrelid AND i.indpred IS NULL

@@ -25,7 +25,7 @@ interface Prepared {
 const PREPARED = `SELECT pg_backend_pid() AS pid, name, regexp_replace(statement, '\\s+', ' ', 'g') AS statement, custom_plans, generic_plans
 FROM pg_prepared_statements`;
 
-/** Rows of other members: in a table of one page every plan costs the same. */
+/** Adds rows of other members: in a table of one page every plan costs the same. */
 const OTHERS = `INSERT INTO users (id, username) SELECT 100000 + n, 'other-' || n FROM generate_series(1, 3000) n;
 INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
   SELECT 'grant-' || n, 100000 + n, (SELECT min(id) FROM oauth_clients), '{}', 'infinity' FROM generate_series(1, 3000) n;
@@ -55,8 +55,8 @@ interface Document {
 }
 
 /**
- * What autovacuum does within a minute (autovacuum_analyze_threshold). Of tables that change less, a single row of totals, a few
- * clients, PostgreSQL knows nothing in production either, and takes them for ten pages.
+ * Does what autovacuum does within a minute (autovacuum_analyze_threshold). Tables that change less, such as a few clients, have no
+ * statistics in production either: PostgreSQL assumes ten pages.
  */
 async function autoanalyze({ dataSource }: OauthTest): Promise<void> {
   await dataSource.query('SELECT pg_stat_force_next_flush()');

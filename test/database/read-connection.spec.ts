@@ -37,7 +37,7 @@ postgres.describe('a connection for reads', () => {
     return connection;
   }
 
-  /** A URL at which PostgreSQL's messages arrive as `pass` splits them. */
+  /** A URL of a proxy to PostgreSQL, whose messages `pass` splits. */
   async function through(pass: (bytes: Buffer, to: Socket) => void): Promise<string> {
     const url = new URL(URL_OF_DATABASE());
     const [port, host] = [Number(url.port), url.hostname];

@@ -87,7 +87,7 @@ postgres.describe('streaming replicas', () => {
     });
     return status;
   };
-  /** As a program next to the server does it. */
+  /** Writes as another program next to the server does. */
   const write = (member: number, bio: string) =>
     api.dataSource.query('UPDATE users SET bio = $2 WHERE id = $1', [member, bio]);
 
@@ -261,7 +261,7 @@ postgres.describe('streaming replicas', () => {
     await eventually(async () => (await bioOf(key, 1)) === 'unheard' || undefined);
     expect(await put('written elsewhere', key, 0)).toBe(200);
     expect(await bioOf(key, 1)).toBe('written elsewhere');
-    // Nor after notifications are back, since it missed some.
+    // Replicas stay skipped after notifications are back, since the instance missed some.
     channel.mend();
     await resume();
     await readFromReplicas(key, 1);

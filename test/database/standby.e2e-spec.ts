@@ -77,7 +77,7 @@ postgres.describe('a server whose database URL temporarily leads to a standby', 
     proxy.leadTo(standby.url);
     proxy.cut();
     proxy.mend();
-    // More than the pool's connections, so that each of them is created again.
+    // More requests than pool connections, so that each connection is created again.
     for (let round = 0; round < 20; round++) {
       for (const key of [kept, revoked]) expect(await ask(profile, key)).toBe(503);
       expect(await ask(profile, kept, { bio: 'on a standby' })).toBe(503);
@@ -90,7 +90,7 @@ postgres.describe('a server whose database URL temporarily leads to a standby', 
     await until(200, () => ask(profile, kept));
     await until(200, () => ask(profile, kept, { bio: 'on the primary' }));
     await until(200, () => ask('/readyz', kept));
-    // From now on everything goes to the primary: no connection to the standby remains.
+    // From here on every connection goes to the primary: none to the standby remains.
     for (let round = 0; round < 20; round++) {
       expect(await ask(profile, kept)).toBe(200);
       expect(await ask(profile, revoked)).toBe(401);

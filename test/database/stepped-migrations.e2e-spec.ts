@@ -8,7 +8,7 @@ import { makeNextVersion } from '../support/next-version.js';
 import { eventually } from '../support/timing.js';
 
 const FILLED = 'FillPronouns1763999999001';
-/** As CONTRIBUTING.md says: first the column, then the steps that fill, check and index it without blocking clients. */
+/** As CONTRIBUTING.md describes: first the column, then the steps that fill, check and index it without blocking clients. */
 const MIGRATIONS = {
   '1763999999000-add-pronouns.ts': `
 export class AddPronouns1763999999000 {
@@ -117,7 +117,7 @@ describe('a migration with steps', () => {
       await eventually(async () => (await hasCome().catch(() => undefined)) || undefined);
       child.kill('SIGKILL');
       await ended;
-      // PostgreSQL notices only when it sends something: a waiting statement would still run.
+      // PostgreSQL notices the lost client only when it sends something: a waiting statement would still run.
       await dataSource.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );

@@ -78,7 +78,7 @@ postgres.describe('a synchronous standby', () => {
     expect((await put('confirmed')).status).toBe(200);
   });
 
-  // An administrator, or any other cancellation, ends the wait of a COMMIT: PostgreSQL reports success and a warning.
+  // An admin, or any other cancellation, ends the wait of a COMMIT: PostgreSQL reports success and a warning.
   it.each<[string, () => Promise<unknown>, unknown]>([
     ['a PUT', async () => (await put('cancelled')).status, 503],
     [

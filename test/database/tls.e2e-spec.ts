@@ -15,7 +15,7 @@ import { eventually, until } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-/** They accept only TLS connections. */
+/** The clusters accept only TLS connections. */
 const HBA = `hostssl all all 127.0.0.1/32 trust
 hostssl all all ::1/128 trust
 hostssl replication all 127.0.0.1/32 trust
@@ -76,7 +76,7 @@ postgres.describe('a primary and a replica that require TLS', () => {
     };
     primary = await startPostgres(primaryFolder, settings);
     await migrateAt(urlOf(primary));
-    // Unless a certificate is named, libpq searches the home folder, which is not that of PostgreSQL's user.
+    // Without a named certificate, libpq searches the home folder, which is not that of PostgreSQL's user.
     const follow = `${urlOf(primary)}&sslcert=${file('none.pem')}`;
     replica = await startPostgres(replicaFolder, settings, follow);
     api = await TestApi.start({
@@ -117,7 +117,7 @@ WHERE application_name LIKE 'public-user-api%' ORDER BY name`,
     const key = await api.key(await api.platform.user());
     await readFromReplica('/profile', key);
     const { id } = (await api.get('/profile', key)).body as { id: number };
-    // More than a few, so that a filtered list reads them on connections of the pool.
+    // Enough rows that a filtered list reads them on connections of the pool.
     await api.dataSource.query(
       `INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id)
 SELECT 'A walk over hill ' || n, 'scheduled', 'public', now(), 'UTC', $1 FROM generate_series(1, 201) n`,
@@ -128,7 +128,7 @@ SELECT 'A walk over hill ' || n, 'scheduled', 'public', now(), 'UTC', $1 FROM ge
 WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
       [id],
     );
-    // Its second, longer read goes to the primary if the replica is behind by then.
+    // The request's second, longer read goes to the primary if the replica is behind by then.
     await until(async () => {
       await readFromReplica('/events?q=walk', key);
       return (await sessionsOn(replica)).length === 2;

@@ -145,7 +145,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
   postgres.it('never block statements that refer to a member or an event that is being changed', async () => {
     const writer = await hold(api.dataSource, `UPDATE users SET bio = 'imported' WHERE id = 1`);
     await writer.query(`UPDATE events SET description = 'imported' WHERE id = (SELECT min(id) FROM events)`);
-    // They would wait for the lock of a changed key.
+    // The statements would wait if the key had changed.
     await api.dataSource.transaction(async (manager) => {
       await manager.query(`SET LOCAL lock_timeout = '1s'`);
       expect(await manager.query('SELECT FROM users WHERE id = 1 FOR KEY SHARE')).toHaveLength(1);
@@ -157,7 +157,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
   });
 
   it('are maintained with any search_path of the writer', async () => {
-    // A function without its own search_path must qualify our tables and functions.
+    // A function without its own search_path must qualify this schema's tables and functions.
     const functions = await api.dataSource.query<{ name: string; body: string; sets: boolean }[]>(
       `SELECT proname AS name, prosrc AS body, COALESCE(proconfig::text LIKE '%search_path=%', false) AS sets FROM pg_proc
 WHERE pronamespace = 'public'::regnamespace AND prosqlbody IS NULL AND prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c')`,

@@ -158,7 +158,7 @@ const newTrace = () => {
         'http.response.status_code': 200,
       });
       expect(JSON.stringify(request)).toContain(response.headers.get('x-request-id'));
-      // Nothing about the caller or the request except these attributes.
+      // The span contains only these attributes of the caller and the request.
       expect(Object.keys(attributesOf(request)).toSorted()).toEqual([
         'http.request.method',
         'http.response.header.x-request-id',

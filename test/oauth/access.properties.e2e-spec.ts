@@ -46,7 +46,7 @@ const step = fc.record({
   duration: fc.constantFrom(...DURATIONS),
   scopes: fc.subarray(API_SCOPES, { minLength: 1 }),
   redeems: fc.boolean(),
-  /** Ended by the member, by an admin, for all apps, or with the member's password or account. */
+  /** Cause of the end: the member, an admin, the end of all access, or the member's password or account. */
   end: fc.constantFrom('member', 'admin', 'all', 'password', 'disable', 'erase'),
   seconds: fc.constantFrom(HOUR, DAY, 5 * DAY, 24 * DAY, 40 * DAY, 175 * DAY),
 });
@@ -158,7 +158,7 @@ class World {
   }
 
   now = () => this.#passed + Date.now() / 1_000;
-  /** Share of the year, and of its grants, that is over. */
+  /** Completed share of the year and of its grants. */
   get progress(): { time: number; grants: number } {
     return { time: this.#passed / YEAR, grants: this.#grants.length / GRANTS };
   }
@@ -179,7 +179,7 @@ class World {
   async #check(made: Step, act: () => Promise<void>): Promise<void> {
     this.#expected = { told: [], notices: [], audited: [] };
     await act();
-    this.oauth.api.app.get(RevocationChannel).announce('all'); // PostgreSQL announces it a moment later
+    this.oauth.api.app.get(RevocationChannel).announce('all'); // PostgreSQL notifies the server a moment later
     const members = made.does === 'sweep' ? this.members : [this.members[made.member]!];
     await this.#compareTokens(members);
     await this.#noticeEnds();
@@ -408,7 +408,7 @@ class World {
     const { status, body } = await this.oauth.refresh(grant.app.id, grant.refresh!);
     if (!this.#isLive(grant)) {
       expect([status, body.error]).toEqual([400, 'invalid_grant']);
-      // The server knows the reason for 30 days.
+      // The server stores the reason for 30 days.
       if (Math.min(grant.endedAt, grant.endsAt, grant.tokensEndAt) < this.now() - 29 * DAY) return;
       const why = grant.why ?? (grant.endsAt <= grant.tokensEndAt ? 'expired' : 'unused');
       const words = { unused: `not used for ${grant.app.idle / DAY} days`, expired: 'expired' }[why];

@@ -313,7 +313,7 @@ postgres.describe('an unregistered client', () => {
     const event = await platform.event({ title: 'Choir', starts_at: soon });
     await platform.participant(event, id);
 
-    // The URL's response to an anonymous client leads to all other URLs.
+    // The URL's response to an anonymous client contains all other URLs.
     const stranger = await send({}, 'initialize');
     expect(stranger.status).toBe(401);
     const challenge = stranger.headers.get('www-authenticate')!;

@@ -18,7 +18,7 @@ async function errorOf(form: Record<string, string>): Promise<string | undefined
   return (await oauth.token(form)).body.error;
 }
 
-/** Without ending grants and sessions, which a trigger does otherwise. */
+/** Disables a member without the trigger that ends grants and sessions. */
 async function disableAlone(userId: number): Promise<void> {
   await oauth.query('ALTER TABLE users DISABLE TRIGGER end_sign_ins');
   await oauth.query('UPDATE users SET disabled_at = now() WHERE id = $1', [userId]);

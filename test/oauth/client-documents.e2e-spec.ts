@@ -281,7 +281,7 @@ postgres.describe('client documents on a server', () => {
   const describing = ({ headers, url }: IncomingMessage, response: ServerResponse) => {
     if (headers['user-agent'] === 'public-user-api')
       sendJson(response, documentOf(`https://${headers.host}${url}`));
-    else response.writeHead(403).end(); // like many sites for requests without a User-Agent
+    else response.writeHead(403).end(); // as many sites respond to requests without a User-Agent
   };
 
   const ask = (clientId: string, parameters: Record<string, string> = {}) =>
@@ -621,7 +621,7 @@ postgres.describe('client documents on a server', () => {
       for (let i = 0; i < 60; i++)
         expect(await isRefused(clientAt('flooded', `/${i}.json`), address(i))).toBe(false);
       expect(await isRefused(clientAt('flooded', '/60.json'), address(60))).toBe(true);
-      expect(await isRefused(clientAt('flooded', '/0.json'), address(60))).toBe(false); // is cached
+      expect(await isRefused(clientAt('flooded', '/0.json'), address(60))).toBe(false); // the document is cached
       expect(await isRefused(clientAt('spared'), address(60))).toBe(false);
     });
 

@@ -22,7 +22,7 @@ const events = (id: string) =>
     [id],
   );
 
-/** As the database’s notification does a moment later. */
+/** Drops the cached client, as the database’s notification does a moment later. */
 const forget = () => oauth.api.app.get(RevocationChannel).announce('all');
 
 describe('a client with a secret', () => {
@@ -44,7 +44,7 @@ describe('a client with a secret', () => {
     },
   );
 
-  it('is rejected without its secret, with another client’s, with half of its own, or with a secret sent twice', async () => {
+  it('is rejected without its secret, with another client’s secret, with half a secret, or with one in header and body', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const other = await clientWithSecret(oauth);
     const wrong = [

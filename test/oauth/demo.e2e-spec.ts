@@ -239,7 +239,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Through the debugger, past the page's policy, which does not allow axe. */
+/** Runs axe through the debugger, since the page's policy blocks it. */
 async function axe(page: Page): Promise<AxeResults> {
   await page.evaluate(AXE);
   return page.evaluate("axe.run({ resultTypes: ['violations'] })");

@@ -502,7 +502,7 @@ describe('an app or key of another member or the platform', () => {
         ]);
       expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
     }
-    // A key created by an admin is also not the member's own.
+    // A key that an admin created is not the member's own either.
     for (const id of [keyId, ofAdmin, 'nobodyskey00']) {
       for (const action of ['rotate', 'revoke'])
         expect([id, action, (await mallory.post(`/developer/keys/${id}/${action}`)).status]).toEqual([
@@ -622,7 +622,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(text).toMatch(/Script 113, 3 with errors 120, 10 with errors \d+ ms \d+ ms/);
     expect(text).toContain('503 temporarily_unavailable GET /old 0 7 –');
     expect(text).toContain('403 insufficient_scope GET /api/public/events 3 3 Open');
-    // Its link goes to the latest of them.
+    // The link shows the latest of them.
     const [, row] = /href="#request-(\d+)">Open<span class="only-heard"> insufficient_scope/.exec(html)!;
     expect(new RegExp(`<tr id="request-${row}">[^]*?</tr>`).exec(html)![0]).toContain('/api/public/events');
   });

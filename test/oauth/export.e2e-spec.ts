@@ -268,7 +268,7 @@ postgres.describe('downloads that stop reading', () => {
       return downloads.inProgress === 0;
     });
     for (const socket of sockets) socket.destroy();
-    // A client that reads gets the whole export.
+    // A client that reads gets the complete export.
     const { browser, page } = readers[0]!;
     const { html } = await browser.press(page, {}, /download$/);
     expect((JSON.parse(html) as { events: unknown[] }).events).toHaveLength(1_200);

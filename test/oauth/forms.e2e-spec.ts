@@ -158,9 +158,9 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
     ),
   '/account/sessions/:session/end': async () => {
     const { username, browser } = await signedIn('/account/apps');
-    await oauth.tokens(await oauth.client(), username); // in another browser
+    await oauth.tokens(await oauth.client(), username); // signs in from another browser
     const page = await browser.view('/account/sessions');
-    const other = page.html.match(/\/account\/sessions\/\w+\/end(?=")/g)!.at(-1)!; // the first is this browser's
+    const other = page.html.match(/\/account\/sessions\/\w+\/end(?=")/g)!.at(-1)!; // the first session is this browser's
     return () => browser.submit(page, {}, new RegExp(`^${other}$`));
   },
   '/account/sessions/end-others': () =>
@@ -243,8 +243,8 @@ const OTHERS = [
   /\/redirect-uris$/,
   /\/backchannel-logout$/,
   /\/passkey$/, // a proof is accepted once
-  /^\/account\/security\/passkeys$/, // as above; it has its own test
-  /^\/interaction\/:uid\/(consent|cancel)$/, // the app has the response: they have their own tests
+  /^\/account\/security\/passkeys$/, // as above; a separate test covers it
+  /^\/interaction\/:uid\/(consent|cancel)$/, // the app has the response: separate tests cover them
   /^\/account\/data\/download$/, // one at a time
   /\/redeliver$/, // only forms that were sent
   /^\/developer\/review\/|\/apps\/(accept|leave)$/, // test/oauth/review.e2e-spec.ts sends each twice

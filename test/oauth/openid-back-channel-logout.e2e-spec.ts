@@ -78,7 +78,7 @@ const queued = () =>
 
 const accountPage = async (browser: Browser, path: string) => await browser.view(path);
 
-/** Every way in which a session ends, except through the external identity provider (upstream-sign-out.e2e-spec.ts). */
+/** Every cause of a session's end, except the external identity provider (upstream-sign-out.e2e-spec.ts). */
 const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unknown>> = {
   'the member signs out on the account pages': async ({ browser }) =>
     browser.submit(await accountPage(browser, '/account/apps'), {}, /\/sign-out$/),
@@ -236,7 +236,7 @@ describe('an app with a back-channel logout URI', () => {
     await receiver.untilReceived(1);
     await until(async () => (await queued())[0]?.waits === true && receiver.underWay === 0, 'the outcome');
     await eventually(async () => {
-      // The claim also expires at some point: until the outcome is recorded, the wait is longer.
+      // Until the outcome is recorded, the wait is longer: it lasts until the claim expires.
       const [row] = await oauth.query<{ soon: boolean }>(
         `SELECT due_at <= now() + interval '6 seconds' AS soon FROM oauth_logouts`,
       );

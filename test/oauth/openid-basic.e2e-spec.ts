@@ -12,7 +12,7 @@ import {
 } from '../support/oauth.js';
 
 /*
- * What modules of oidcc-basic and oidcc-formpost-basic check, with clients of their kind: a secret in the header, and no PKCE.
+ * Checks what modules of oidcc-basic and oidcc-formpost-basic check, with the same kind of client: a secret in the header, no PKCE.
  */
 
 type Client = Awaited<ReturnType<typeof clientWithSecret>>;

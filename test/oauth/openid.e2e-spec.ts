@@ -161,7 +161,7 @@ thorough.describe('a client that is registered for RS256', () => {
       ...more,
     ]);
 
-  /** The first client of an algorithm causes the creation of its keys: the running server loads them within a second, and responds 503 until then. */
+  /** Gets an ID token. The first client of an algorithm causes new keys: until the server has loaded them, it responds 503. */
   async function idToken(clientId: string): Promise<string> {
     const { username } = await oauth.member();
     const { url } = oauth.request(clientId, { scope: 'openid profile' });
@@ -195,7 +195,7 @@ thorough.describe('a client that is registered for RS256', () => {
     });
     await verify(after);
     await verify(before);
-    await service.rotate(); // one is retired: the database requires the deletion of its private half
+    await service.rotate(); // retires one key: the database requires the deletion of its private half
     const kept = (await service.list()).filter(({ status }) => status !== 'retired');
     expect(kept.map(({ alg, status }) => `${alg} ${status}`).sort()).toEqual(
       ['ES256', 'RS256'].flatMap((alg) =>

@@ -88,7 +88,7 @@ describe('a form sent by another site', () => {
       const stolen = { ...form, csrf: csrfOf(await oauth.browser().view('/account/apps')) };
       expect([action, (await post(from, action, stolen)).status]).toEqual([action, 403]);
     }
-    // From our own page, as Chromium sends it, each of them works; the last comes first, since it ends the session.
+    // Each form succeeds from this server's page, as Chromium sends it; two are omitted, which end the session of others.
     for (const [from, action, form] of forms.filter(([, action]) => !/switch-user|sign-out/.test(action))) {
       const { status } = await post(from, action, form, { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' });
       expect([action, status]).toEqual([action, 303]);
@@ -264,7 +264,7 @@ describe('untrusted text', () => {
 
   /** The hostile text may appear as text, never as markup. */
   function expectText(html: string): void {
-    expect(html).not.toMatch(/<script>alert|<img src=x/i); // our scripts have other attributes
+    expect(html).not.toMatch(/<script>alert|<img src=x/i); // this server's scripts have other attributes
     expect(html).not.toContain(`"'>`);
   }
 

@@ -48,7 +48,7 @@ describe('every member page', () => {
     (name) => {
       let html = htmlOf(SAMPLES[name]!).replaceAll('src="/logos/client?client_id=trailmix"', '');
       expect(html).toContain('<html lang="en">');
-      // Our scripts, identified by their hashes.
+      // This server's scripts, identified by their hashes.
       const { headers } = pages.render(SAMPLES[name]!, 'en');
       const own = Array.from(html.matchAll(/<script>([^]*?)<\/script>/g), ([, text]) => text!);
       const allowed = /script-src ([^;]+)/.exec(headers['Content-Security-Policy']!)?.[1]!.split(' ') ?? [];
@@ -221,7 +221,7 @@ describe('an irreversible action', () => {
   });
 });
 
-/** Controls that show a page in another language: forms on the authorization server's own pages, links on ours. */
+/** Controls that show a page in another language: forms on the authorization server's pages, links on all others. */
 function languagesAt({ name }: SamplePage) {
   if (name === 'onward') return undefined;
   const isItsOwn = ['error', 'sign-out', 'signed-out'].includes(name);
@@ -242,7 +242,7 @@ postgres.describe('in Chromium', () => {
   /** Forms that were posted to the site, newest last. */
   let posts: { path: string; form: URLSearchParams; origin: string | undefined }[] = [];
   let redirectTo = '';
-  /** Stays open after each test. */
+  /** A browser context that stays open between tests. */
   let lasting: BrowserContext | undefined;
 
   beforeAll(async () => {
@@ -262,7 +262,7 @@ postgres.describe('in Chromium', () => {
     posts = [];
   });
 
-  /** The samples by name; a posted form is stored, and its response redirects to the client as this server's do. */
+  /** Serves the samples by name. Stores each posted form, and redirects to the client as this server does. */
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = decodeURIComponent(request.url!.slice(1));
     if (request.method === 'POST') {
@@ -292,7 +292,7 @@ postgres.describe('in Chromium', () => {
 
   async function open(name: string, options: BrowserContextOptions = {}) {
     const page = await (await browser.newContext(options)).newPage();
-    // These pages have no server that could send passkey options to the script.
+    // No server behind these pages can send passkey options to the script.
     await page.addInitScript('delete PublicKeyCredential.isConditionalMediationAvailable');
     const complaints: string[] = [];
     const requests: string[] = [];

@@ -134,7 +134,7 @@ describe('a passkey', () => {
   });
 
   it('is discoverable, requires user verification, and contains no member data', async () => {
-    // An id that random bytes do not contain by chance.
+    // A member id that random bytes do not contain by chance.
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth, undefined, {
       id: 8_123_456_789,
     });

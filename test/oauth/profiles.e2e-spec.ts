@@ -288,7 +288,7 @@ describe('FAPI 2.0', () => {
       seen.add(body.access_token);
     }
     expect(seen.size).toBe(4);
-    await oauth.age('oauth_tokens', 60); // no grace period is required
+    await oauth.age('oauth_tokens', 60); // longer than a grace period, which does not apply here
     expect((await refresh(await proof())).status).toBe(200);
     const stranger = await clientWithKey(oauth, { profile: 'fapi2' });
     for (const [headers, client] of [

@@ -64,7 +64,7 @@ describe('a refresh token', () => {
     expect(await told(next)).toMatch(/: ended by the platform$/);
     const unknown = await told('x'.repeat(43));
     expect(unknown).toMatch(/has ended/);
-    expect(foreign).toBe(unknown); // whether or not it is valid
+    expect(foreign).toBe(unknown); // the same response for a valid and an unknown token
   });
 
   it('used again days later still revokes its family: used tokens are not swept before they expire', async () => {

@@ -195,7 +195,7 @@ postgres.describe('the authorization server with a failing database', () => {
     async (harm) => {
       const all = await steps();
       proxy[harm]();
-      await expectUnavailable(all[0]!); // as the only request, on a connection that seems to be open
+      await expectUnavailable(all[0]!); // the only request, on a connection that seems to be open
       for (let round = 0; round < 2; round++) await Promise.all(all.map((step) => expectUnavailable(step)));
       // Clients can still read the metadata.
       for (const path of ['/oauth/jwks', '/.well-known/oauth-authorization-server'])
@@ -241,7 +241,7 @@ postgres.describe('the authorization server with a failing database', () => {
     await oauth.code(clientId, (await oauth.member()).username, {}, browser);
     const send = () => browser.send(oauth.request(clientId).url);
     expect((await send()).status).toBe(303);
-    proxy.slow(1_300); // each direction: a read and a write together exceed the limit, and neither does alone
+    proxy.slow(1_300); // in each direction: a read and a write together exceed the limit, but neither does separately
     try {
       await expectUnavailable({ name: 'authorize', send, later: 303 });
     } finally {

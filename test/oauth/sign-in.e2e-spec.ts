@@ -375,7 +375,7 @@ describe('a sign-in', () => {
   describe('among concurrent sign-ins', () => {
     beforeEach(() => dataSource.query('DELETE FROM login_throttle'));
 
-    /** Withdrawn slots become free without delaying others. */
+    /** Slots of withdrawn attempts become free without a delay for others. */
     const becomesCounted = async (attempts: number, underWay: number) => {
       for (;;) {
         const [row] = await dataSource.query<{ attempts: number; under_way: number }[]>(
@@ -578,7 +578,7 @@ describe('a sign-in', () => {
   });
 
   describe('that is rejected, with any kind of imported hash,', () => {
-    /** Each hash takes the time of its kind; the password changes in NFKC, so both forms are checked. */
+    /** Each kind of hash has its own duration; the password changes in NFKC, so the server checks both forms. */
     const TWO_FORMS = 'ﬁne but wrong';
     const dear = () => bcrypt.hash(PASSWORD, 13);
 
@@ -633,7 +633,7 @@ describe('a sign-in', () => {
         const userId = await platform.user({ username: 'dearest', password_hash: hash });
         expect(await refusal()).toBeGreaterThan(milliseconds * 2.5);
         await dataSource.query('UPDATE users SET password_hash = NULL WHERE id = $1', [userId]);
-        // A busy host may wake it up late, but not each time.
+        // A busy host may end the wait late, but not each time.
         expect(await eventually(async () => (await refusal()) < milliseconds * 2 || undefined)).toBe(true);
       },
     );

@@ -306,7 +306,7 @@ describe('a logout token of the external identity provider', () => {
   });
 
   it('signed with a key newer than the last fetch gets a response that requests it again', async () => {
-    const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now()); // no pause between two fetches ends
+    const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now()); // the pause between two fetches never ends
     try {
       await upstream.rotate();
       const { sub, browser } = await member(); // the ID token makes the server fetch the keys

@@ -392,7 +392,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
         NODE_ENV: 'production',
         PUBLIC_URL: 'http://localhost:3000',
         SWEEP_INTERVAL: '1',
-        RATE_LIMIT_AUTH: '0', // the statements before have used up the limit of the address for this minute
+        RATE_LIMIT_AUTH: '0', // earlier requests have used up the address's limit for this minute
       });
       try {
         expect((await fetch(`${server.url}/readyz`)).status).toBe(200);

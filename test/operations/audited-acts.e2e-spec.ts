@@ -303,7 +303,7 @@ const ACTS = [
   act('key.ending', 'noticing that a key in use ends soon', async () => {
     const { id } = await newKey();
     const use = 'INSERT INTO api_key_usage (key_id, last_used_at, uses_count) VALUES ($1, now(), 1)';
-    // In one transaction, or the server's periodic work might notice it first.
+    // In one transaction, or the server's periodic work might process it first.
     return () =>
       oauth.dataSource.transaction(async (manager) => {
         await manager.query(use, [id]);

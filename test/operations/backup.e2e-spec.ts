@@ -154,7 +154,7 @@ postgres.describe('a backup', () => {
       keys = { kept: kept.key, revoked: revoked.key, late: late.key };
       tokens = { spent, successor, ended: ofZoe };
 
-      // By name: the server's own writes begin the next segment, which is not archived soon.
+      // Waits for this segment by name: the server's own writes begin the next one, which is archived later.
       const segment = await one<string>(live.url, 'SELECT pg_walfile_name(pg_switch_wal()) AS is');
       const archived = `SELECT last_archived_wal >= '${segment}' AS is FROM pg_stat_archiver`;
       await until(() => one<boolean>(live.url, archived), 'the log is archived');

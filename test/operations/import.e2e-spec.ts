@@ -856,10 +856,10 @@ describe('pua import', () => {
       await load({ users: [user(1)], events: [event(1), event(2)] });
       const second = await createDataSource(api.config, 'maintenance').initialize();
       const other = await hold(second, 'UPDATE events SET capacity = 1 WHERE id = 2');
-      // It has locked event 1, and waits for event 2.
+      // The import has locked event 1, and waits for event 2.
       const running = load({ events: [event(1, { title: 'New' }), event(2, { title: 'New' })] });
       await waitingForLock(second.manager.connection);
-      // PostgreSQL aborts the first that detects the deadlock: nearly always the import, which has waited longer.
+      // PostgreSQL aborts the session that detects the deadlock first: nearly always the import, which has waited longer.
       await other.query('UPDATE events SET capacity = 1 WHERE id = 1').then(
         () => other.commit(),
         () => other.rollback(),
@@ -869,7 +869,7 @@ describe('pua import', () => {
       await second.destroy();
     });
 
-    /** Runs `begun` while another transaction has run `sql`, which is committed when `begun` waits for it. */
+    /** Runs `begun` after `sql` of another transaction, which commits when `begun` waits for it. */
     async function beside<T>(sql: string, begun: () => Promise<T>): Promise<T> {
       const second = await createDataSource(api.config, 'maintenance').initialize();
       try {

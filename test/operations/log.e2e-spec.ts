@@ -7,7 +7,7 @@ import { postgres } from '../support/database.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
-// A server process and this process over one database.
+// A server process and this process share one database.
 postgres.describe('the log', () => {
   let api: TestApi;
   let server: ServerProcess | undefined;

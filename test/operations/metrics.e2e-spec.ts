@@ -127,7 +127,7 @@ describe('metrics of features', () => {
     const times = async (number: number, call: () => Promise<unknown>) => {
       for (let i = 0; i < number; i++) await call();
     };
-    // New addresses each time: earlier requests count in their window.
+    // New addresses each time, since earlier requests count in the same window.
     const network = `2001:db8:${randomInt(65_536).toString(16)}`;
     const from = (host: string) => ({ 'X-Forwarded-For': `${network}:${host}::1` });
     expect(await added(refused('read', 'api_key'), () => times(5, () => oauth.api.get('/me', key)))).toBe(2);
@@ -177,7 +177,7 @@ describe('metrics of features', () => {
       ),
     ).toBe(1);
     expect(await scrape()).not.toContain('made_up');
-    // One error each: the library responds with a page, our page responds, and the request reached neither.
+    // One error of each kind: on the library's page, on this server's page, and before either of them.
     const browser = oauth.browser();
     const counted = (error: string, ask: () => Promise<unknown>) =>
       added(`oauth_errors_total{error="${error}"}`, ask);

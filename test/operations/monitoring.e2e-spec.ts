@@ -205,7 +205,7 @@ const HEALTH: Readonly<Record<string, Health>> = {
   PeriodicWorkFails: by('periodic_work_failures_total', 'work="totals"', growing, 1 / 3600, 1 / 60),
   DeadRows: by('database_dead_rows', 'table="events"', always, 100_000, 20_000_000),
   ReplicaNotAsked: by('database_replica_asked', 'replica="2"', always, 1, 0),
-  // Then reads skip replicas, without a fault of theirs.
+  // Then reads skip replicas although the replicas are healthy.
   MemberWritesChannelCut: [
     [series('member_writes_channel_up', '', always(1))],
     [
@@ -253,7 +253,7 @@ const HEALTH: Readonly<Record<string, Health>> = {
   BackupOld: [[], [{ series: 'backup_last_success_timestamp_seconds', values: always(-27 * 3_600) }]],
   CertificateExpires: [[], [{ series: 'probe_ssl_earliest_cert_expiry', values: always(10 * 86_400) }]],
 };
-/** Alerts whose budget is also exceeded after a while. */
+/** Alerts that fire later, since the history also exceeds their budget. */
 const ALSO: Readonly<Record<string, string>> = {
   FailuresBurnBudget: 'FailuresExceedBudget',
   SlownessBurnsBudget: 'SlownessExceedsBudget',
@@ -278,8 +278,8 @@ postgres.describe('monitoring', () => {
 
   /**
    * Whether exactly those alerts are firing after each history, or `at` a time in it.
-   * @param by the labels that tell them apart
-   * @param where which alerts are looked at
+   * @param by the labels that distinguish the alerts
+   * @param where selects the checked alerts
    * @param every the time between two values
    */
   const firing = (

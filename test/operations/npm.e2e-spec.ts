@@ -74,7 +74,7 @@ postgres.describe('a program started by npm', () => {
     const users = join(folder, 'users.ndjson');
     execFileSync('mkfifo', [users]); // a file that never ends
     start('npx', ['pua', 'import', folder]);
-    const input = await open(users, 'w'); // the program reads it now
+    const input = await open(users, 'w'); // the program reads the file now
     const command = holder();
     npm.kill('SIGTERM');
     await until(() => !lives(command), 'it lives on');

@@ -14,7 +14,7 @@ import { CADDY_FILE, examine, Proxy, type Answer, type Asked } from '../support/
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
-/** The caller's address: also on loopback, but different from the proxy's. */
+/** The caller's address, on loopback like the proxy's, but different. */
 const CALLER = '127.0.0.2';
 const FORGED = '203.0.113.7';
 const KB = 1024;
@@ -252,7 +252,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect(problem(await feed('x'.repeat(8 * KB * KB + 1)))).toEqual([413, 'payload_too_large']);
 
       const long = (size: number) => proxy.ask('GET', `/oauth/authorize?state=${'x'.repeat(size)}`);
-      expect((await long(15 * KB)).status).toBe(400); // without a client, and with a too long state
+      expect((await long(15 * KB)).status).toBe(400); // without a client, and with a state that is too long
       expect((await long(17 * KB)).status).toBe(431);
       expect([414, 431]).toContain((await long(40 * KB)).status);
       expect((await proxy.ask('GET', '/livez')).status).toBe(200);
@@ -422,7 +422,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
       '/interaction/secret-interaction/sign-in',
     ])
       expect((await proxy.ask('POST', path, { headers, body: 'end' })).status).toBe(502);
-    await proxy.stop(); // its logs are complete
+    await proxy.stop(); // the proxy's logs are complete
     expect(proxy.log).toContain('/account/password-reset');
     expect(proxy.log).toContain('502');
     expect(proxy.log).not.toContain('secret');

@@ -8,7 +8,7 @@ import { ServerProcess } from '../support/server.js';
 
 postgres.describe.each([
   ['nginx', 4, 2],
-  ['Caddy', 2, 5], // it checks the health of a server each second
+  ['Caddy', 2, 5], // Caddy checks the health of each server every second
 ] as const)('two servers behind %s', (name, restarts, delaySeconds) => {
   let all: ProxiedServers;
   let oauth: OauthTest;

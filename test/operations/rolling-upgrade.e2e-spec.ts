@@ -66,7 +66,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     await answer.arrayBuffer();
     return answer.status;
   };
-  /** Accepted by every server, of any version. */
+  /** Resolves when every server, of either version, rejects the credential. */
   const refusedByAll = (headers: Record<string, string>) =>
     Promise.all(
       servers.map((server) =>
@@ -172,7 +172,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     expect(stored).toEqual({ bio: String(written) });
   });
 
-  /** Stops a server, starts the next version, and waits for it, as docs/operators/deploy.md says. */
+  /** Stops a server, starts the next version, and waits for it, as docs/operators/deploy.md describes. */
   async function replace(i: number): Promise<ServerProcess> {
     expect(await servers[i]!.kill('SIGTERM')).toBe(0);
     const server = await ServerProcess.start(settings[i]!, next);

@@ -22,7 +22,7 @@ describe('every secret that is issued, sent or typed', () => {
 
   beforeAll(async () => {
     const metricsPort = await freePort();
-    // No mail server listens there.
+    // No mail server listens at that port.
     const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@platform.example' };
     oauth = await OauthTest.start({ developerConsole: true, mail, ...(onPostgres ? {} : { metricsPort }) });
     if (onPostgres)
@@ -203,7 +203,7 @@ describe('every secret that is issued, sent or typed', () => {
     keep('revoked access token', last.body.access_token);
     const revoke = { token: last.body.access_token, client_id: clientId };
     expect((await oauth.post('/oauth/revoke', revoke, {}, at)).status).toBe(200);
-    await browser.open(oauth.request(clientId, { prompt: 'login' }).url); // left as it is
+    await browser.open(oauth.request(clientId, { prompt: 'login' }).url); // remains unchanged
   }
 
   /** Values that a member creates and types on their own pages, and notices about the changes. */

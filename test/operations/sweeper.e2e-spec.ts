@@ -208,7 +208,7 @@ interface Plan {
 
 const ROWS = 500_000;
 const EXPIRED = 3_000;
-/** A ring of 10,000 rejections, which does not grow. */
+/** The ring of rejections, which is limited to 10,000 rows. */
 const GROWING = expiredRows({ auditRetentionSeconds: 400 * 86_400, changesRetentionSeconds: 0 }).filter(
   ({ name }) => name !== 'oauth_refusals',
 );

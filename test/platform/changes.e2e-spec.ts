@@ -283,7 +283,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       const clientId = await oauth.client();
       for (let i = 0; i < 3; i++) await oauth.tokens(clientId, (await oauth.member()).username);
       const { dataSource } = oauth;
-      // Sooner than those of other tests. The server's periodic work treats them as unused.
+      // Sooner than the ends of other tests. The server's periodic work treats this access as unused.
       const end = `UPDATE oauth_grants SET access_ends_at = now() + interval '1 minute' WHERE client_id = $1`;
       await dataSource.query(end, [clientId]);
       const find = 'SELECT id FROM oauth_grants WHERE client_id = $1 ORDER BY id';

@@ -704,7 +704,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         );
         return row!;
       };
-      // A session lasts for a second.
+      // The pool keeps a session for a second.
       await eventually(async () => {
         for (let i = 0; i < 5; i++) await feed([event(night, one, { title: `Night ${i}` })]);
         const { tables, prepared, used } = await session();
@@ -725,7 +725,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       const night = id();
       await feed([...ids.map((one) => user(one)), event(night, ids[0]!)]);
       const shuffled = (seed: number) => ids.toSorted((a, b) => ((a * seed) % 31) - ((b * seed) % 31));
-      // After five attempts with conflicts, 503 tells the caller to send it again.
+      // After five attempts with conflicts, a 503 asks the caller to send the feed again.
       const feedAll = async (lines: readonly unknown[]) => {
         for (;;) {
           const { status } = await feed(lines);
@@ -849,7 +849,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       const versioned = (bio: string, version: number) =>
         put('users', { id: one, username: `fed${one}`, bio }, version);
       const holder = await hold(api.dataSource, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
-      // The later one has written its version, and waits for the member; the earlier one, which saw no version, waits for the later one.
+      // The later feed has written its version, and waits for the member; the earlier feed, which saw no version, waits for the later one.
       const later = feed([versioned('later', 2)]);
       await waiting(1);
       const earlier = feed([versioned('earliest', 0), versioned('earlier', 1)]);

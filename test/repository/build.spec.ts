@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { thorough } from '../support/database.js';
 
-/** A project of a few files, built by this project's script. */
+/** A project of a few files, which this project's script builds. */
 const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'build-'));
 const write = (path: string, text: string) => writeFileSync(join(folder, path), text);
 const built = (path: string) => readFileSync(join(folder, 'dist', path), 'utf8');

@@ -206,7 +206,7 @@ VALUES ('0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a', $1, 'events.updated', 0, 1, now(), '
 ON CONFLICT (id) DO UPDATE SET endpoint_id = $1`,
         [id],
       );
-      meanings.unshift(['wh_4fGh7Kq2LmPz9xQa', id]); // before that of the key, which is a part of it
+      meanings.unshift(['wh_4fGh7Kq2LmPz9xQa', id]); // before the key's placeholder, which is a part of this one
     }
     if (snippet.code.includes('remove-passkey'))
       await dataSource.query(
@@ -340,7 +340,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     const roles = [...code.matchAll(/ALTER ROLE (\w+)/g)].map(([, role]) => role!);
     for (const role of new Set(roles)) await oauth.dataSource.query(`CREATE ROLE ${role}`);
     try {
-      expect(await oauth.dataSource.query(code)).not.toBeInstanceOf(Error); // nor thrown
+      expect(await oauth.dataSource.query(code)).not.toBeInstanceOf(Error); // a failed statement throws
     } finally {
       for (const role of new Set(roles)) await oauth.dataSource.query(`DROP ROLE ${role}`);
     }
@@ -363,7 +363,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
       afterSignIn(): Promise<unknown>;
       signOut(): Promise<void>;
     };
-    // APIs of a page that Node lacks.
+    // Browser APIs that Node lacks.
     const stored = new Map<string, string>();
     const sessionStorage = {
       setItem: (name: string, value: string) => void stored.set(name, value),

@@ -9,7 +9,7 @@ import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
-/** A file belongs to a flow if it is entered in each of this many rounds: some rounds also renew connections. */
+/** A file belongs to a flow if each of this many rounds enters it: some rounds also renew connections. */
 const ROUNDS = 12;
 
 /** As V8 counts: a file is entered if it has a function, other than a constructor, that was called. */
@@ -18,7 +18,7 @@ postgres.describe('the documented flows', () => {
   const session = new Session();
   beforeAll(async () => {
     oauth = await OauthTest.start();
-    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // periodic work would run in each round of a slow flow
+    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // otherwise periodic work would run in each round of a slow flow
     session.connect();
     await session.post('Profiler.enable');
     await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });

@@ -40,7 +40,7 @@ const CONCERNED = [
 /** Columns of tables are padded to a width that changes. */
 const withoutPadding = (text: string) => text.trim().replaceAll(/ {2,}/g, ' ');
 
-/** The lines that it adds to existing files. */
+/** The lines that the recipe adds to existing files. */
 const LINES = Array.from(
   RECIPE.matchAll(/^\| `(\S+?)` \| `(.+?)` \| `(.+)` \|$/gm),
   ([, path, anchor, line]) => ({
@@ -104,10 +104,10 @@ postgres.describe('a list and a field added by the recipes', () => {
       writeFileSync(join(root, path), code);
     }
     for (const line of LINES) addLine(root, line);
-    run(root, process.execPath, ['bin/docs.mjs']); // it builds
+    run(root, process.execPath, ['bin/docs.mjs']); // also builds
 
     database = await createEmptyDatabase();
-    // It migrates. Without a time limit: other work may delay it, and the test waits until it is done.
+    // The server migrates, without a time limit: other work may delay it, and the test waits until it is done.
     server = await ServerProcess.start(
       { ...database.environment, RATE_LIMIT_READ: '0', ASSISTANTS: 'true' },
       root,
@@ -130,7 +130,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     await database?.drop();
   });
 
-  /** Commands of an admin, with the program of the copy. */
+  /** Runs an admin's commands with the copy's program. */
   const pua = (args: string[]) =>
     JSON.parse(run(root, process.execPath, ['bin/pua.mjs', ...args, '--json'], database.environment)) as {
       key: string;

@@ -148,12 +148,12 @@ postgres.describe('the public pages in Chromium', () => {
     const { page, context, complaints } = await open('/');
     await page.keyboard.press('Control+k');
     await page.waitForURL('**/docs#search');
-    expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // the contents are visible next to it
+    expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // the contents are visible next to the section
     const found = page.locator('.found a');
     await page.route('**/docs/search.json', (route) => route.abort(), { times: 1 });
     const failed = page.waitForEvent('requestfailed');
     await page.keyboard.type('ov');
-    await failed; // the next letter searches again
+    await failed; // the next typed letter searches again
     await page.keyboard.type('erwritten conflict');
     await found.filter({ hasText: 'Caching: Nothing overwritten' }).waitFor();
     expect(await found.first().locator('mark').allTextContents()).toEqual(['overwritten', 'conflict']);
@@ -167,7 +167,7 @@ postgres.describe('the public pages in Chromium', () => {
     await found.filter({ hasText: 'List events' }).waitFor();
     for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter']) await page.keyboard.press(key);
     await page.waitForURL(/\/docs(\/[\w-]+)?#/);
-    expect(complaints).toEqual(['Failed to load resource: net::ERR_FAILED']); // the one above
+    expect(complaints).toEqual(['Failed to load resource: net::ERR_FAILED']); // the aborted load above
     await context.close();
   });
 

@@ -65,7 +65,7 @@ postgres.describe('every public page', () => {
     async (path, parts) => {
       requested.length = 0;
       await look(page, VIEWS[0]!);
-      await page.goto('about:blank'); // or a fragment would not load the page again
+      await page.goto('about:blank'); // otherwise a fragment would not load the page again
       await page.goto(oauth.issuer + path);
       expect([await shiftOf(page), await unseenOf(page)]).toEqual([0, []]);
       await page.evaluate(() => {
@@ -73,7 +73,7 @@ postgres.describe('every public page', () => {
       });
       for (const view of VIEWS) {
         await look(page, view);
-        const seen = parts.filter((part) => part !== '#contents' || view.width > 960); // a menu on a phone
+        const seen = parts.filter((part) => part !== '#contents' || view.width > 960); // opens the menu on a phone
         expect([view, await overflowOf(page), await faultsOf(page, seen)]).toEqual([view, [], []]);
       }
       for (const view of LARGE_TEXT) {

@@ -160,7 +160,7 @@ postgres.describe('the pages, with the keyboard only', () => {
   });
 });
 
-/** In the page: names of all visible controls; of a group of radio buttons, the one that Tab reaches. */
+/** Runs in the page: names of all visible controls; for radio buttons, the one that Tab reaches. */
 function namesOfOperable(selector: string): string[] {
   const names: string[] = [];
   document.querySelectorAll<HTMLElement>(selector).forEach((element, number) => {
@@ -174,7 +174,7 @@ function namesOfOperable(selector: string): string[] {
   return names;
 }
 
-/** In the page: the focused element. */
+/** Runs in the page: the focused element. */
 function stopHere(): Stop {
   const kept = window as unknown as { before?: { elements: Element[]; looks: string } };
   const looksOf = (elements: readonly Element[]) =>

@@ -70,7 +70,7 @@ export class TestApi {
     return `http://127.0.0.1:${port}`;
   }
 
-  /** Makes a key of the member with these scopes, by default all. */
+  /** Creates a member's key with these scopes, by default all. */
   async key(
     userId: number | null,
     scopes: readonly string[] = ALL_SCOPES,
@@ -94,7 +94,7 @@ export class TestApi {
     return this.key(null, scopes, { actor: 'admin' });
   }
 
-  /** POST of a feed with a platform key: strings are sent as they are, other lines as JSON. */
+  /** POST of a feed with a platform key: strings are sent unchanged, other lines as JSON. */
   feed(key: string, lines: readonly unknown[], headers: Headers = {}): Promise<Response> {
     const body = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
     return this.send(

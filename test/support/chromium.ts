@@ -3,7 +3,7 @@ import { chromium, type Browser } from 'playwright-core';
 
 const EXECUTABLE = '/usr/bin/chromium';
 
-/** Limit of a wait, in ms, as in timing.ts, which only tests can import: bin/pages.mjs imports this file as it is. */
+/** Limit of a wait, in ms, as in timing.ts, which only tests can import: bin/pages.mjs imports this file too. */
 const PATIENCE_MS = 120_000;
 
 /** Launches Chromium with its own profile, and without its background requests. @param more switches of its command line */

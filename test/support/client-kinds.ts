@@ -70,7 +70,7 @@ export async function dpopSigner() {
 
 export const athOf = (accessToken: string) => createHash('sha256').update(accessToken).digest('base64url');
 
-/** Makes DPoP proofs of one key for the token endpoint and others, there with the access token. */
+/** Creates DPoP proofs of one key for the token endpoint, and with an access token for other URLs. */
 export async function dpopKey(oauth: OauthTest) {
   const prove = await dpopSigner();
   return async (path = '/oauth/token', htm = 'POST', accessToken?: string): Promise<{ DPoP: string }> => ({

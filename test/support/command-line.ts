@@ -12,7 +12,7 @@ export const PROCESS = {
 };
 
 export interface Ended {
-  /** 0 done, 1 failed, 2 wrong use. */
+  /** 0: success, 1: failure, 2: usage error. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -27,7 +27,7 @@ afterAll(() => {
   if (isBusy) kept[HOST]?.kill();
 });
 
-/** One process for all files of a worker, which ends with it: starting another takes most of a second. */
+/** One process for all files of a worker, which ends with the worker: starting another takes nearly a second. */
 function host(): ChildProcess {
   if (!kept[HOST]?.connected || kept[HOST].killed) {
     kept[HOST] = fork(join(import.meta.dirname, 'pua-host.mjs'), {

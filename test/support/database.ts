@@ -69,7 +69,7 @@ export function createEmptyDatabase(): Promise<TestDatabase> {
   return create({ migrated: false });
 }
 
-/** Creates a private database as 1.1.0 left it, with some rows. */
+/** Creates a private database with the schema of 1.1.0 and some rows. */
 export async function createReleasedDatabase(): Promise<TestDatabase> {
   const database = await create({ migrated: false });
   await query(database.environment, readFileSync('test/support/version-1.1.0.sql', 'utf8'));

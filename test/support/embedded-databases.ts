@@ -17,7 +17,7 @@ interface Waiting {
   readonly failed: (error: Error) => void;
 }
 
-/** One connection for all files of a worker: its thread in the host lives as long, and starts more slowly than a database. */
+/** One connection for all files of a worker, because its thread in the host starts more slowly than a database. */
 class EmbeddedDatabases {
   readonly #waiting = new Map<number, Waiting>();
   #opened = 0;

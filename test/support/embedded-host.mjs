@@ -1,5 +1,5 @@
-// Serves the embedded databases of all test files, in the process that starts the workers, which has little else to do. There V8
-// compiles and optimizes PGlite's WebAssembly once for all of them, and keeps that for the whole run.
+// Serves the embedded databases of all test files, in the process that starts the workers and is otherwise idle. There V8 compiles
+// and optimizes PGlite's WebAssembly once for the whole run.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const wasm = join(import.meta.dirname, '../../node_modules/@electric-sql/pglite/dist/pglite.wasm');
-/** Keeps the compiled module referenced, so that V8 gives all databases of this process the same optimized code. */
+/** Keeps the compiled module referenced, so that all databases of this process share V8's optimized code. */
 const COMPILED = Symbol.for('embedded database, compiled');
 let server;
 
@@ -41,7 +41,7 @@ export async function startEmbeddedHost(socket) {
   server.unref();
 }
 
-/** Ends the process when the last worker, which ends its own thread, has disconnected. */
+/** Ends the process when the last worker has disconnected; a worker's thread ends with its connection. */
 export function stopEmbeddedHost() {
   server?.close();
 }

@@ -15,8 +15,8 @@ const MEMORY = '/dev/shm';
 const ENOUGH_BYTES = 2e9;
 
 /**
- * Makes the temporary folder of this run, for all temporary files of tests and of the programs that they start: remaining
- * files are deleted with it when the run ends.
+ * Creates the temporary folder of this run, for all temporary files of tests and of the programs that they start. The end of the run
+ * deletes it with all remaining files.
  */
 function makeFolders() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -31,7 +31,7 @@ function makeFolders() {
   process.env.TMPDIR = folder;
 }
 
-/** Makes a folder in memory where possible: an embedded database writes often, a little at a time. */
+/** Creates a folder in memory if possible: an embedded database writes often, a little at a time. */
 function inMemory(name) {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);

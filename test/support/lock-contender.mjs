@@ -1,6 +1,5 @@
-// Takes the lock of the data folder argv[2] again and again, and checks that no other process has it: a mark in the folder, with
-// the pid, is made after taking the lock and removed before releasing it. One time in eight, it kills itself while holding the
-// lock.
+// Acquires the lock of the data folder argv[2] repeatedly, and checks that no other process holds it: a file in the folder with the pid
+// is created after acquiring the lock and deleted before releasing it. One time in eight, it kills itself while it holds the lock.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';

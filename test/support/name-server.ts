@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** A local name server: knows the IPv4 addresses of a few names, and never responds for any other. */
+/** A local name server: returns the IPv4 addresses of a few names, and never responds for other names. */
 export class NameServer {
   /** Number of queries so far. */
   asked = 0;

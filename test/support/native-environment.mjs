@@ -26,7 +26,7 @@ export default class NativeEnvironment {
     for (const symbol of PER_FILE) delete globalThis[symbol];
   }
 
-  /** Skips tests that `npm test` runs as well, in a file of which only marked ones are wanted (on-postgres.cjs). */
+  /** Skips tests that `npm test` also runs, in files for which on-postgres.cjs selects only the marked tests. */
   handleTestEvent({ name }, { currentDescribeBlock }) {
     if (name !== 'add_test' || !this.#isMarkedOnly || globalThis[MARKED_DEPTH] > 0) return;
     currentDescribeBlock.children.at(-1).mode = 'skip';

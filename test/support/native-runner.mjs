@@ -1,5 +1,5 @@
-// Jest's `testRunner`: jest-circus, loaded together with the test file by Node itself instead of in a new context with nothing
-// loaded, which would cost each of some 70 files three seconds of CPU time.
+// Jest's `testRunner`: jest-circus. Node itself loads it with the test file instead of a new, empty context, which would cost each of
+// some 70 files three seconds of CPU time.
 import { createRequire } from 'node:module';
 import { importTest } from './native-modules.mjs';
 

@@ -17,7 +17,7 @@ const PARTS = [
 ];
 
 /**
- * Makes this program as its next version: with these migrations, by file name, and a function.
+ * Builds the next version of this program: with these migrations, by file name, and a function.
  *
  * @returns its folder, built
  */

@@ -213,7 +213,7 @@ export class OauthTest {
     }
   }
 
-  /** Lets time pass for all access, its tokens and consents, by the database's clock. */
+  /** Advances time for all access, its tokens and consents, by the database's clock. */
   async passTime(seconds: number): Promise<void> {
     const tables = {
       oauth_grants: ['created_at', 'expires_at', 'access_ends_at', 'ending_notified_at', 'ending_told_at'],

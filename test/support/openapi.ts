@@ -33,7 +33,7 @@ const kept = (global[KEPT] ??= new Map<string, ResponseCheck>());
 
 /** @param prefix of the paths that the document describes */
 export function responseCheck(prefix: string, { paths, components }: ApiDocument): ResponseCheck {
-  // The rest of the document, such as this server's URLs, does not concern responses.
+  // Other parts of the document, such as this server's URLs, do not affect responses.
   const described = { paths, components: { schemas: components.schemas, responses: components.responses } };
   const key = prefix + JSON.stringify(described);
   const check = kept.get(key) ?? makeCheck(prefix, described);

@@ -23,7 +23,7 @@ export const VIEWS: readonly View[] = [
 /** Text of twice its size (WCAG 2.2, 1.4.4), at each width. */
 export const LARGE_TEXT: readonly View[] = [1280, 768, 390].map((width) => ({ width, text: 200 }));
 
-/** Changes the display of an open page, without loading it again. */
+/** Changes the display of an open page without reloading it. */
 export async function look(page: Page, { width, text = 100, ...colours }: View): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...colours });
   await page.setViewportSize({ width, height: 900 });
@@ -52,7 +52,7 @@ const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 
 /** Findings of axe, each with the elements and the remedy. Runs through the debugger, past the page's policy. @param parts selectors of the checked parts */
 export async function faultsOf(page: Page, parts: readonly string[] = ['html']): Promise<string[]> {
-  // Forced colors belong to the browser, and axe knows only half of them.
+  // The browser chooses forced colors, and axe supports only half of them.
   if (await page.evaluate(() => matchMedia('(forced-colors: active)').matches)) return [];
   const isDark = await page.evaluate(() => matchMedia('(prefers-color-scheme: dark)').matches);
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
@@ -96,7 +96,7 @@ export async function unseenOf(page: Page): Promise<string[]> {
   );
 }
 
-/** A paragraph that is still loading at the first paint grows by its next words: less than a tenth of web.dev's “good”. */
+/** Permitted shift: a paragraph that is still loading at the first paint grows. Less than a tenth of web.dev's “good”. */
 export const NOTICEABLE = 0.01;
 
 /** Round trip in ms, and bytes per second: 400 ms, 400 kbit/s. */

@@ -4,7 +4,7 @@ import { Proxy, type PROXIES } from './proxies.js';
 import { ServerProcess } from './server.js';
 
 interface Options {
-  /** Number of servers with settings besides the two started ones. */
+  /** Number of spare servers: they have settings, but are not started. */
   readonly spare?: number;
   /** Settings of every server besides the usual ones. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ interface Options {
 
 /** Two server processes over one database, behind a real proxy, whose certificate is trusted until {@link ProxiedServers.close}. */
 export class ProxiedServers {
-  /** The test may change it: all servers in the list at the end are stopped. */
+  /** The running servers; a test may change the list, and `close` stops all servers in it. */
   readonly servers: ServerProcess[] = [];
   readonly #trusted = getCACertificates('default');
   #proxy: Proxy | undefined;

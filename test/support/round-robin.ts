@@ -16,7 +16,7 @@ export class RoundRobin {
   ) {}
 
   static async start(): Promise<RoundRobin> {
-    // Keeps client connections long, and instance connections not at all, so that no reused connection is just closing.
+    // Keeps client connections open, but no instance connections, so that no request reuses a closing connection.
     const server = createServer({ keepAliveTimeout: 60_000 });
     const balancer = new RoundRobin(server, await freePort());
     server.on('request', (asked, answer) => {

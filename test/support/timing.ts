@@ -26,7 +26,7 @@ export async function until(
   expect(became).toBe(true);
 }
 
-/** Asserts that a change takes effect within a second, as all servers are notified of it. */
+/** Asserts that a change takes effect within a second, since all servers get a notification. */
 export async function soon(condition: () => boolean | Promise<boolean>, what?: string): Promise<void> {
   await until(condition, what, SOON_MS);
 }

@@ -12,7 +12,7 @@ export function freshAddress(): string {
   return `198.18.${addresses >> 8}.${addresses & 255}`;
 }
 
-/** A test within one window; it runs again if the window ended meanwhile, so it must create its own members, keys and addresses ({@link freshAddress}). */
+/** Runs a test within one window, again if the window ended meanwhile: it must create its own members, keys and addresses ({@link freshAddress}). */
 export function inOneWindow<Values extends unknown[]>(
   scenario: (...values: Values) => Promise<void>,
 ): (...values: Values) => Promise<void> {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { onPostgres } from './database.js';
 import type { Platform } from './platform.js';
 
-// Writes of programs unaware of denormalized columns and counters: random statements, after which tests recount everything.
+// Writes of programs that ignore denormalized columns and counters: random statements, after which tests recount all totals.
 
 export const MEMBERS = 12;
 export const EVENTS = 4;
@@ -21,7 +21,7 @@ const role = fc.constantFrom(
 const pair = fc.uniqueArray(member, { minLength: 2, maxLength: 2 }).map((two) => two.sort((a, b) => a - b));
 const between = ([one, other]: number[]) => `(user_id, peer_id) IN ((${one}, ${other}), (${other}, ${one}))`;
 
-/** Single actions of the platform. If a concurrent one was first, it may fail, and then changes nothing. */
+/** Single actions of the platform. An action may fail after a concurrent one, and then changes nothing. */
 export const oneThing = fc.oneof(
   fc
     .tuple(member, event, role)
@@ -94,7 +94,7 @@ export const takeOver = fc
       `UPDATE participants SET ${column} = ${n} WHERE user_id = ${m} AND event_id = ${e}`,
   );
 
-/** Many rows at once, in any order: two such statements may deadlock, and then one is rolled back. */
+/** Many rows at once, in any order: two such statements may deadlock, and then PostgreSQL rolls one back. */
 export const manyThings = fc.oneof(
   oneThing,
   ...(onPostgres

@@ -56,7 +56,7 @@ export class Year {
     return this.oauth.browser().authorize(url, { username, duration: 'unlimited' });
   }
 
-  /** Lets a year pass in which the app is used every four weeks. @param use calls the API, once more after a failure @returns the member’s id */
+  /** Advances time by a year in which the app is used every four weeks. @param use calls the API, once more after a failure @returns the member’s id */
   async pass(use: () => Promise<unknown>): Promise<void> {
     for (let days = 0; days < 365; days += DAYS) {
       await this.oauth.passTime(DAYS * 86_400);

@@ -57,7 +57,7 @@ interface Told {
   readonly reason: string | null;
 }
 
-/** All messages to the endpoint, after the due ones are created. */
+/** All messages to the endpoint, after the due messages are created. */
 async function told(of = endpoint): Promise<Told[]> {
   await eventually(async () => (await query('SELECT FROM access_changes')).length === 0 || undefined);
   return query(

@@ -59,7 +59,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       expect(leases).toHaveLength(8);
       for (const lease of leases) expect(lease).toBeLessThanOrEqual(20);
       second = await ServerProcess.start(database.environment);
-      // Lets those seconds pass.
+      // Skips those seconds.
       await dataSource.query('UPDATE webhook_deliveries SET leased_until = now() WHERE endpoint_id = $1', [
         id,
       ]);

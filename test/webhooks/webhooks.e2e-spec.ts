@@ -73,7 +73,7 @@ describe('webhooks', () => {
       const found = await deliveries(endpoint);
       return isSo(found) ? found : undefined;
     });
-  /** Lets time pass for messages that wait for their next attempt. */
+  /** Advances time for messages that wait for their next attempt. */
   const pass = (seconds: number) =>
     query(
       `UPDATE webhook_deliveries SET due_at = due_at - make_interval(secs => $1) WHERE status = 'pending'`,
@@ -258,7 +258,7 @@ describe('webhooks', () => {
       await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'lost', 'admin');
       await rename(userId, 'x');
       const other = await keyed(['profile.updated']);
-      await rename(other.userId, 'y'); // arrives after it
+      await rename(other.userId, 'y'); // arrives after the revocation
       await receiver.untilReceived(1);
       expect(receiver.told).toEqual([`profile.updated ${other.userId} of ${other.userId}`]);
       expect([(await webhooks.find(id)).status, await deliveries(id)]).toEqual(['no_access', []]);

@@ -4,7 +4,7 @@ import { Busy, HashingQueue } from './passwords.js';
 
 const inAMinute = () => timeIn(60_000);
 
-/** A task that ends when it is told to. */
+/** A task that runs until the test ends it. */
 function task() {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   return { run: () => promise, end: resolve, fail: reject };

@@ -6,7 +6,7 @@ const MOST = 4;
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('admission', () => {
-  /** The test's own time. */
+  /** The time that the tests set. */
   let now: number;
   let admission: Admission;
   let begun: string[];
@@ -40,7 +40,7 @@ describe('admission', () => {
     }
   };
 
-  /** Somebody always waits, for long enough to be overload. */
+  /** Requests always wait, long enough to count as overload. */
   const overload = async () => {
     enterAll(MOST + 1, 'busy');
     for (let i = 0; i < 12; i++) {

@@ -15,7 +15,7 @@ const sendDocument: Answer = (_request, response) => {
 const sendUrl: Answer = (request, response) => void response.end(request.url);
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-/** More than the system takes. */
+/** Exceeds the system's socket buffers. */
 const LARGE = Buffer.alloc(16_000_000, 'x');
 const STALLED_MS = 3_000;
 
@@ -25,7 +25,7 @@ describe('connections', () => {
     for (const end of ends.splice(0)) end();
   });
 
-  /** A client that takes longer for a whole response than a stalled one may for any byte: it runs while others are tested. */
+  /** A client that reads one response for longer than a stalled client may wait for a byte; other tests run meanwhile. */
   let slowReading: Promise<{ bytes: number; ms: number }>;
   beforeAll(async () => {
     const { open } = await serve((_request, response) => void response.end(LARGE), { stalledMs: STALLED_MS });
@@ -67,7 +67,7 @@ describe('connections', () => {
     return { connections, server, open: (localAddress?: string) => open(port, localAddress) };
   }
 
-  /** A client that reads only when it is told to. */
+  /** A client that reads only when the test calls `read`. */
   async function open(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
     const socket = connect({ port, host: '127.0.0.1', localAddress });
     socket.on('error', () => undefined);
@@ -80,7 +80,7 @@ describe('connections', () => {
     socket.closed
       ? Promise.resolve()
       : new Promise<void>((resolve) => void socket.once('close', () => resolve()));
-  /** Reads until so many bytes are there. */
+  /** Reads until the text is `enough`. */
   const read = (socket: Socket, enough: (text: string) => boolean) =>
     new Promise<string>((resolve, reject) => {
       let text = '';
@@ -147,9 +147,9 @@ describe('connections', () => {
     );
     const sockets = await Promise.all(Array.from({ length: 12 }, open));
     for (const socket of sockets) socket.pause().write(get('/').repeat(1_000));
-    // Whether a client was cut off it learns by reading.
+    // A paused client does not notice that the server closed the connection: the server's state shows it.
     await until(() => connections.state().open === 0);
-    expect(made).toBeLessThan(12 * 60); // what the system takes, some 4 MB each, of 200 MB each
+    expect(made).toBeLessThan(12 * 60); // each connection's buffers accept about 4 MB of 200 MB
     expect(connections.state()).toEqual({ open: 0, idle: 0, unfinished: 0, ahead: 0, unread: 0 });
   });
 
@@ -235,7 +235,7 @@ describe('connections', () => {
     socket.resume();
     await until(() => connections.state().idle === 1);
     expect(connections.state().unread).toBe(0);
-    expect(accepted!.timeout).toBeGreaterThanOrEqual(server.keepAliveTimeout); // not that of a stalled client
+    expect(accepted!.timeout).toBeGreaterThanOrEqual(server.keepAliveTimeout); // not the timeout of a stalled client
     socket.write(get('/'));
     expect(await read(socket, (text) => text.endsWith('[small]'))).toContain('200 OK');
   });
@@ -451,7 +451,7 @@ describe('connections', () => {
       };
     });
     const socket = await open();
-    const body = 'x'.repeat(16_000_000); // more than the system takes
+    const body = 'x'.repeat(16_000_000); // exceeds the system's socket buffers
     socket.write(`PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     for (let turn = 0; turn < 1_000; turn++) await new Promise((resolve) => setImmediate(resolve));
     read();
@@ -466,7 +466,7 @@ describe('connections', () => {
     const { open, server } = await serve((request, response) =>
       setImmediate(() => response.end(`${request.url} in ${requests.getStore()};`)),
     );
-    // As a tracer does.
+    // Sets the context as a tracer does.
     const emit = server.emit.bind(server) as (event: string, ...rest: unknown[]) => boolean;
     server.emit = ((event: string, ...rest: unknown[]) =>
       event === 'request'
@@ -504,7 +504,7 @@ describe('connections', () => {
         else if (how === 'destroy') socket.destroy();
         else socket.resetAndDestroy();
       }
-      // Of a client that is not read from it is learned that it left when it is answered.
+      // The server notices a disconnected client that it does not read from only when it responds.
       await until(() => {
         for (const response of late.splice(0)) response.end('late');
         return connections.state().open === 0;

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
 import { makeMessageClasses } from './messages.js';
 
-/** What somebody gets who asks an application that answers like this. */
+/** The response of an Express application with this handler. */
 async function answerOf(
   handler: RequestHandler,
   before: RequestListener = () => undefined,

@@ -34,7 +34,7 @@ interface Rows {
   user_achievements: { user_id: number; achievement_id: number; earned_at?: string }[];
 }
 
-/** All rows of the demo as it is seeded at that moment. */
+/** All rows of a demo that is seeded at this time. */
 const seededAt = (now: Date) => Object.fromEntries(demoRows(now)) as unknown as Rows;
 
 describe('the demo data', () => {
