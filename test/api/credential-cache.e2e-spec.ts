@@ -188,7 +188,7 @@ postgres.describe('a cached credential', () => {
       `UPDATE api_keys SET revoked_at = now(), revocation_reason = 'x' WHERE id = $1`,
     ],
     [
-      'such a writer disables the member',
+      'a writer with session_replication_role = replica disables the member',
       'UPDATE users SET disabled_at = now() WHERE id = (SELECT user_id FROM api_keys WHERE id = $1)',
     ],
   ])('is dropped on every instance when %s', async (_, statement) => {

@@ -313,7 +313,7 @@ describe('pua', () => {
       ['an invalid network', '--cidr 203.0.113.0/33', /must be a network such as/],
       ['an unknown environment', '--env staging', /Allowed choices are live, test/],
       ['an empty name', '--name=', /1 to 100 characters/],
-    ])('reports %s as wrong use', async (_, more, message) => {
+    ])('reports %s as a usage error', async (_, more, message) => {
       const base = 'keys create --user 1 --name x --scopes=';
       const { code, stdout, stderr } = await pua(api.environment, `${base} ${more}`);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -83,7 +83,7 @@ RETURNING starts_at = '2031-01-01T00:00:00Z' AS starts_at, event_is_draft, event
 
   it.each([
     [
-      'a missing event',
+      'a participant of a missing event',
       `INSERT INTO participants (user_id, event_id, role) VALUES (1, 999, 'organizer')`,
       /There is no event 999/,
     ],
@@ -98,12 +98,12 @@ RETURNING starts_at = '2031-01-01T00:00:00Z' AS starts_at, event_is_draft, event
       /user_achievements_user_fkey/,
     ],
     [
-      'another id of a member',
+      'a change of a member’s id',
       'UPDATE users SET id = 999 WHERE id = 12',
       /id of a row of users never changes/,
     ],
     [
-      'another id of an event',
+      'a change of an event’s id',
       'UPDATE events SET id = 999 WHERE id = 1',
       /id of a row of events never changes/,
     ],

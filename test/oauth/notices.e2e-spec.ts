@@ -224,8 +224,8 @@ describe('a mail server that', () => {
 
 postgres.describe('an instance that is killed', () => {
   it.each([
-    ['before the mail server took the email loses none', 'recipient'],
-    ['after the mail server took the email repeats it at most with the same id', 'email'],
+    ['before the mail server accepts an email loses no email', 'recipient'],
+    ['after the mail server accepted an email sends it again at most with the same id', 'email'],
   ] as const)('%s', async (_, at) => {
     const database = await createTestDatabase();
     const config = testConfig(database.environment);

@@ -82,11 +82,11 @@ describe('a password change', () => {
   );
 
   it.each([
-    ['too short', 'nine 9999', 'must have 10 to 128 characters'],
-    ['too long', 'x'.repeat(129), 'must have 10 to 128 characters'],
-    ['one of the most common', 'QWERTYuiop', 'one of the most common'],
-    ['one that cannot be stored', 'with\0null and more', 'characters that are not allowed'],
-    ['the current one', PASSWORD, 'the same as the current one'],
+    ['a text that is too short', 'nine 9999', 'must have 10 to 128 characters'],
+    ['a text that is too long', 'x'.repeat(129), 'must have 10 to 128 characters'],
+    ['one of the most common passwords', 'QWERTYuiop', 'one of the most common'],
+    ['a text that cannot be stored', 'with\0null and more', 'characters that are not allowed'],
+    ['the current password', PASSWORD, 'the same as the current one'],
     ['an empty text', '', 'must have 10 to 128 characters'],
   ])('to %s is rejected with the reason, and keeps the old password', async (_, wanted, why) => {
     const { id, username } = await oauth.member();

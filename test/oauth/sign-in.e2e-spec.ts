@@ -158,7 +158,10 @@ describe('a sign-in', () => {
       ['bcrypt', () => bcrypt.hash(PASSWORD, 4)],
       ['argon2i', () => argon2(PASSWORD, { algorithm: 1 })],
       ['weak argon2id', () => argon2(PASSWORD, { memoryCost: 8192, timeCost: 1 })],
-      ['argon2id, with our earlier parameters,', () => argon2(PASSWORD, { memoryCost: 19_456, timeCost: 2 })],
+      [
+        'argon2id (with this server’s earlier parameters)',
+        () => argon2(PASSWORD, { memoryCost: 19_456, timeCost: 2 }),
+      ],
     ])('replaces an imported %s hash the first time', async (_, imported) => {
       const before = await imported();
       const userId = await platform.user({ password_hash: before });

@@ -38,7 +38,7 @@ describe('passwords', () => {
     ['argon2d', () => hash('old password', { algorithm: 0, memoryCost: 4096 })],
     ['argon2id with other parameters', () => hash('old password', { memoryCost: 4096 })],
     [
-      'argon2id with our earlier parameters',
+      'argon2id with this server’s earlier parameters',
       () => hash('old password', { memoryCost: 19_456, timeCost: 2, parallelism: 1 }),
     ],
   ])('match if they were imported as %s, and are marked for a new hash', async (_, make) => {
