@@ -180,7 +180,7 @@ describe('clients generated from the OpenAPI document', () => {
 
   const expectSame = (printed: string) => expect(still(JSON.parse(printed))).toEqual(expected);
 
-  it('openapi-typescript generates types that work with openapi-fetch', async () => {
+  it('openapi-typescript generates types with which openapi-fetch calls the API', async () => {
     const folder = folderOf('node');
     await installPackages(folder);
     const bin = (name: string) => join(folder, 'node_modules/.bin', name);

@@ -60,7 +60,7 @@ describe('Csrf', () => {
     expect(verify({}, `${token}AAAA`)).toBe(false);
   });
 
-  it('accepts the same Origin, none, or null, and rejects every other', () => {
+  it('accepts the same Origin, no Origin or null, and rejects every other Origin', () => {
     expect(verify({ origin: 'https://api.example' })).toBe(true);
     expect(verify({ origin: 'null' })).toBe(true);
     for (const origin of [

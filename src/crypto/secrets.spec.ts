@@ -20,7 +20,7 @@ describe('the keys derived from SECRET_KEY', () => {
     expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(4);
   });
 
-  it('include those of the previous secret, after the current ones', () => {
+  it('include the keys of the previous secret, after the current keys', () => {
     const [before] = hexOf(new Secrets(secret('old')), 'x');
     const secrets = new Secrets(secret('new'), secret('old'));
     expect(hexOf(secrets, 'x')).toEqual([expect.not.stringContaining(before!), before]);

@@ -19,7 +19,7 @@ describe('highlighted code', () => {
     );
   });
 
-  it('keeps URLs whole', () => {
+  it('does not split URLs', () => {
     expect(highlight('curl http://localhost:3000/a#b')).toBe('curl http://localhost:3000/a#b');
   });
 

@@ -168,7 +168,7 @@ describe('GET /api/public/achievements: rarity', () => {
     );
   });
 
-  it('excludes disabled members from earners and eligible members, and includes them again once enabled', async () => {
+  it('excludes disabled members from earners and eligible members until they are enabled', async () => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement();
     const [one, two, three] = await members(11);
@@ -431,7 +431,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     expect((await api.get('/profile', await api.key(id))).body.achievements_count).toBe(2);
   });
 
-  it('names the rarest earned achievement, the oldest among equally rare ones', async () => {
+  it('names the rarest earned achievement, and the oldest among equally rare achievements', async () => {
     const { id, key } = await member();
     const first = await earned(id, { category: 'z' });
     const second = await earned(id, { category: 'a' });

@@ -113,7 +113,7 @@ describe('POST /api/public/mcp', () => {
   });
 
   it.each(['2025-11-25', '2025-06-18', '2025-03-26'])(
-    'speaks protocol revision %s if the client requests it',
+    'uses protocol revision %s if the client requests it',
     async (version) => {
       const key = await api.key(await api.platform.user());
       const clientInfo = { name: 'test', version: '1' };
@@ -132,7 +132,7 @@ describe('POST /api/public/mcp', () => {
     },
   );
 
-  it('speaks the current revision if the client asks for the supported ones', async () => {
+  it('uses the current revision if the client requests the supported revisions', async () => {
     const key = await api.key(await api.platform.user());
     const { body } = await ask(key, 'server/discover');
     expect(body.result).toMatchObject({ supportedVersions: [CURRENT], resultType: 'complete' });
@@ -601,7 +601,7 @@ describe('MCP rate limits and usage records', () => {
     },
   );
 
-  it('count a tool call as a use of its scope, and a rejected call as none', async () => {
+  it('count a tool call as a use of its scope, except a rejected call', async () => {
     const user = await api.platform.user();
     const key = await api.key(user);
     await use(key, 'list_events');

@@ -224,7 +224,7 @@ describe('a calendar link', () => {
   });
 
   thorough.it(
-    'stays valid under the previous SECRET_KEY, and is stored under the current one when it is used',
+    'stays valid under the previous SECRET_KEY, and is stored under the current SECRET_KEY when it is used',
     async () => {
       const { member, link } = await memberWithEvent();
       const secret = /calendar\/([\w-]+)\.ics/.exec(link)![1]!;
@@ -279,7 +279,7 @@ describe('a calendar link', () => {
 });
 
 describe('a calendar file', () => {
-  it('keeps an event’s UID and raises its SEQUENCE when it moves or is canceled, and omits inaccessible events', async () => {
+  it('keeps an event’s UID and raises its SEQUENCE when the event moves or is canceled, and omits inaccessible events', async () => {
     const { event, link, member } = await memberWithEvent({
       starts_at: '2031-05-01T18:00:00Z',
       ends_at: '2031-05-01T20:00:00Z',

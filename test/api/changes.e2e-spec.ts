@@ -51,7 +51,7 @@ describe('GET /api/public/events?updated_since', () => {
   const record = (id: number, organizer_id: number, more: object = {}) =>
     event(id, { organizer_id, updated_at: '2024-04-01 10:00:00', ...more });
 
-  it('lists a connection if it, the other person, or the event where they met changed', async () => {
+  it('lists a connection if the connection, the other person, or the event where they met changed', async () => {
     const { id, key } = await member();
     const peers: number[] = [];
     for (let n = 0; n < 4; n++) peers.push(await api.platform.user());
@@ -197,7 +197,7 @@ RETURNING taken_at::text AS at`,
     beforeAll(async () => void (other = await createDataSource(api.config, 'maintenance').initialize()));
     afterAll(() => other.destroy());
 
-    it('lists rows that a long transaction wrote before the request and committed after it', async () => {
+    it('lists rows that a long transaction wrote before the request and committed afterwards', async () => {
       const { id, key } = await member();
       const event = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
       await api.platform.participant(event, id);

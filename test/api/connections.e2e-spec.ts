@@ -88,7 +88,7 @@ describe('GET /api/public/connections: a connection', () => {
     expect(await sides(three.key)).toEqual([[pending, one.id, 'pending_received']]);
   });
 
-  it('shows where they met only while this member has access to the event', async () => {
+  it('shows where the two met only while this member has access to the event', async () => {
     const [one, two] = [await member(), await member()];
     const event = await api.platform.event({ title: 'Meet' });
     await api.platform.participant(event, one.id, { role: 'organizer' });
@@ -123,7 +123,7 @@ describe('GET /api/public/connections', () => {
     expect(await count(key)).toBe(1);
   });
 
-  it('hides disabled people, also in its total and the profile, until they are enabled', async () => {
+  it('hides disabled people, also in the list’s total and the profile’s, until they are enabled', async () => {
     const { id, key } = await member();
     const [friend, asked] = [await api.platform.user(), await api.platform.user()];
     const stays = await connected(id);

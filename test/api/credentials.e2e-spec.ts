@@ -97,7 +97,7 @@ describe('API credentials', () => {
       });
     });
 
-    it('without the scope gets 403 insufficient_scope, which names that scope and the granted ones', async () => {
+    it('without the scope gets 403 insufficient_scope, which names that scope and the granted scopes', async () => {
       const { key } = await newKey({ scopes: ['events:read'] });
       const { status, headers, body } = await api.get('/connections', key);
       expect([status, body.code, body.required_scope, body.granted_scopes]).toEqual([
@@ -258,7 +258,7 @@ describe('API credentials', () => {
       ).toEqual([{ uses_count: 2 }]);
     });
 
-    it('is accepted under the previous SECRET_KEY, and hashed again under the current one when it is used', async () => {
+    it('is accepted under the previous SECRET_KEY, and hashed again under the current SECRET_KEY when it is used', async () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');
       await api.app.get(PeriodicWork).beforeApplicationShutdown(); // otherwise periodic work would create signing keys

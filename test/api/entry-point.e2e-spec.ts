@@ -150,7 +150,7 @@ describe('the request target', () => {
     expect(await ask('x:443', 'CONNECT')).toBe('');
   });
 
-  it('reaches a route only if it matches exactly', async () => {
+  it('reaches a route only if it matches the route exactly', async () => {
     const routes = [
       ...api.app.get(RouteTable).routes.map(({ path }) => path),
       // Sent by the library.
@@ -579,7 +579,7 @@ describe('a static document', () => {
 });
 
 postgres.describe('GET /readyz', () => {
-  it('checks the database on its own connection, so an exhausted pool does not affect it', async () => {
+  it('checks the database on its own connection, so an exhausted pool does not affect the result', async () => {
     const api = await TestApi.start({ databasePoolSize: 2 });
     const runner = api.dataSource.createQueryRunner();
     try {
@@ -600,7 +600,7 @@ postgres.describe('GET /readyz', () => {
     }
   });
 
-  it('costs a few statements per second, regardless of the number of requests', async () => {
+  it('runs a few statements per second, regardless of the number of requests', async () => {
     const api = await TestApi.start();
     try {
       const statements = new Set<string>();
@@ -621,7 +621,7 @@ postgres.describe('GET /readyz', () => {
 });
 
 describe('HSTS', () => {
-  thorough.it('is on every response if PUBLIC_URL is https, and on none otherwise', async () => {
+  thorough.it('is on every response if PUBLIC_URL is https, and otherwise on no response', async () => {
     const https = await TestApi.start({ publicUrl: 'https://api.example' });
     const http = await TestApi.start({}, https);
     try {

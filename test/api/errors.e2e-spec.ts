@@ -277,7 +277,7 @@ describe('every API response', () => {
       expect(documented.toSorted()).toEqual(ofApi.toSorted());
     });
 
-    it('with all its parameters: the server accepts only documented ones', async () => {
+    it('with all its parameters: the server accepts only documented parameters', async () => {
       for (const path of gets())
         expect((await get(`${path}?surely_unknown=1`)).body.code).toBe('unknown_parameter');
       const { parameters } = document.paths['/api/public/events']!.get!;

@@ -195,7 +195,7 @@ describe('GET /api/public/events: an item', () => {
 });
 
 describe('GET /api/public/events/{id}', () => {
-  it('has the keys and values of the list item, and additional ones', async () => {
+  it('has the keys and values of the list item, and additional keys', async () => {
     const { id, key } = await member();
     const event = await eventOf(
       id,

@@ -80,7 +80,7 @@ describe('GET /api/public/openapi.json', () => {
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
     );
 
-  it('gives each operation a unique name that suits a client’s method', () => {
+  it('names each operation uniquely, in a form that suits a client’s method', () => {
     const names = operations().map(({ operation }) => operation.operationId);
     expect(names).toEqual([...new Set(names)]);
     expect(names.filter((name) => !/^(get|list|update)[A-Z][A-Za-z]+$/.test(name))).toEqual([]);
@@ -90,7 +90,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(names).toEqual(expect.arrayContaining(known.split(' ')));
   });
 
-  it('describes every operation, parameter and group, in whole sentences if long', () => {
+  it('describes every operation, parameter and group, in complete sentences if long', () => {
     for (const { path, method, operation } of operations()) {
       expect([method, path, operation.description]).toEqual([
         method,

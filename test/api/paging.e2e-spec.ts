@@ -135,7 +135,7 @@ describe('paging', () => {
         expect(answer.headers['x-total-count']).toBe('0');
       });
 
-    it('returns the whole list page by page, and the same pages backward', async () => {
+    it('returns the complete list page by page, and the same pages backward', async () => {
       const whole = idsOf(await api.get(path, key));
       const pages = [await api.get(withQuery(path, 'limit=3'), key)];
       while (pageOf(pages.at(-1)!).next_cursor !== null) {
@@ -157,7 +157,7 @@ describe('paging', () => {
       expect(back.map((page) => pageOf(page).has_more)).toEqual([true, true, false]);
     });
 
-    it('links the first, previous and next page with URLs that work unchanged', async () => {
+    it('links the first, previous and next page with URLs that are valid unchanged', async () => {
       const follow = async (url: string) => {
         expect(url.startsWith(`${api.config.publicUrl}/api/public/`)).toBe(true);
         return api.send('GET', url.slice(api.config.publicUrl.length), { 'X-API-Key': key });

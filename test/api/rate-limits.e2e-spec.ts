@@ -121,7 +121,7 @@ describe('the limit of failed authentication', () => {
   afterAll(() => api.close());
 
   itInOneWindow(
-    'responds 429 instead of 401, delays no valid credential, and ignores missing ones',
+    'responds 429 instead of 401, delays no valid credential, and ignores missing credentials',
     async () => {
       const key = await api.key(await api.platform.user());
       const from = { 'X-Forwarded-For': freshAddress() };

@@ -71,7 +71,7 @@ postgres.describe('shared rate-limit counts', () => {
     return (await instance().counts.add(window, new Map([[key, 0]]))).get(key);
   };
 
-  it('reject nothing before the quota is used up, and exceed it at most by the requests of one interval', async () => {
+  it('reject nothing before the quota is used up, and exceed the quota at most by the requests of one interval', async () => {
     const counters = [0, 1, 2].map(() => instance().counter);
     let exceeded = 0;
     const round = fc.record({

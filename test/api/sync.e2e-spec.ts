@@ -373,7 +373,7 @@ GROUP BY resource, user_id, kind`,
     const withoutMoment = (text: string) =>
       text.replace(/"rarity_computed_at":"[^"]+"/g, '"rarity_computed_at":""');
 
-    it('returns each record byte for byte like its own route, and null for removed ones', async () => {
+    it('returns each record byte for byte like its own route, and null for removed records', async () => {
       const { id, key } = await member();
       const kept = await api.platform.event({
         description: 'Zum Café: „ja“ \n 🎉',
@@ -420,7 +420,7 @@ GROUP BY resource, user_id, kind`,
       );
     });
 
-    it('returns only what the credential may read, and counts it as a use of that data', async () => {
+    it('returns only data that the credential may read, and counts a use of that data', async () => {
       const { id, key } = await member(['events:read']);
       const event = await api.platform.event();
       const cursor = await start(key, { include: 'data' });

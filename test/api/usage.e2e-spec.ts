@@ -264,7 +264,7 @@ postgres.describe('usage records of two servers', () => {
 });
 
 postgres.describe('usage records of an erased member', () => {
-  it('are deleted with the member, and none are added later', async () => {
+  it('are deleted with the member, and no record is added later', async () => {
     const oauth = await OauthTest.start();
     try {
       const member = await oauth.api.platform.user();

@@ -69,7 +69,7 @@ describe('pua', () => {
       );
     });
 
-    it('names every command in its help without loading any of them, or a library besides Commander', async () => {
+    it('names every command in its help without loading a command, or a library except Commander', async () => {
       const url = new URL('../../dist/src/cli/program.js', import.meta.url).href;
       const script = `
         import { registerHooks } from 'node:module';
@@ -178,7 +178,7 @@ describe('pua', () => {
     });
 
     thorough.it(
-      'shows examples that work where they are read: `npx pua` in a checkout, `pua` if installed',
+      'shows examples for the place of the program: `npx pua` in a checkout, `pua` if installed',
       async () => {
         const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bin-'));
         symlinkSync(join(process.cwd(), 'bin/pua.mjs'), join(bin, 'pua'));
@@ -283,7 +283,7 @@ describe('pua', () => {
       expect((await api.get('/me', key)).status).toBe(403);
     });
 
-    thorough.it('sets the requested lifetime, or none if a reason is given', async () => {
+    thorough.it('sets the requested lifetime, or no expiry if a reason is given', async () => {
       const user = await api.platform.user();
       const short = await createByCommand(user, '--expires', '2h');
       expect(seconds(short.expires_at) - seconds(short.created_at)).toBe(7200);
@@ -389,7 +389,7 @@ describe('pua', () => {
       );
     });
 
-    it('accept a whole key as its id, and never repeat the secret of an unknown or truncated one', async () => {
+    it('accept a complete key as its id, and never repeat the secret of an unknown or truncated key', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect(await json('keys show', key)).toMatchObject({ id });
       expect(await json('keys show', `X-API-Key: ${key}`)).toMatchObject({ id });
@@ -484,7 +484,7 @@ describe('pua', () => {
   });
 
   describe('keys revoke', () => {
-    it('accepts a whole exposed key, and records only its id', async () => {
+    it('accepts a complete exposed key, and records only its id', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect(await json('keys revoke', key, '--reason', 'leaked')).toMatchObject({ id, changed: true });
       expect((await api.get('/me', key)).status).toBe(401);
@@ -659,7 +659,7 @@ describe('pua', () => {
       expect(await run('users show short')).toMatchObject({ code: 1 });
     });
 
-    it('set-password replaces the password, and shows it nowhere', async () => {
+    it('set-password replaces the password, and does not print it', async () => {
       const id = await api.platform.user({ username: 'forgetful' });
       const args = ['users', 'set-password', 'forgetful', '--password-stdin'];
       const { code, stdout, stderr } = await pua(api.environment, args, 'remember this');

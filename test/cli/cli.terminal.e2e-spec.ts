@@ -245,7 +245,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
         expect([row, row.slice(index - 2, index)]).toEqual([row, '  ']);
   });
 
-  it('asks before data is lost, and accepts only y as a yes', async () => {
+  it('requests confirmation before data is lost, and accepts only y as a yes', async () => {
     const [one, two] = [await oauth.member({ username: 'lost' }), await oauth.client({ name: 'Lost' })];
     const commands = [
       ['users', 'erase', String(one.id)],
@@ -272,7 +272,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(await puaJson(environment, ['db', 'status'])).toMatchObject({ pending: [] });
   });
 
-  it('never asks with --json', async () => {
+  it('requests no confirmation with --json', async () => {
     const [{ code, written } = { code: 0, written: '' }] = await onTerminal(environment, [
       ['db', 'rollback', '--json'],
     ]);

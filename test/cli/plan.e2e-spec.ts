@@ -44,7 +44,7 @@ describe('pua db rollback --to', () => {
     expect(await rollBack()).toEqual({ code: 0, stdout: '', stderr: nothing });
   });
 
-  it('rejects a migration that has not run, and undoes none', async () => {
+  it('rejects a migration that has not run, and undoes no migration', async () => {
     await rollBack();
     for (const name of ['Never1763700000001', AFTER[0]!.name]) {
       const { code, stderr } = await pua(database.environment, `db rollback --to ${name} --yes`);
@@ -58,7 +58,7 @@ describe('pua db migrate --plan', () => {
   const plan = async () =>
     (await puaJson<{ plan: PlannedStep[] }>(database.environment, 'db migrate --plan')).plan;
 
-  it('names each pending migration, runs none, and prints the same each time', async () => {
+  it('names each pending migration without running it, and prints the same each time', async () => {
     const planned = await plan();
     const named = [...new Set(planned.map(({ migration }) => migration))]; // some have several steps
     expect(named).toEqual([...AFTER.map(({ name }) => name), 'schema/']);

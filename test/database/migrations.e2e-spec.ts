@@ -218,7 +218,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
     });
   });
 
-  postgres.it('need no superuser', async () => {
+  postgres.it('require no superuser', async () => {
     const [me] = await dataSource.query<object[]>(
       'SELECT rolsuper AS superuser, datdba = r.oid AS owner FROM pg_roles r, pg_database WHERE rolname = current_user AND datname = current_database()',
     );
@@ -240,7 +240,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
     ).toEqual(['achievement_total_deltas', 'event_totals', 'platform_total_deltas', 'user_totals']);
   });
 
-  it('reject a database that is newer than the program, unless it lists the older version as compatible', async () => {
+  it('reject a database that is newer than the program, unless the database lists the older version as compatible', async () => {
     await dataSource.query(
       `INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`,
     );

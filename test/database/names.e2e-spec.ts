@@ -122,7 +122,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     });
   });
 
-  it('are derived again if another client overwrites them', async () => {
+  it('are restored if another client overwrites them', async () => {
     const derived = () =>
       api.dataSource.query(
         'SELECT display_name, folded_name, folded_username, card FROM users WHERE id = $1',

@@ -135,7 +135,7 @@ describe('a migration with steps', () => {
       expect([await filled(), await index()]).toEqual([25, true]);
     });
 
-    it('while it creates an index allows writes, leaves an invalid index, and creates it again in the next run', async () => {
+    it('while it creates an index allows writes, leaves an invalid index, and creates the index again in the next run', async () => {
       await holder.query('LOCK TABLE users IN ROW EXCLUSIVE MODE');
       await killOnce(async () => {
         if ((await index()) !== false) return false;

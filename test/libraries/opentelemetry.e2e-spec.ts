@@ -192,7 +192,7 @@ const newTrace = () => {
       expect(others.filter(({ parentSpanId }) => parentSpanId === undefined)).toEqual([]);
     });
 
-    it('belong to their own request, among several concurrent ones on one connection', async () => {
+    it('belong to their own request, among several concurrent requests on one connection', async () => {
       const traces = Array.from({ length: 5 }, newTrace);
       const { port } = new URL(server.url);
       const socket = connect(Number(port), '127.0.0.1');

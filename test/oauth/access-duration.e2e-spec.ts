@@ -124,7 +124,7 @@ describe('the consent page', () => {
 });
 
 describe('access for 30 days', () => {
-  it('ends 30 days after the consent, and a refresh does not extend it', async () => {
+  it('ends 30 days after the consent, and is not extended by a refresh', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     const first = await access(clientId, username, '30', { redirect_uri: NATIVE });
     expect(first.refresh_token_expires_in).toBeGreaterThan(30 * DAY - 60);
@@ -335,7 +335,7 @@ describe('/account/apps', () => {
     ).toEqual([]);
   });
 
-  it('ends access that the member ends while they change its end and the app refreshes', async () => {
+  it('ends access that the member ends, even during a change of its end and a refresh', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, tokens } = await withAccess('30');
       const page = await browser.view('/account/apps');

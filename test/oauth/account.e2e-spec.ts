@@ -220,7 +220,7 @@ CREATE TRIGGER keep_links BEFORE DELETE ON calendar_links FOR EACH ROW EXECUTE F
   });
 
   thorough.it(
-    'show 100 of 8,000 sessions, this browser’s first, with the number of others, and end them all',
+    'show 100 of 8,000 sessions, this browser’s first, with the number of others, and end all sessions',
     async () => {
       const member = await oauth.member();
       const browser = oauth.browser();
@@ -307,7 +307,7 @@ describe('GET and POST /account/activity', () => {
     expect(recorded).toEqual([{ details }]);
   });
 
-  it('show only the network of an address, and never let rejected sign-ins displace others', async () => {
+  it('show only the network of an address, and keep accepted sign-ins regardless of the number of rejected ones', async () => {
     const member = await oauth.member();
     const record = (type: string, ip: string, count = 1) =>
       oauth.query(
@@ -325,7 +325,7 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
     expect(signIns).toHaveLength(27);
   });
 
-  thorough.it('state that no data was used if none was', async () => {
+  thorough.it('state that no data was used if apps used no data', async () => {
     const member = await oauth.member();
     const page = await oauth.browser().signIn('/account/activity', member.username);
     expect(page.html).toContain('Nobody used your data in the last 90 days.');

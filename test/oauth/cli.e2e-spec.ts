@@ -19,7 +19,7 @@ describe('pua for OAuth', () => {
     await soon(async () => (await oauth.me(token)) === 401);
   }
 
-  it('registers a client that signs members in, disables and enables it', async () => {
+  it('registers a client that signs members in, and disables and enables the client', async () => {
     const { stdout } = await run(...CREATE);
     const clientId = stdout.trim();
     const { username } = await oauth.member();
@@ -132,7 +132,7 @@ describe('pua for OAuth', () => {
     expect((await run('clients', 'show', id)).stdout).toMatch(/^longest_access +unlimited$/m);
   });
 
-  thorough.it('ends only the sign-ins of an app with a scope that is removed from it', async () => {
+  thorough.it('ends only the sign-ins of an app with a scope that is removed from the app', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const both = await oauth.tokens(clientId, username, { scope: 'profile:read events:read' });
@@ -171,7 +171,7 @@ describe('pua for OAuth', () => {
     );
   });
 
-  it('deletes a client with all access that members gave it, only with --yes', async () => {
+  it('deletes a client with all access that members granted, only with --yes', async () => {
     const clientId = await oauth.client({ name: 'Gone' });
     const { username } = await oauth.member();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username);

@@ -309,7 +309,7 @@ postgres.describe('client documents on a server', () => {
       expect(await oauth.query(stored, [clientId])).toHaveLength(1);
     });
 
-    it('may keep access until the member removes it, although it is a public web app', async () => {
+    it('may keep access until the member removes it, although the client is a public web app', async () => {
       const clientId = `${at}/hosted-assistant.json`;
       const redirect_uri = `${at}/callback`;
       site.answer = (_, response) =>

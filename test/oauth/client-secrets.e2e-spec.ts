@@ -61,7 +61,7 @@ describe('a client with a secret', () => {
     expect((await authenticate({}, basic(id, secret))).status).toBe(200);
   });
 
-  it('cannot use a secret if it is public, or has keys', async () => {
+  it('that is public is rejected, even with a stored secret', async () => {
     const publicClient = await oauth.client({ profile: 'oidc' });
     await storeSecret(oauth, publicClient, 'stored-all-the-same');
     const { status, body } = await authenticate({}, basic(publicClient, 'stored-all-the-same'));
@@ -81,7 +81,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect(secret).toMatch(/^pua_secret_[0-9A-Za-z]{43}$/);
   });
 
-  it('also has an empty key set, so that the previous version rejects it instead of treating it as public', async () => {
+  it('also has an empty key set, so that the previous version does not treat the client as public', async () => {
     const keysOf = (id: string) => oauth.query('SELECT jwks FROM oauth_clients WHERE id = $1', [id]);
     const { id } = await clientWithSecret(oauth);
     expect(await keysOf(id)).toEqual([{ jwks: { keys: [] } }]);
@@ -298,7 +298,7 @@ describe('pua clients with secrets', () => {
     expect(stderr).toContain(why);
   });
 
-  it('never gives a secret to an app on a device, nor removes all of a client’s credentials', async () => {
+  it('creates no secret for an app on a device, and never removes all of a client’s credentials', async () => {
     const native = await oauth.client({
       type: 'native',
       redirect_uris: ['com.example.app:/cb'],

@@ -178,7 +178,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     expect(await notice.evaluate((frame) => getComputedStyle(frame).borderTopStyle)).toBe('solid');
   });
 
-  it('shows a missing scope, and requests it again', async () => {
+  it('shows a missing scope, and requests the scope again', async () => {
     const { page } = await open();
     await signIn(page, ['See the events']);
     const notice = page.locator('#refused');

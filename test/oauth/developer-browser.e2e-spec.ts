@@ -42,7 +42,7 @@ postgres.describe('a developer in Chromium', () => {
     return page.getByRole('row').filter({ hasText: errorId }).innerText();
   };
 
-  it('registers an app, breaks it, finds the cause in the list of requests, and repairs it, without an admin', async () => {
+  it('registers an app, makes a mistake, finds the cause in the list of requests, and repairs the app, without an admin', async () => {
     const { username } = await oauth.member();
     const page = await (await browser.newContext()).newPage();
     const violations: string[] = [];

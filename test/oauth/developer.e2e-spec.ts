@@ -441,7 +441,7 @@ describe('a member’s API key', () => {
 });
 
 describe('a developer’s repeatable action', () => {
-  it('is limited per day to protect the audit log, unless it undoes an earlier one', async () => {
+  it('is limited per day to protect the audit log, unless it undoes an earlier action', async () => {
     const ada = await developer();
     const [app, key] = [await ada.register(), await ada.makeKey()];
     await ada.post(`/developer/clients/${app}/disable`);

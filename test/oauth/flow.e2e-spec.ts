@@ -109,7 +109,7 @@ describe('a public web client', () => {
     });
   });
 
-  it('introspects its token, and revokes it with its whole family', async () => {
+  it('introspects its token, and revokes the token with its complete family', async () => {
     const member = await oauth.member();
     const configuration = await oauth.configuration(await oauth.client());
     const { tokens } = await signIn(configuration, member.username);
@@ -277,7 +277,7 @@ describe('sign-in', () => {
     expect(await me.json()).toMatchObject({ id: two.id });
   });
 
-  it('lets another person sign in from the consent page', async () => {
+  it('is possible for another person from the consent page', async () => {
     const [one, two] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -339,7 +339,7 @@ describe('an error without a redirect to the app', () => {
       REDIRECT_URI,
     ],
   ])(
-    'shows developers the %s that was sent, and the registered ones',
+    'shows developers the %s that the app sent, and the registered values',
     async (name, sent, shown, registered) => {
       const { url } = oauth.request(await oauth.client(), sent);
       const { html } = await oauth.browser().view(url);
@@ -351,7 +351,7 @@ describe('an error without a redirect to the app', () => {
     },
   );
 
-  it('shows developers the post_logout_redirect_uri that was sent', async () => {
+  it('shows developers the post_logout_redirect_uri that the app sent', async () => {
     const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
     const { html } = await oauth.browser().view(bye);
     expect(html).toContain('<code>post_logout_redirect_uri=https://evil.example</code>');
@@ -380,7 +380,7 @@ describe('an error without a redirect to the app', () => {
 });
 
 describe('sign-out', () => {
-  it('without a session redirects directly, without a page that submits itself', async () => {
+  it('without a session redirects directly, without a page in between', async () => {
     const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
     const back = (await oauth
       .browser()

@@ -59,7 +59,7 @@ const KEY_FIELDS = { name: 'Mine', days: '7', scopes: ['profile:read'] };
 const APP_FIELDS = { name: 'Mine', type: 'web', redirect_uris: REDIRECT_URI };
 
 describe('a form that creates a resource', () => {
-  it('creates one calendar link, even if sent several times, and shows it once', async () => {
+  it('creates one calendar link, even if sent several times, and shows the link once', async () => {
     const signed = await signedIn('/account/calendar');
     const pages = await sendThrice(signed, signed.page, { name: 'Phone' }, /create$/);
     expect(pages.map(({ status, url }) => [status, url.pathname])).toEqual(
@@ -75,7 +75,7 @@ describe('a form that creates a resource', () => {
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(2);
   });
 
-  it('creates and rotates one key, and shows it once', async () => {
+  it('creates and rotates one key, and shows the key once', async () => {
     const signed = await signedIn('/developer/new-key');
     const made = await sendThrice(signed, signed.page, KEY_FIELDS, /keys$/);
     expect(made.filter(({ html }) => KEY.test(html))).toHaveLength(1);
@@ -87,7 +87,7 @@ describe('a form that creates a resource', () => {
     expect(await count('api_keys WHERE user_id', signed.id)).toBe(2);
   });
 
-  it('registers one app, and redirects to it each time', async () => {
+  it('registers one app, and redirects to the app’s page each time', async () => {
     const signed = await signedIn('/developer');
     const form = await signed.browser.view('/developer/new-client');
     const pages = await sendThrice(signed, form, APP_FIELDS, /clients$/);
@@ -476,7 +476,7 @@ describe('POST /account/sign-out', () => {
 });
 
 describe('ending all other sessions', () => {
-  it('mentions remaining apps and calendar links, and ends the chosen ones', async () => {
+  it('mentions remaining apps and calendar links, and ends those that the member ticked', async () => {
     const signed = await signedIn('/account/sessions');
     const { id, username, browser } = signed;
     const links = oauth.api.app.get(CalendarLinks);

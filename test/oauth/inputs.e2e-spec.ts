@@ -117,7 +117,7 @@ describe('an authorization request', () => {
     });
   });
 
-  it('ignores unknown parameters of any length, and stores none', async () => {
+  it('ignores and does not store unknown parameters of any length', async () => {
     const largest = async (model: string) => {
       const [row] = await oauth.query<{ bytes: number }>(
         'SELECT max(octet_length(payload))::int AS bytes FROM oauth_state WHERE model = $1',
@@ -336,7 +336,7 @@ describe('a client assertion', () => {
     expect(['invalid_client', 'invalid_request']).toContain(error);
   });
 
-  it('for another endpoint is rejected there', async () => {
+  it('for another endpoint is rejected at that endpoint', async () => {
     const { searchParams } = oauth.request(confidential).url;
     const push = async (aud: string) =>
       oauth.post('/oauth/par', {
@@ -358,7 +358,7 @@ describe('a client assertion', () => {
     }
   });
 
-  it('is remembered as long as it could be reused, and no longer', async () => {
+  it('is stored exactly as long as it could be reused', async () => {
     await oauth.query(`DELETE FROM oauth_state WHERE model = 'ReplayDetection'`);
     for (const exp of [20, 295]) await errorWith(await sign({ exp: inSeconds(exp) }));
     await errorWith(await sign({ exp: inSeconds(1000) }));
@@ -561,7 +561,7 @@ __proto__ unknown`.split(/\s/);
     expect(asked).toBe(numRuns * endpoints().length);
   });
 
-  thorough.it('sent along with a whole sign-in never fails the server', async () => {
+  thorough.it('in a parameter of a complete sign-in never fails the server', async () => {
     const texts = ['\0', '\ufffd\r\n', 'x'.repeat(511), '💙'.repeat(50), '"\\'.repeat(50)];
     for (const name of [
       'state',

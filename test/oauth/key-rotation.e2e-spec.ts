@@ -125,7 +125,7 @@ describe('a new SECRET_KEY', () => {
       }
     });
 
-    it('accepts client secrets, and hashes each again when it is used', async () => {
+    it('accepts client secrets, and hashes each secret again when it is used', async () => {
       const { id, secret } = await clientWithSecret(oauth);
       const answers = async (origin: string) =>
         (await oauth.post('/oauth/revoke', { token: 'x'.repeat(43) }, basic(id, secret), origin)).status;
@@ -153,12 +153,15 @@ describe('a new SECRET_KEY', () => {
   });
 
   describe('without SECRET_KEY_PREVIOUS', () => {
-    thorough.it('prevents the start if it cannot decrypt the signing keys, and explains that', async () => {
-      const other = Buffer.alloc(32, 'other');
-      const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
-      await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
-      await endApp(unfit);
-    });
+    thorough.it(
+      'prevents the start if it cannot decrypt the signing keys, and explains the cause',
+      async () => {
+        const other = Buffer.alloc(32, 'other');
+        const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
+        await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
+        await endApp(unfit);
+      },
+    );
 
     it('rejects everything issued before, without an internal error', async () => {
       const { username } = await oauth.member();

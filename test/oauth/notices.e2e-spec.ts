@@ -147,7 +147,7 @@ describe('a notice to a member', () => {
 });
 
 describe('a member disabled', () => {
-  it('while a notice is created gets it at most once, and none afterwards', async () => {
+  it('while a notice is created gets it at most once, and no later notice', async () => {
     for (let round = 0; round < 5; round++) {
       const one = await member();
       await Promise.all([createKey(one.id), new UsersService(oauth.dataSource).disable(one.id, 'admin')]);

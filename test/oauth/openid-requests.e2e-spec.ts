@@ -81,7 +81,7 @@ describe('a request for a recent sign-in', () => {
     expect(asksForPassword(await send(browser, { prompt: 'login' }))).toBe(true);
   });
 
-  it('with prompt=none shows no page: the app gets a code, or an error that requires a sign-in', async () => {
+  it('with prompt=none shows no page: the app gets a code, or the error login_required', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     expect(answerOf(await send(browser, { prompt: 'none' }))).toBe('login_required');
@@ -91,7 +91,7 @@ describe('a request for a recent sign-in', () => {
 });
 
 describe('a request with id_token_hint', () => {
-  it('of the signed-in member gets a response without a page; of another one prompt=none is login_required', async () => {
+  it('of the signed-in member gets a response without a page; for another member prompt=none gets login_required', async () => {
     const [ada, bob] = [await oauth.member(), await oauth.member()];
     const browser = oauth.browser();
     const { raw } = await idTokenOf(ada.username, {}, browser);

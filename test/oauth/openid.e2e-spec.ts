@@ -77,7 +77,7 @@ describe('an OpenID library’s request', () => {
     expect(await userinfo(access_token)).toEqual({ sub: String(id), ...(withProfile ? profile : {}) });
   });
 
-  it('for email gets no claim, because none is stored, and the consent page does not mention it', async () => {
+  it('for email gets no claim, because the server stores none, and the consent page does not mention email', async () => {
     const { username } = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { scope: 'openid email profile:read' });
     const browser = oauth.browser();
@@ -90,7 +90,7 @@ describe('an OpenID library’s request', () => {
     expect(await oauth.query(stored)).toEqual([]);
   });
 
-  it('for unknown scopes is accepted, and they are ignored (Core §3.1.2.1)', async () => {
+  it('for unknown scopes is accepted without those scopes (Core §3.1.2.1)', async () => {
     const { body } = await signedIn('openid groups profile:read https://graph.example/User.Read phone');
     expect(body.scope).toBe('profile:read');
     const none = oauth.request(await oauth.client(), { scope: 'groups phone' }).url;
@@ -98,7 +98,7 @@ describe('an OpenID library’s request', () => {
     expect(back.searchParams.get('error')).toBe('invalid_scope');
   });
 
-  it('is remembered: a later sign-in needs no new consent', async () => {
+  it('is remembered: a later sign-in requires no new consent', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();

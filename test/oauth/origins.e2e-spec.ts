@@ -47,7 +47,7 @@ describe('the origins that may call the token endpoint', () => {
       expect([origin, await seenFrom(origin, client_id)]).toEqual([origin, HIDDEN]);
   });
 
-  it('are the configured ones, if any, and none of an installed app', async () => {
+  it('are the configured origins, if there are any; an installed app has none', async () => {
     const { client_id } = await create('--redirect-uri', REDIRECT_URI, '--origin', 'https://page.example');
     expect(await seenFrom('https://page.example', client_id)).toEqual(READABLE('https://page.example'));
     expect(await seenFrom('https://app.example', client_id)).toEqual(HIDDEN);
@@ -87,7 +87,7 @@ describe('the origins that may call the token endpoint', () => {
 });
 
 describe('a page of any origin', () => {
-  it('may send its own headers to every document that it may read outside the API', async () => {
+  it('may send custom headers to every document that it may read outside the API', async () => {
     const paths = oauth.api.app.get(RouteTable).routes.filter(({ method }) => method === 'GET');
     const ofLibrary = [
       ...Object.values(ROUTES),

@@ -175,7 +175,7 @@ describe('every member page', () => {
     );
   });
 
-  it('allows only the passkey script by its hash to call this server, if there is one', () => {
+  it('allows only the passkey script, by its hash, to call this server', () => {
     for (const name of ['sign-in with a passkey', 'sign-in with a passkey alone', 'security']) {
       const { html, headers } = pages.render(SAMPLES[name]!, 'en');
       const [, script] = /<script>([^]*?)<\/script>/.exec(html)!;
@@ -189,7 +189,7 @@ describe('every member page', () => {
       );
   });
 
-  it('lets forms and their redirects lead only to this server, except form_post responses', () => {
+  it('allows forms and their redirects only to this server, except form_post responses', () => {
     for (const [name, sample] of Object.entries(SAMPLES)) {
       const { headers } = pages.render(sample, 'en');
       const [policy] = /form-action [^;]*/.exec(headers['Content-Security-Policy']!) ?? [];

@@ -76,7 +76,7 @@ describe('a passkey', () => {
   it.each([
     ['on one device', { eligible: false, done: false }, 'phrh'],
     ['on several', { eligible: true, done: true }, 'phr'],
-  ])('%s signs a member in for an app, which learns the method', async (_, backup, acr) => {
+  ])('%s signs a member in for an app, whose ID token states the method', async (_, backup, acr) => {
     const { id, username, authenticator } = await memberWithPasskey(
       oauth,
       new Authenticator(oauth.issuer, 0, backup),
@@ -157,7 +157,7 @@ describe('a passkey', () => {
   });
 
   thorough.it(
-    'is shown with its name, creation, last use and backups; two passkeys work alongside each other',
+    'is shown with its name, creation, last use and backups; a member can use two passkeys',
     async () => {
       const first = await memberWithPasskey(oauth);
       const phone = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
@@ -734,33 +734,36 @@ thorough.describe('disabled passkeys', () => {
 });
 
 describe('RATE_LIMIT_AUTH for passkeys', () => {
-  itInOneWindow('limits rejected passkeys per address, without affecting passwords there', async () => {
-    const limited = await startWithPasskeys(
-      { rateLimits: { ...oauth.api.config.rateLimits, auth: 3 } },
-      oauth,
-    );
-    try {
-      // Failures of other tests count in the same window.
-      await oauth.query('DELETE FROM login_throttle');
-      await oauth.query('DELETE FROM rate_limit_counts');
-      const { username, authenticator } = await memberWithPasskey(limited);
-      const attempt = async (changes: Changes = {}) => {
-        const browser = limited.browser();
-        const page = await browser.view('/account/apps');
-        return signIn(browser, page, authenticator, changes);
-      };
-      for (let i = 0; i < 4; i++) expect((await attempt()).status).toBe(303);
-      for (let i = 0; i < 3; i++)
-        expect((await attempt({ origin: 'https://evil.example' })).status).toBe(401);
-      const refused = await attempt();
-      expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true]);
-      expect((await atSecurity(limited, username)).page.html).toContain('Laptop');
-    } finally {
-      await limited.close();
-    }
-  });
+  itInOneWindow(
+    'limits rejected passkeys per address, without affecting passwords from that address',
+    async () => {
+      const limited = await startWithPasskeys(
+        { rateLimits: { ...oauth.api.config.rateLimits, auth: 3 } },
+        oauth,
+      );
+      try {
+        // Failures of other tests count in the same window.
+        await oauth.query('DELETE FROM login_throttle');
+        await oauth.query('DELETE FROM rate_limit_counts');
+        const { username, authenticator } = await memberWithPasskey(limited);
+        const attempt = async (changes: Changes = {}) => {
+          const browser = limited.browser();
+          const page = await browser.view('/account/apps');
+          return signIn(browser, page, authenticator, changes);
+        };
+        for (let i = 0; i < 4; i++) expect((await attempt()).status).toBe(303);
+        for (let i = 0; i < 3; i++)
+          expect((await attempt({ origin: 'https://evil.example' })).status).toBe(401);
+        const refused = await attempt();
+        expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true]);
+        expect((await atSecurity(limited, username)).page.html).toContain('Laptop');
+      } finally {
+        await limited.close();
+      }
+    },
+  );
 
-  thorough.it('limits no passkeys if it is 0', async () => {
+  thorough.it('of 0 limits no passkeys', async () => {
     const unlimited = await startWithPasskeys(
       { rateLimits: { ...oauth.api.config.rateLimits, auth: 0 } },
       oauth,

@@ -50,7 +50,7 @@ postgres.describe('two servers on one database', () => {
     }
   });
 
-  it('give 20 parallel refreshes the same successor', async () => {
+  it('return the same successor to 20 parallel refreshes', async () => {
     for (let round = 0; round < 10; round++) {
       const { refresh_token } = await oauth.tokens(clientId, username);
       const answers = await spread(20, (origin) =>

@@ -108,7 +108,7 @@ describe('a refresh token', () => {
     expect(await oauth.me(narrower.body.access_token)).toBe(403);
   });
 
-  it('ignores unknown scopes that are requested, unless there are no others', async () => {
+  it('ignores unknown scopes that are requested in addition to known scopes', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { body } = await oauth.token(
       await oauth.code(clientId, username, { scope: 'profile:read events:read' }),

@@ -202,7 +202,7 @@ describe('a sign-in', () => {
       },
     );
 
-    it('accepts an imported password shorter than the minimum, and hashes it again', async () => {
+    it('accepts an imported password shorter than the minimum, and replaces its hash', async () => {
       const before = await bcrypt.hash('abc', 4);
       const userId = await platform.user({ username: 'short', password_hash: before });
       expect(await attempt('short', 'abc')).toMatchObject({ userId });
@@ -416,7 +416,7 @@ describe('a sign-in', () => {
     );
 
     postgres.it(
-      'is counted together with all others of its account and address, and every one of them ends',
+      'is counted together with all others of its account and address, without a deadlock',
       async () => {
         for (let round = 0; round < 20; round++) {
           const places = await Promise.all(
@@ -492,7 +492,7 @@ describe('a sign-in', () => {
       expect(await fail('mixed', 2)).toBe(1);
     });
 
-    thorough.it('counts a failure in the minute in which it ended', async () => {
+    thorough.it('counts as failed in the minute in which it ended', async () => {
       const place = (await take('late')) as ReservedAttempt;
       await fail('late', 5);
       await pass(61);

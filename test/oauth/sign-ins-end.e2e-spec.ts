@@ -81,7 +81,7 @@ async function left({ id }: Member): Promise<object> {
 const NOTHING = { sessions: 0, grants: 0, interactions: 0 };
 
 describe.each(ENDINGS)('%s', (_, end) => {
-  it('ends a sign-in whose password was accepted before it continues', async () => {
+  it('ends a sign-in between the accepted password and the next page', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     await end(member);
@@ -258,7 +258,7 @@ postgres.describe('a sign-in that races its end', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('is ended if it was stored just before', async () => {
+  it('is ended even if its session was stored just before the end', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     const runner = oauth.dataSource.createQueryRunner();
@@ -289,7 +289,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     await runner.release();
   });
 
-  it('whose session was ended from another browser does not restore it', async () => {
+  it('whose session was ended from another browser does not restore the session', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();

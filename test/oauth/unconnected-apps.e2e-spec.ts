@@ -60,7 +60,7 @@ describe('an app that is unconnected to the member', () => {
   });
 
   it.each(FAILING.slice(0, 3))(
-    'is redirected to if the member has connected it: %s',
+    'gets a redirect if the member has connected the app: %s',
     async (_, parameters) => {
       const clientId = await ownApp();
       const browser = await signedIn(clientId);
@@ -71,7 +71,7 @@ describe('an app that is unconnected to the member', () => {
     },
   );
 
-  it('is redirected to if the member declines on the page that names it', async () => {
+  it('gets a redirect if the member declines on the page that names the app', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const back = await browser.authorize(oauth.request(await ownApp()).url, { username, deny: true });

@@ -108,7 +108,7 @@ describe('metadata of the external identity provider', () => {
 describe('a member who cancels at the external identity provider', () => {
   const error = { error: 'access_denied', error_description: 'the member cancelled' };
 
-  it('returns to the account page from which they came', async () => {
+  it('returns to the previous account page', async () => {
     upstream.decision = error;
     const page = (await signIn(oauth.browser(), '/account/apps')) as FormPage;
     expect([page.status, page.url.pathname]).toEqual([200, '/account/apps']);
@@ -171,7 +171,7 @@ describe('a response of the external identity provider', () => {
 });
 
 describe('the claim that matches members', () => {
-  thorough.it('is logged if it matches no member', async () => {
+  thorough.it('is logged if its value matches no member', async () => {
     const server = await startWithUpstream({ claim: 'email', scopes: 'openid email' });
     try {
       const log = logOf(server.oauth);

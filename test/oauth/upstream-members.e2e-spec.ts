@@ -147,7 +147,7 @@ FROM users WHERE external_id IS NOT NULL`,
     expect(await made()).toHaveLength(1);
   });
 
-  thorough.it('generates a username if there is none, or it is taken or invalid', async () => {
+  thorough.it('generates a username if the provider’s username is missing, taken or invalid', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     const { username } = await oauth.member();
     for (const preferred of [
@@ -226,7 +226,7 @@ FROM users WHERE external_id IS NOT NULL`,
 describe('a member who signed in with the external identity provider', () => {
   afterEach(() => stop());
 
-  thorough.it('may remove the password, unlike a member who signed in with it', async () => {
+  thorough.it('may remove the password, unlike a member who signed in with the password', async () => {
     await start({});
     const sub = randomUUID();
     const { id, username } = await oauth.member({ external_id: sub });
@@ -250,7 +250,7 @@ describe('a member who signed in with the external identity provider', () => {
     expect(own.html).not.toContain('/account/security/password/off');
   });
 
-  thorough.it('authenticates there again to change sign-in methods', async () => {
+  thorough.it('authenticates at the provider again to change sign-in methods', async () => {
     await start({});
     const sub = randomUUID();
     await oauth.member({ external_id: sub });
@@ -318,7 +318,7 @@ describe('a provider that does not state the time of the sign-in', () => {
     expect(await oauth.query('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
   });
 
-  it('gives an app no auth_time, and apps that require it get a new sign-in', async () => {
+  it('causes ID tokens without auth_time, and a new sign-in for apps that require auth_time', async () => {
     const { sub, browser, username, id } = await member();
     const clientId = await oauth.client();
     signedInAs(await signIn({ sub }, browser), username);

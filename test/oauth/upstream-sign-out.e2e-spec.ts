@@ -166,7 +166,7 @@ describe('a logout token of the external identity provider', () => {
   });
 
   thorough.it.each(['sid', 'sub'] as const)(
-    'that arrives between the provider’s response and the end of the sign-in ends it: %s',
+    'that arrives between the provider’s response and the end of the sign-in ends the sign-in: %s',
     async (by) => {
       const sub = randomUUID();
       const { id } = await oauth.member({ external_id: sub });
@@ -305,7 +305,7 @@ describe('a logout token of the external identity provider', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  it('signed with a key newer than the last fetch gets a response that requests it again', async () => {
+  it('signed with a key newer than the last fetch gets a 503 with Retry-After', async () => {
     const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now()); // the pause between two fetches never ends
     try {
       await upstream.rotate();
@@ -364,7 +364,7 @@ describe('a logout token of the external identity provider', () => {
 });
 
 describe('a server whose identity provider is unavailable at startup', () => {
-  it('starts, is ready, informs members, and signs them in when the provider is available again', async () => {
+  it('starts, is ready, and shows members an error with a link to retry', async () => {
     const port = await freePort();
     const server = await OauthTest.start(
       { upstream: { ...upstream.config, issuer: `http://127.0.0.1:${port}` } },

@@ -136,7 +136,7 @@ describe('the external identity provider', () => {
     expect(upstream.asked.get('prompt')).toBe('login');
   });
 
-  it('gives the session a new id, remembers the browser, and stores no provider token', async () => {
+  it('signs a member in with a new session id, in a remembered browser, without a stored provider token', async () => {
     const { id } = await member();
     const browser = oauth.browser();
     const planted = await browser.view('/account/sessions');
@@ -205,7 +205,7 @@ describe('a person authenticated by the external identity provider', () => {
     ]);
   });
 
-  it('whose sign-ins ended meanwhile is not signed in by the earlier request', async () => {
+  it('whose sign-ins were ended meanwhile is not signed in by the earlier request', async () => {
     const { id } = await member();
     const browser = oauth.browser();
     const { url } = oauth.request(clientId);
@@ -409,7 +409,7 @@ describe('a callback from the external identity provider', () => {
     expect(await idToken({ max_age: '10' })).toMatchObject({ sub: String(id) });
   });
 
-  thorough.it('without auth_time is rejected if the app requires it', async () => {
+  thorough.it('without auth_time is rejected if the app requires auth_time', async () => {
     await member();
     const browser = oauth.browser();
     upstream.faults = { claims: (claims) => without(claims, 'auth_time') };

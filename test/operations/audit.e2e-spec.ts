@@ -439,7 +439,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
     expect((await sweeper.sweep()).auth_events).toBe(0);
   });
 
-  it('has a listed type wherever the code records it', () => {
+  it('has a listed type everywhere in the code', () => {
     const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('audit/audit.ts'))
       .map((path) => readFileSync(`src/${path}`, 'utf8'));

@@ -195,7 +195,7 @@ postgres.describe('a backup', () => {
       expect(existsSync(join(paths.TEXTFILES, 'backup.prom.unfinished'))).toBe(false);
     });
 
-    it('remove a backup that does not match its manifest, and keep earlier ones', async () => {
+    it('remove a backup that does not match its manifest, and keep earlier backups', async () => {
       const before = readdirSync(paths.BACKUPS);
       const programs = mkdtempSync(join(folder, 'programs-'));
       writeFileSync(join(programs, 'pg_verifybackup'), '#!/bin/sh\necho unlike >&2; exit 1\n', {

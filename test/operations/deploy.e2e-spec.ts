@@ -124,7 +124,7 @@ postgres.describe('the deployment files', () => {
       }
     });
 
-    it('let the server reach the hosts that its settings can name, and let only ingress and Prometheus reach it', () => {
+    it('allow the server to reach the hosts that its settings can name, and only ingress and Prometheus to reach the server', () => {
       const policy = all()
         .split(/^---$/m)
         .find((one) => one.includes('kind: NetworkPolicy'))!;

@@ -310,7 +310,7 @@ SELECT sha256(id::bytea), 'RefreshToken', id, '{}', now() + interval '30 days' F
       expect(left).toEqual({ grants: 0, tokens: 0 });
     });
 
-    it('remove a leaked signing key from the published ones', async () => {
+    it('remove a leaked signing key from the published keys', async () => {
       const published = async () => {
         const { keys } = (await (await fetch(`${server.url}/oauth/jwks`)).json()) as {
           keys: { kid: string }[];

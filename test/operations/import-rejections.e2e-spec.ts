@@ -330,20 +330,31 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('keeps the external id if the file omits it, and lets members exchange ids', async () => {
-      const externalIds = () => rows('SELECT external_id FROM users WHERE id < 4 ORDER BY id');
-      await load({ users: [user(1, { external_id: 'a' }), user(2, { external_id: 'b' }), user(3)] });
-      await load({ users: [user(1, { first_name: 'Ada' }), user(2), user(3, { external_id: 'c' })] });
-      expect(await externalIds()).toEqual([{ external_id: 'a' }, { external_id: 'b' }, { external_id: 'c' }]);
-      await load({
-        users: [user(1, { external_id: 'b' }), user(2, { external_id: null }), user(3, { external_id: 'a' })],
-      });
-      expect(await externalIds()).toEqual([
-        { external_id: 'b' },
-        { external_id: null },
-        { external_id: 'a' },
-      ]);
-    });
+    thorough.it(
+      'keeps the external id if the file omits it, and allows members to exchange external ids',
+      async () => {
+        const externalIds = () => rows('SELECT external_id FROM users WHERE id < 4 ORDER BY id');
+        await load({ users: [user(1, { external_id: 'a' }), user(2, { external_id: 'b' }), user(3)] });
+        await load({ users: [user(1, { first_name: 'Ada' }), user(2), user(3, { external_id: 'c' })] });
+        expect(await externalIds()).toEqual([
+          { external_id: 'a' },
+          { external_id: 'b' },
+          { external_id: 'c' },
+        ]);
+        await load({
+          users: [
+            user(1, { external_id: 'b' }),
+            user(2, { external_id: null }),
+            user(3, { external_id: 'a' }),
+          ],
+        });
+        expect(await externalIds()).toEqual([
+          { external_id: 'b' },
+          { external_id: null },
+          { external_id: 'a' },
+        ]);
+      },
+    );
 
     thorough.it('stores the email address, and keeps it if the file omits it', async () => {
       const addresses = () => rows('SELECT email FROM users WHERE id < 4 ORDER BY id');

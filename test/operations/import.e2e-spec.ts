@@ -54,7 +54,7 @@ describe('pua import', () => {
     );
 
   describe('writes', () => {
-    it('every field, and the defaults of absent ones', async () => {
+    it('every field, and the defaults of absent fields', async () => {
       const passwordHash = await hash('imported secret');
       await load({
         users: [
@@ -170,7 +170,7 @@ describe('pua import', () => {
       expect(await totals('connections_count')).toEqual([2, 1, 1]);
     });
 
-    thorough.it('ids up to the limit that leaves room for new ones', async () => {
+    thorough.it('ids up to the limit that leaves room for new ids', async () => {
       const highest = 9_000_000_000_000_000;
       await load({ users: [user(highest)] });
       expect(await api.platform.user()).toBe(highest + 1);
@@ -372,7 +372,7 @@ describe('pua import', () => {
         'SELECT id, user_id, peer_id, status, api_time(requested_at) AS requested_at FROM connections ORDER BY id, user_id',
       );
 
-    it('a participation, and counts it', async () => {
+    it('a participation, and updates the report and the totals', async () => {
       await load({ ...people, participants: [participant(1, 1), participant(1, 2), participant(2, 1)] });
       const { files } = await load({
         participants: [

@@ -120,7 +120,7 @@ postgres.describe('the documented smaller role', () => {
     }
   });
 
-  it('is checked for missing rights by the doctor, which prints the statements that grant them', async () => {
+  it('is checked by the doctor, which prints the statements that grant missing rights', async () => {
     await api.dataSource
       .query(`REVOKE UPDATE ON users FROM ${role}; REVOKE ALL ON users_id_seq, events_id_seq FROM ${role};
   REVOKE SELECT ON migrations FROM ${role}`);

@@ -172,7 +172,7 @@ describe('GET /api/platform/changes', () => {
     const keys = () => new ApiKeysService(oauth.dataSource, oauth.api.config);
     const newKey = { name: 'Calendar', scopes: [], environment: 'live', cidrs: [] } as const;
 
-    it('about an app with access: the first time, and after the member removed it', async () => {
+    it('about an app with access: the first time, and again after the member removed the app', async () => {
       const clientId = await oauth.client();
       const { id, username } = await oauth.member();
       const notice = { notice: 'consent.granted', by: clientId, name: 'Test app' };
@@ -351,7 +351,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect((await list('?limit=1')).data).toHaveLength(1);
     });
 
-    it('with more=true only if there are more, also on a full page', async () => {
+    it('with more=true only if there are more changes, also on a full page', async () => {
       const { key: ada } = await member();
       for (let i = 0; i < 3; i++) await put(ada, { bio: `bio ${i}` });
       await oauth.api.platform.settleChanges();

@@ -86,7 +86,7 @@ function longSqlOf(path: string): string[] {
 thorough.describe('the code', () => {
   const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
 
-  it('gives no exported name two meanings', () => {
+  it('uses each exported name for one meaning', () => {
     const files = Map.groupBy(
       paths.flatMap((path) => exportsOf(path).map((name) => ({ name, path }))),
       ({ name }) => name,
@@ -137,7 +137,7 @@ thorough.describe('the code', () => {
     expect(writers).toEqual(['src/audit/audit.ts']);
   });
 
-  it('begins transactions by the data source, which retries after a deadlock, except listed ones', () => {
+  it('begins transactions by the data source, which retries after a deadlock, except listed transactions', () => {
     const begun = paths.flatMap((path) =>
       readFileSync(path, 'utf8')
         .split('\n')
@@ -214,7 +214,7 @@ describe('programs that run with `node` before the project’s version is instal
     expect(names.filter(([, name]) => globSync(`src/**/${name}.ts`).length !== 1)).toEqual([]);
   });
 
-  it('import nothing that Node 20 lacks, so that they can report it', () => {
+  it('import nothing that Node 20 lacks, so that they can report an unsupported version', () => {
     const files = [
       ...globSync('{bench,examples,.ci}/**/*.mjs'),
       'bin/archives.mjs',

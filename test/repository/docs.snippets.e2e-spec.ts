@@ -66,7 +66,7 @@ const ofLanguage = (...languages: string[]) =>
   );
 
 describe('the snippets of README and docs', () => {
-  it('are run, except the listed ones', () => {
+  it('are run, except the listed snippets', () => {
     const excused = SNIPPETS.filter(({ at, excuse }) => excuse !== undefined && !isOfLibraries(at));
     expect(excused.map(({ at, language, excuse }) => `${at.split(':')[0]} ${language}: ${excuse}`)).toEqual([
       'README.md sh: bin/smoke.mjs and .ci/run do',

@@ -45,7 +45,7 @@ describe('the tests', () => {
     ]);
   });
 
-  it('assert no elapsed time, which a busy machine prolongs: bench/ measures it', () => {
+  it('assert no elapsed time, which a busy host increases: bench/ measures times', () => {
     const measuring =
       /\b(performance\.now|process\.(hrtime|cpuUsage|threadCpuUsage))\(|\bDate\.now\(\) - \w*([bB]eg[au]n|[sS]tart|[bB]efore|[sS]ince)/;
     expect(holding(measuring).toSorted()).toEqual([
@@ -58,7 +58,7 @@ describe('the tests', () => {
     ]);
   });
 
-  it('set no time limit: the one in jest.config.json suits any machine', () => {
+  it('set no time limit: the limit in jest.config.json suits any host', () => {
     expect(holding(/\bjest\.setTimeout\(|^ *\}, [\d_]+_000\);$/m)).toEqual([]);
   });
 

@@ -112,7 +112,7 @@ postgres.describe('the public pages in Chromium', () => {
     await context.close();
   });
 
-  it('have a filter, mark the visible section, and need no mouse', async () => {
+  it('have a filter, mark the visible section, and require no mouse', async () => {
     const { page, context } = await open('/docs');
     await page.keyboard.press('Tab');
     expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Skip to the content');
@@ -229,7 +229,7 @@ postgres.describe('the public pages in Chromium', () => {
     await context.close();
   });
 
-  it('report that the member denied the access, and still send requests that need no credential', async () => {
+  it('report that the member denied the access, and still send requests that require no credential', async () => {
     const { username } = await oauth.member();
     const { page, context } = await open('/docs');
     await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).click();

@@ -128,7 +128,7 @@ describe('an anonymous visitor finds', () => {
     });
   });
 
-  it('the URL for assistants, if they are enabled', async () => {
+  it('the URL for assistants, if assistants are enabled', async () => {
     const address = `<code>${oauth.api.config.publicUrl}/api/public/mcp</code>`;
     expect(await (await get('/')).text()).not.toContain('/api/public/mcp');
     await beside({ assistants: true }, async (other) => {
@@ -354,7 +354,7 @@ describe('an anonymous visitor finds', () => {
     ]);
   });
 
-  it('this server’s password page if the operator named none, and no made-up security contact', async () => {
+  it('this server’s password page if the operator configured none, and no security.txt without a configured contact', async () => {
     await beside({}, async (other) => {
       const change = await fetch(`${other.issuer}/.well-known/change-password`, { redirect: 'manual' });
       expect([change.status, change.headers.get('location')]).toEqual([302, '/account/security']);

@@ -116,7 +116,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     await page.context().close();
   });
 
-  it('/docs lets a member sign in, send a request, read the response, and sign out', async () => {
+  it('/docs allows a member to sign in, send a request, read the response, and sign out', async () => {
     const page = await open('/docs#listEvents');
     const call = page.locator('#listEvents');
     await press(call.locator('.try > summary'));
@@ -137,7 +137,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     await page.context().close();
   });
 
-  it('/demo completes its four steps: unticks a scope, requests it again, and revokes', async () => {
+  it('/demo allows its four steps: to untick a scope, request the scope again, and revoke the access', async () => {
     const page = await open('/demo');
     await press(page.getByRole('button', { name: 'Sign in' }));
     await signIn(page);

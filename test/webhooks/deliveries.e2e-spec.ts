@@ -123,7 +123,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  it('are delivered once, by the first instance to report it', async () => {
+  it('are recorded as delivered once, by the first instance that reports the delivery', async () => {
     const { id, one, late, other, current } = await claimedAgain();
     expect(await one.finish(late, TAKEN)).toMatchObject({ status: 'delivered' });
     expect(await other.finish(current, TAKEN)).toBeUndefined();

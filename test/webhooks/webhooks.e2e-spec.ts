@@ -186,7 +186,7 @@ describe('webhooks', () => {
     const apps = () => new ConnectedApps(oauth.dataSource);
     const clients = () => new ClientsService(oauth.dataSource, oauth.api.config);
 
-    it('is notified only about members who granted it the scope', async () => {
+    it('is notified only about members who granted the app the scope', async () => {
       const clientId = await oauth.client();
       const { id } = await endpoint({ clientId }, ['profile.updated', 'events.updated']);
       const [allowed, partly, revoked, stranger] = await Promise.all(
@@ -305,7 +305,7 @@ describe('webhooks', () => {
 
   describe('a failing endpoint', () => {
     thorough.it(
-      'gets a message again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, under the same id, until it is dead',
+      'gets a message again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, with the same id; then the message is dead',
       async () => {
         const { userId, id } = await keyed(['profile.updated']);
         answerWith(500);

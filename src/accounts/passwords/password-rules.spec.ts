@@ -25,7 +25,7 @@ describe('a new password', () => {
     expect(passwordFault(password, 'augusta ada king')).toBe(fault);
   });
 
-  it('is rejected with a message that does not repeat the password, when an admin sets it', () => {
+  it('that an admin sets is rejected with a message that does not repeat the password', () => {
     expect(() => checkPassword('nine 9999', 'ada')).toThrow(
       new OperatorError('The password must have 10 to 128 characters, it has 9'),
     );

@@ -136,7 +136,7 @@ describe('connections', () => {
     expect(most).toBe(1);
   });
 
-  it('stop responding to a client that reads nothing, and close it', async () => {
+  it('stop responding to a client that reads nothing, and disconnect the client', async () => {
     let made = 0;
     const { open, connections } = await serve(
       (request, response) => {
@@ -158,7 +158,7 @@ describe('connections', () => {
     expect((await slowReading).ms).toBeGreaterThan(STALLED_MS);
   });
 
-  it('close a client that reads one byte at a time for longer than any legitimate client', async () => {
+  it('disconnect a client that reads one byte at a time for longer than any legitimate client', async () => {
     const large = Buffer.alloc(32_000_000, 'x');
     const { open, connections } = await serve((_request, response) => void response.end(large), {
       stalledMs: 10_000,
@@ -210,7 +210,7 @@ describe('connections', () => {
     expect(connections.state().unread).toBe(2);
   });
 
-  it('close a client that reads nothing, even if it keeps sending', async () => {
+  it('disconnect a client that reads nothing, even if the client keeps sending', async () => {
     const { open, connections } = await serve((_request, response) => void response.end(LARGE), {
       stalledMs: 300,
       unreadMs: 1_000_000,
@@ -223,7 +223,7 @@ describe('connections', () => {
     expect(connections.state().open).toBe(0);
   });
 
-  it('keep a client that reads everything late, and respond to it again', async () => {
+  it('keep a client that reads everything late, and respond to its next request', async () => {
     const { open, connections, server } = await serve(
       (request, response) => void response.end(request.url === '/large' ? LARGE : '[small]'),
     );
@@ -276,7 +276,7 @@ describe('connections', () => {
     expect([slow.closed, newer.closed]).toEqual([false, false]);
   });
 
-  it('close the oldest connection if none has sent anything yet', async () => {
+  it('close the oldest connection if no connection has sent anything yet', async () => {
     const { open } = await serve(sendUrl, { open: 2 });
     const [first, second] = [await open(), await open()];
     await open();
@@ -424,7 +424,7 @@ describe('connections', () => {
     expect([waits.closed, neighbour.closed, next.closed]).toEqual([false, false, false]);
   });
 
-  it('accept a large body in chunks of any size, and the request after it', async () => {
+  it('accept a large body in chunks of any size, and the next request', async () => {
     const { open } = await serve((request, response) => {
       let length = 0;
       request.on('data', (bytes: Buffer) => (length += bytes.length));
@@ -461,7 +461,7 @@ describe('connections', () => {
     expect(text).toContain('[16000000]');
   });
 
-  it('respond to each request in its own context, also to pipelined ones', async () => {
+  it('respond to each request in its own context, also to pipelined requests', async () => {
     const requests = new AsyncLocalStorage<string>();
     const { open, server } = await serve((request, response) =>
       setImmediate(() => response.end(`${request.url} in ${requests.getStore()};`)),

@@ -39,7 +39,7 @@ describe('clip', () => {
     expect(clip('Ṩ̣', 60)).toBe('Ṩ̣');
   });
 
-  it('takes no more time for a long text', async () => {
+  it('needs no more time for a long text', async () => {
     // Walking through its prefixes takes minutes.
     expect(
       await costsAtMost(
