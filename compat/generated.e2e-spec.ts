@@ -214,7 +214,7 @@ describe('clients generated from the OpenAPI document', () => {
     expectSame(await run(join(folder, 'program'), [], folder));
   });
 
-  describe('openapi-generator’s', () => {
+  describe('openapi-generator', () => {
     beforeAll(async () => void (jars = await mavenJars(folderOf('kotlin'))));
 
     /** Warnings without a consequence: docs/developers/generated-clients.md. */

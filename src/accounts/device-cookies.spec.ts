@@ -45,7 +45,7 @@ describe('the cookie of a known device', () => {
     );
   });
 
-  it('keeps the last five members who share the browser', () => {
+  it('stores the last five members who share the browser', () => {
     let cookie = '';
     for (const userId of [1, 2, 3, 4, 5, 6]) cookie = cookieFor(userId, cookie);
     expect([1, 2, 3, 4, 5, 6].map((id) => DEVICES.find(from(cookie), id) !== undefined)).toEqual([

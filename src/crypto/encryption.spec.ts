@@ -40,7 +40,7 @@ describe('encrypted text', () => {
     }
   });
 
-  it('of the previous key decrypts with the current key, which reports it, but not the other way around', () => {
+  it('decrypts after a key change, and names its key; new text does not decrypt with the old key', () => {
     expect(encryption.openNamed(before.seal('x', 'Session'), 'Session')).toEqual({
       value: 'x',
       keyName: before.keyName,

@@ -80,7 +80,7 @@ describe('the key of a stored token', () => {
     expect(new Set(found.map((key) => key.toString('hex'))).size).toBe(4);
   });
 
-  it('is queried under both secrets, the current one first', () => {
+  it('is queried under both secrets, the current secret first', () => {
     expect(keys.keysOf('AccessToken', ID)).toEqual([
       keys.keyOf('AccessToken', ID),
       before.keyOf('AccessToken', ID),
@@ -101,7 +101,7 @@ describe('the key of a stored token', () => {
   );
 });
 
-describe('the query parameters for one or two keys', () => {
+describe('eitherOf', () => {
   const [one, other] = [Buffer.from('one'), Buffer.from('other')];
   it.each([
     [
@@ -110,5 +110,5 @@ describe('the query parameters for one or two keys', () => {
     ],
     [[one], [one, one]],
     [[], [null, null]],
-  ])('are, for the keys %p, %p', (given, parameters) => expect(eitherOf(given)).toEqual(parameters));
+  ])('returns for the keys %p the query parameters %p', (given, parameters) => expect(eitherOf(given)).toEqual(parameters));
 });

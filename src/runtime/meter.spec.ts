@@ -27,7 +27,7 @@ describe('Meter', () => {
     ]);
   });
 
-  it('reads every source of a metric, and omits one that fails', async () => {
+  it('reads every source of a metric, and omits a source that fails', async () => {
     const meter = new Meter();
     meter.read('overload_refusals_total', () => [[{ reason: 'database' }, 3]]);
     meter.read('overload_refusals_total', async () => [[{ reason: 'hashing' }, 4]]);

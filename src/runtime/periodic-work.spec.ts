@@ -75,7 +75,7 @@ describe('periodic work', () => {
     await app.close();
   });
 
-  it('counts each failure, and logs only the first in a row', async () => {
+  it('counts each failure, and logs only the first of consecutive failures', async () => {
     const { app, runs, counted, logged } = await start();
     for (const [i, outcome] of ['fails', 'fails', 'succeeds', 'fails'].entries()) {
       await runs.until(i + 1);

@@ -9,7 +9,7 @@ describe('clip', () => {
       expect(clip(name, 60)).toBe(name);
   });
 
-  it('returns ASCII text as the slower path for other text would', () => {
+  it('returns the same for ASCII text as its slower path for other text', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', '~', '!', ' ', '\t', '\x7f', 'é'), maxLength: 9 }),
