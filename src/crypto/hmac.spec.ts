@@ -110,5 +110,7 @@ describe('eitherOf', () => {
     ],
     [[one], [one, one]],
     [[], [null, null]],
-  ])('returns for the keys %p the query parameters %p', (given, parameters) => expect(eitherOf(given)).toEqual(parameters));
+  ])('returns for the keys %p the query parameters %p', (given, parameters) =>
+    expect(eitherOf(given)).toEqual(parameters),
+  );
 });

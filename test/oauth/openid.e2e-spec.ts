@@ -238,7 +238,7 @@ describe('a client that only sends HTTP Basic with an empty password', () => {
     Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${password}`).toString('base64')}`,
   });
 
-  it.each(['also with its client_id in the body', 'without a client_id in the body'])(
+  it.each(['with its client_id also in the body', 'without a client_id in the body'])(
     'is treated as the public client that it names, %s',
     async (how) => {
       const clientId = await oauth.client();
