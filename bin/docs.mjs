@@ -29,8 +29,8 @@ export async function pages() {
   const { RECORD_TYPES } = await import('../dist/src/import/record-types.js');
   const errors = [
     '# Error codes',
-    'For developers: the meaning of each error, and how to fix it. Every error is `application/problem+json` (RFC 9457) with one of these codes;',
-    'its `type` is the URL of the same description: `GET /api/public/problems/{code}`.',
+    'For developers: the meaning of each error, and how to fix it. Every error is `application/problem+json` (RFC 9457) with one of these codes.',
+    'Its `type` is the URL of its description, `GET /api/public/problems/{code}`.',
     '<!-- Made by `npm run docs` from `src/http/output/problems.ts`. -->',
     '',
     '| Status | Code | Meaning | Fix |',
@@ -135,7 +135,7 @@ export async function pages() {
   return {
     'docs/schema.sql': textOf(objects),
     'docs/contributors/tables.md': await markdown(
-      `# Tables\nFor contributors: keys and references of all tables; [schema.sql](../schema.sql) has everything else. \`npm run docs\` generates both from a migrated database.\n\n${drawTables(objects)}`,
+      `# Tables\nFor contributors: primary keys and references of all tables. [schema.sql](../schema.sql) has everything else. \`npm run docs\` generates both from a migrated database.\n\n${drawTables(objects)}`,
     ),
     'docs/developers/errors.md': await markdown(errors),
     'docs/operators/settings.md': await markdown(settings),

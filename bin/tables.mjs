@@ -1,5 +1,5 @@
 /**
- * Draws the tables of a migrated database, with their keys and references: Mermaid's entity relationship diagram.
+ * Draws the tables of a migrated database, with their primary keys and references: Mermaid's entity relationship diagram.
  *
  * @param {readonly {name: string, statement: string}[]} objects as `readObjects` returns them
  */
@@ -10,10 +10,7 @@ export function drawTables(objects) {
       .map(({ name, statement }) => {
         const columns = Array.from(
           statement.matchAll(/^ {2}(\w+) (\w+)(.*)$/gm),
-          ([, column, type, rest]) => [
-            column,
-            { type, isRequired: / NOT NULL,?$/.test(rest), keys: new Set() },
-          ],
+          ([, column, type, rest]) => [column, { type, isRequired: / NOT NULL,?$/.test(rest), isKey: false }],
         );
         return [name.slice('table '.length), new Map(columns)];
       }),
@@ -27,7 +24,7 @@ export function drawTables(objects) {
     if (!key) continue;
     const [, table, kind, list, target] = key;
     const columns = list.split(', ').map((column) => tables.get(table).get(column));
-    for (const { keys } of columns) keys.add(kind === 'PRIMARY' ? 'PK' : 'FK');
+    if (kind === 'PRIMARY') for (const column of columns) column.isKey = true;
     if (target)
       references.push(
         `  ${target} ${columns.every(({ isRequired }) => isRequired) ? '||' : '|o'}--o{ ${table} : ${list.split(', ')[0]}`,
@@ -35,11 +32,8 @@ export function drawTables(objects) {
   }
   const boxes = [...tables].map(([table, columns]) => {
     const lines = [...columns]
-      .filter(([, { keys }]) => keys.has('PK'))
-      .map(
-        ([column, { type, keys }]) =>
-          `    ${type} ${column} ${['PK', 'FK'].filter((key) => keys.has(key)).join(', ')}`,
-      );
+      .filter(([, { isKey }]) => isKey)
+      .map(([column, { type }]) => `    ${type} ${column}`);
     return [`  ${table} {`, ...lines, '  }'].join('\n');
   });
   return ['```mermaid', 'erDiagram', ...references, ...boxes, '```'].join('\n');
