@@ -2,7 +2,7 @@ import { ISSUER, CLIENT_ID, REDIRECT_URI, begin, done, me } from './harness.js';
 // docs: oauth4webapi · The same as in Node · nothing
 import * as oauth from 'oauth4webapi';
 
-const http = { [oauth.allowInsecureRequests]: true }; // for a server on your own machine alone
+const http = { [oauth.allowInsecureRequests]: true }; // only for a server on your own machine
 const issuer = new URL(ISSUER);
 const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...http });
 const server = await oauth.processDiscoveryResponse(issuer, found);

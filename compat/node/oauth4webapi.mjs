@@ -8,7 +8,7 @@ const authentication = {
 // docs: oauth4webapi · Discovery, PKCE, PAR, DPoP and private_key_jwt; for Node, Deno, Bun, workers and browsers · nothing
 import * as oauth from 'oauth4webapi';
 
-const http = { [oauth.allowInsecureRequests]: true }; // for a server on your own machine alone
+const http = { [oauth.allowInsecureRequests]: true }; // only for a server on your own machine
 const issuer = new URL(ISSUER);
 const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...http });
 const server = await oauth.processDiscoveryResponse(issuer, found);

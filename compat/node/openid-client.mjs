@@ -8,7 +8,7 @@ const authentication = {
 // docs: openid-client · Discovery, PKCE, PAR, DPoP and private_key_jwt · nothing
 import * as client from 'openid-client';
 
-const http = { execute: [client.allowInsecureRequests] }; // for a server on your own machine alone
+const http = { execute: [client.allowInsecureRequests] }; // only for a server on your own machine
 // `authentication` is client.None(), or with a secret client.ClientSecretBasic(CLIENT_SECRET).
 const config = await client.discovery(new URL(ISSUER), CLIENT_ID, undefined, authentication, http);
 const [pkceCodeVerifier, expectedState] = [client.randomPKCECodeVerifier(), client.randomState()];
@@ -19,7 +19,7 @@ const url = client.buildAuthorizationUrl(config, {
   code_challenge_method: 'S256',
   state: expectedState,
 });
-const back = await signIn(url); // the address at which the member came back
+const back = await signIn(url); // the URL to which the server redirected the member
 const tokens = await client.authorizationCodeGrant(config, new URL(back), {
   pkceCodeVerifier,
   expectedState,

@@ -9,7 +9,7 @@ client = OAuth2Client.from_discovery_endpoint(
     f"{ISSUER}/.well-known/oauth-authorization-server",
     redirect_uri=REDIRECT_URI,
     auth=PublicApp(CLIENT_ID),
-    testing=True,  # http: for a server on your own machine alone
+    testing=True,  # only for an http server on your own machine
 )
 request = client.authorization_request(scope="profile:read events:read")
 tokens = client.authorization_code(request.validate_callback(sign_in(str(request))))

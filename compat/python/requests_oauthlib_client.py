@@ -2,7 +2,7 @@ import os
 
 from harness import CLIENT_ID, ISSUER, REDIRECT_URI, done, sign_in
 
-os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"  # for a server on your own machine alone
+os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"  # only for a server on your own machine
 
 # docs: requests-oauthlib · PKCE and state, over requests · no discovery
 from requests_oauthlib import OAuth2Session

@@ -2,7 +2,7 @@ require_relative 'harness'
 # docs: ruby-openid-connect · Discovery and ID tokens, over rack-oauth2 · discovery requires https; verifier, challenge, checking `state`
 require 'openid_connect'
 
-SWD.url_builder = URI::HTTP if ISSUER.start_with?('http:') # for a server on your own machine alone
+SWD.url_builder = URI::HTTP if ISSUER.start_with?('http:') # only for a server on your own machine
 found = OpenIDConnect::Discovery::Provider::Config.discover!(ISSUER)
 client = OpenIDConnect::Client.new(identifier: CLIENT_ID, redirect_uri: REDIRECT_URI,
                                    authorization_endpoint: found.authorization_endpoint,

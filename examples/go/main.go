@@ -1,5 +1,5 @@
-// Prints the member's upcoming events, with the standard library alone: pages, waits when it is told to, and says what is wrong
-// in the server's words.
+// Prints the member's upcoming events with the standard library only. It reads all pages, waits as the server asks, and prints the
+// server's error if a request fails.
 //
 //	API_KEY=… go run examples/go/main.go
 package main
