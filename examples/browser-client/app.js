@@ -1,5 +1,5 @@
-// An app in the browser: signs a member in with OAuth 2.0 code and PKCE, and shows what they share. What it does with the API is the
-// client library's (clients/typescript); the rest is the page's appearance. Tokens stay in memory: after a reload, the member signs in
+// A browser app that signs a member in with OAuth 2.0 code and PKCE, and shows the data that they share. The client library
+// (clients/typescript) sends all API requests; this file builds the page. Tokens stay in memory: after a reload, the member signs in
 // again, and no other page's script can read them.
 import { bearer, PublicUserApi, SignIn } from './client/index.js';
 
@@ -22,7 +22,7 @@ const session = new SignIn({
 });
 const api = new PublicUserApi({ baseUrl: issuer, credentials: session, fetch: watched });
 
-// What is sent and what comes back.
+// The panel with requests and responses.
 
 const SECRETS = /^(code|code_verifier|access_token|refresh_token|id_token|token|state)$/;
 const shortened = (text) => (text.length > 12 ? `${text.slice(0, 6)}…` : text);
@@ -31,10 +31,10 @@ const shownParameters = (parameters) =>
   [...parameters].map(([name, value]) => `  ${name}=${shown(name, value)}`).join('\n');
 const shownJson = (body) => JSON.stringify(body, (name, value) => shown(name, value), 2);
 
-/** The last call: its request and its answer, as they are shown. */
+/** Shows a call's request and response. */
 let watcher = () => {};
 
-/** `fetch`, looked at. */
+/** `fetch` that also records the request and response. */
 async function watched(url, request = {}) {
   const response = await fetch(url, request);
   const { pathname, search } = new URL(url);
@@ -75,7 +75,7 @@ function show(step, ...texts) {
     ...texts.map(([label, text]) => {
       const figure = make('figure');
       const block = make('pre', '', text);
-      block.tabIndex = 0; // what scrolls can be scrolled by keyboard
+      block.tabIndex = 0; // a scrolling block must be reachable by keyboard
       figure.append(make('figcaption', '', label), block);
       return figure;
     }),
@@ -97,7 +97,7 @@ function make(name, className = '', text = '') {
   return made;
 }
 
-/** An action of a button: what fails is said. */
+/** Handles a button; shows an error if the action fails. */
 function on(id, action) {
   element(id).addEventListener('click', async ({ currentTarget }) => {
     currentTarget.disabled = true;
@@ -106,7 +106,7 @@ function on(id, action) {
   });
 }
 
-/** @param prompt `consent`: ask the member again, also for what was refused before */
+/** @param prompt `consent`: ask the member again, also for scopes that they declined before */
 async function signIn(prompt) {
   const url = await session.begin(prompt);
   sessionStorage.setItem('request', url.href);
@@ -117,7 +117,7 @@ async function finish() {
   const back = new URL(location.href);
   const request = sessionStorage.getItem('request');
   sessionStorage.removeItem('request');
-  history.replaceState(null, '', '/demo'); // the code is used up: nothing of it stays in the address
+  history.replaceState(null, '', '/demo'); // the code is used: remove it from the URL
   if (request) {
     const { pathname, searchParams } = new URL(request);
     show(step('request'), ['Sent', `GET ${pathname}\n${shownParameters(searchParams)}`]);
@@ -241,7 +241,7 @@ function laterStep(title, explanation) {
   return item;
 }
 
-/** What the app still has when its access was revoked: a token that opens nothing any more. */
+/** A token of revoked access, which the server rejects. */
 let revoked;
 
 on('sign-in', () => signIn());

@@ -45,7 +45,7 @@ func (p problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Co
 
 type client struct{ address, key string }
 
-// get reads one page. 429 and 503 are tried again after Retry-After.
+// get reads one page. After 429 and 503, it retries when Retry-After has passed.
 func (c client) get(ctx context.Context, path string, query url.Values) (page, error) {
 	for attempt := 1; ; attempt++ {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.address+path+"?"+query.Encode(), nil)
@@ -79,7 +79,7 @@ func (c client) get(ctx context.Context, path string, query url.Values) (page, e
 	}
 }
 
-// events asks for a page when it is needed.
+// events requests a page when it is needed.
 func (c client) events(ctx context.Context, query url.Values) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		for {

@@ -1,10 +1,10 @@
-// A platform that feeds its data: every record of a folder in the import's format, line by line or in batches, and then what
-// changes. Node alone, no dependencies.
+// A platform that feeds its data: first every record of a folder in the import's format, line by line or in batches, then
+// changes. It needs only Node.
 //
 //   API_KEY=<of pua keys create --platform> node examples/platform/feed.mjs <folder> [--batch 1000]
 //
-// API_URL is where the API is (http://localhost:3000 unless said). It may be started again at any time: what is there already is
-// unchanged, and a request whose answer was lost is sent again with its Idempotency-Key, so that nothing happens twice.
+// API_URL is the API's URL (default http://localhost:3000). You can restart the program at any time: existing records stay
+// unchanged, and it repeats a request whose response was lost with the same Idempotency-Key.
 import { randomUUID } from 'node:crypto';
 import { createReadStream, readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ export async function* linesOf(folder) {
   }
 }
 
-/** Gathers lines into bodies of at most so many, and no more bytes than the API takes. */
+/** Gathers lines into bodies of at most so many lines, and of no more bytes than the API accepts. */
 export async function* bodiesOf(lines, batch) {
   let body = [];
   let bytes = 0;
@@ -53,7 +53,7 @@ export async function* bodiesOf(lines, batch) {
   if (body.length > 0) yield body.join('');
 }
 
-/** Sends one feed until it is taken or refused. A server that is away, busy, or killed in the middle is asked again. */
+/** Sends one feed until the server accepts or rejects it. Retries if the server is unavailable, busy, or ends during a request. */
 export async function send({ url, key }, body) {
   const headers = {
     'X-API-Key': key,
@@ -80,7 +80,7 @@ export async function send({ url, key }, body) {
   }
 }
 
-/** Feeds a whole folder. @returns what became of its records, and the seconds that it took */
+/** Feeds a whole folder. @returns the results of its records, and the duration in seconds */
 export async function feedFolder(api, folder, batch) {
   const sum = { received: 0, created: 0, updated: 0, deleted: 0, unchanged: 0, stale: 0 };
   const began = performance.now();

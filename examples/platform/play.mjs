@@ -1,8 +1,8 @@
-// A platform, its members and their apps, all at once: the platform feeds changed records, line by line and in batches, and takes home what members
-// edit, members edit their profiles, and each has an app that keeps a copy by sync, woken by webhooks. In the end all must agree.
+// Simulates a platform, its members and their apps. The platform feeds changed records, line by line and in batches, and reads members' edits.
+// Members edit their profiles. Each member has an app that keeps a copy by sync when webhooks arrive. At the end, all copies must be equal.
 //
 //   API_URLS=<instances, comma separated> API_KEY=<of the platform> MEMBER_KEYS=<comma separated> \
-//   WEBHOOK_SECRETS=<of pua webhooks create --key, comma separated> PORT=<where they lead> node examples/platform/play.mjs <edits> < lines
+//   WEBHOOK_SECRETS=<of pua webhooks create --key, comma separated> PORT=<of their URL> node examples/platform/play.mjs <edits> < lines
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
@@ -15,11 +15,11 @@ const LISTS = {
   achievements: '/achievements?limit=100',
   events: '/events?limit=100',
 };
-/** Counts of other members are as of the read: their changes are not reported. */
+/** Numbers that depend on other members: sync does not report their changes. */
 const COUNTED =
   /^(attendees_count|spots_left|rarity|rarity_percentage|earned_by_count|eligible_users_count)$/;
 
-/** Calls one instance after the other until one answers. @returns its JSON; an instance may be killed at any time */
+/** Calls one instance after another until one responds. @returns its JSON; an instance may be killed at any time */
 async function call(key, path, { method = 'POST', body, type = 'application/json' } = {}) {
   const headers = {
     'X-API-Key': key,
@@ -39,7 +39,7 @@ async function call(key, path, { method = 'POST', body, type = 'application/json
   }
 }
 
-/** An app's copy of what a member's API shows: read once, then kept by sync. */
+/** An app's copy of a member's data: read once, then updated by sync. */
 class Copy {
   #things = new Map();
   #syncing = Promise.resolve();
@@ -55,7 +55,7 @@ class Copy {
     return this;
   }
 
-  /** One after the other: each continues where the previous one ended. */
+  /** Runs syncs one after another: each continues where the previous one ended. */
   sync() {
     return (this.#syncing = this.#syncing.then(() => this.#sync()));
   }
@@ -113,7 +113,7 @@ const told = (message) => {
 };
 const server = await receive(Number(process.env.PORT), process.env.WEBHOOK_SECRETS.split(','), told);
 
-// The platform: what it has of its members' bios, which it takes home, and what it feeds.
+// The platform: its members' bios, which it reads from the server, and the records that it feeds.
 const home = new Map();
 let place = (await call(process.env.API_KEY, '/api/platform/changes?limit=1000')).next;
 const takeHome = async (wait) => {
@@ -129,7 +129,7 @@ let done = false;
 const following = (async () => {
   while (!done) await takeHome(1);
 })();
-/** Lines of one feed, in turn. */
+/** Lines of one feed, in order. */
 const SIZES = [1, 1, 1, 20];
 const feeding = (async () => {
   let lines = 0;
@@ -168,7 +168,7 @@ const [lines] = await Promise.all([feeding, editing]);
 done = true;
 await following;
 
-/** What was written last may be told a moment later. */
+/** The server may report the last writes a moment later. */
 async function agree(isSo) {
   for (let attempt = 0; attempt < 150; attempt++) {
     if (await isSo()) return true;
