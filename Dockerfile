@@ -19,7 +19,7 @@ COPY docs/schema.sql docs/
 # `pua` and `npx pua`. Otherwise, npx would look for a package of that name, without a network.
 RUN npm pkg delete bin && ln -s ../../bin/pua.mjs node_modules/.bin/pua
 ENV PATH=/app/node_modules/.bin:$PATH
-# What V8 compiles at a start, as Node keeps it for the user who runs it, who may read but not replace it: docs/contributors/performance.md, Starts.
+# Node's compile cache for faster starts, read-only for the user who runs it: docs/contributors/performance.md, Starts.
 USER node
 RUN NODE_COMPILE_CACHE=/tmp/compiled node -e "Promise.all(['app', 'commands'].map((name) => import('/app/dist/bundle/' + name + '.js'))).then(() => process.exit())"
 USER root

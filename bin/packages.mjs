@@ -1,5 +1,5 @@
-// The clients' packages, which the server offers below /clients: as `npm pack`, `pip wheel` and a Go proxy make them, without these
-// programs, so that a build needs Node alone.
+// The clients' packages, which the server offers below /clients, in the formats of `npm pack`, `pip wheel` and a Go proxy. Built without
+// those programs: a build needs only Node.
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const TYPESCRIPT = () => [
 const PYTHON = () => filesIn('python/src/public_user_api', /^(?:.*\.py|py\.typed)$/);
 const GO = () => [...ABOUT, 'go.mod', ...filesIn('go', /(?<!_test)\.go$/)];
 
-/** Paths in the repository of everything that packages are made of. */
+/** Paths in the repository of all files that packages contain. */
 export const packageSources = () =>
   [
     ...[...TYPESCRIPT(), 'build.mjs', 'tsconfig.json'].map((path) => `typescript/${path}`),
@@ -88,10 +88,7 @@ function wheel() {
   return [`${stem}-py3-none-any.whl`, zip(files)];
 }
 
-/**
- * What a Go proxy answers for the module. Its version names its content: Go refuses for ever another content of a version that it
- * has seen.
- */
+/** A Go proxy's responses for the module. The version depends on the content: Go always rejects other content for a known version. */
 function goModule(release) {
   const [, module] = /^module (\S+)$/m.exec(read('go/go.mod'));
   const files = GO().map((path) => [path, read(`go/${path}`)]);

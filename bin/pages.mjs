@@ -1,5 +1,5 @@
-// `npm run pages`: takes the pictures of docs/pages, of a server with its own demo and its own embedded database. With names of pictures, only
-// those. Pictures differ between runs only in random or time-dependent text (ids, days).
+// `npm run pages`: takes the screenshots in docs/pages, from a server with its own demo and embedded database; with names, only those. They
+// differ between runs only in random or time-dependent text (ids, days).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { launchChromium } from '../test/support/chromium.ts';
 import { build } from './build.mjs';
 
 const FOLDER = join(import.meta.dirname, '../docs/pages');
-/** What the pages say; Chromium is told where it really is. */
+/** The URL in the pages; Chromium resolves it to the real address. */
 const PUBLIC_URL = 'http://localhost:3000';
 const DESKTOP = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 780 };
@@ -19,7 +19,7 @@ const { DEMO_PASSWORD, FIRST_ID, seedDemo } = await import('../dist/src/operatio
 const { registerDemoClient, registerDocsClient } = await import('../dist/src/clients/own-clients.js');
 const { createApp, closeApp } = await import('../dist/src/app.js');
 
-/** Name of a picture → size, what the browser prefers, and what is done before. Ada is signed in from `connected-apps` on. */
+/** Picture name → size, browser preferences, and actions before. Ada is signed in from `connected-apps` on. */
 const PICTURES = {
   front: [DESKTOP, 'light', (page) => page.goto('/')],
   reference: [
@@ -113,7 +113,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** What 90 days leave behind: two apps of other people that Ada lets in, and one of her own. */
+/** Data of 90 days: two apps of other members that Ada allowed, and one of her own. */
 async function liveFor90Days(dataSource) {
   await dataSource.query(`
 INSERT INTO oauth_clients (id, name, type, redirect_uris, allowed_origins, scopes, owner_id) VALUES

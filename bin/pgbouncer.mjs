@@ -1,4 +1,4 @@
-// Starts a private PgBouncer on loopback, in front of a PostgreSQL, with the settings of docs/operators/scaling.md.
+// Starts a private PgBouncer on loopback in front of PostgreSQL, with the settings in docs/operators/scaling.md.
 import { spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -17,7 +17,7 @@ const PROGRAM = '/usr/sbin/pgbouncer';
 export async function startPgbouncer(databaseUrl, settings = {}) {
   if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is not there: apt-get install pgbouncer`);
   const folder = mkdtempSync(join(tmpdir(), 'pua-pgbouncer-'));
-  const owner = postgresUser(); // it refuses to run as root
+  const owner = postgresUser(); // PgBouncer does not run as root
   if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid);
   const { hostname, port: behind, username } = new URL(databaseUrl);
   const port = await freePort();
@@ -59,7 +59,7 @@ export async function startPgbouncer(databaseUrl, settings = {}) {
   };
 }
 
-/** The settings that docs/operators/scaling.md gives. */
+/** The settings in docs/operators/scaling.md. */
 function documented() {
   const page = readFileSync(join(import.meta.dirname, '../docs/operators/scaling.md'), 'utf8');
   const [, settings] = /## PgBouncer[^]*?```ini\n([^]*?)```/.exec(page);

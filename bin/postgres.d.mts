@@ -5,11 +5,11 @@ export function startPostgres(
   primary?: string,
 ): Promise<{ url: string; pid: number; stop: (signal?: NodeJS.Signals) => Promise<void> }>;
 
-/** Sends a signal to all processes of the PostgreSQL whose first process has this id. */
+/** Sends a signal to all processes of the PostgreSQL whose main process has this id. */
 export function signalPostgres(postmaster: number, signal: NodeJS.Signals): void;
 
 /** The folder with the programs of the newest PostgreSQL that is installed. */
 export function findBinaries(): string;
 
-/** As whom PostgreSQL is run: nothing where this process is not root. */
+/** The user that runs PostgreSQL; empty if this process is not root. */
 export function postgresUser(): { uid?: number; gid?: number };

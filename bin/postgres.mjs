@@ -1,4 +1,4 @@
-// Starts a private PostgreSQL: a cluster in a folder, served on loopback, ended with the process that started it.
+// Starts a private PostgreSQL: a cluster in a folder, on loopback, which ends with the process that started it.
 import { spawn, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -21,7 +21,7 @@ export function freePort() {
  *
  * @param {string} folder
  * @param {Record<string, string | number>} settings as in postgresql.conf
- * @param {string} [primary] URL of the cluster that it is to follow
+ * @param {string} [primary] URL of the cluster to follow
  * @returns {Promise<{url: string, pid: number, stop: (signal?: NodeJS.Signals) => Promise<void>}>}
  */
 export async function startPostgres(folder, settings, primary) {
@@ -70,13 +70,13 @@ export async function startPostgres(folder, settings, primary) {
   };
 }
 
-/** Sends a signal to all processes of a PostgreSQL, each its own group: first to the one that starts the others. */
+/** Sends a signal to all processes of a PostgreSQL, the main process first: each is its own group. */
 export function signalPostgres(postmaster, signal) {
   const send = (pid) => {
     try {
       process.kill(pid, signal);
     } catch (error) {
-      if (error.code !== 'ESRCH') throw error; // it ended before
+      if (error.code !== 'ESRCH') throw error; // it has already ended
     }
   };
   send(postmaster);
@@ -89,7 +89,7 @@ function childrenOf(parent) {
     .map(Number)
     .filter((pid) => {
       try {
-        // After the name, which may contain anything and ends with the last bracket: state and parent.
+        // State and parent follow the last bracket, since the name may contain brackets.
         return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')[1]) === parent;
       } catch {
         return false;
@@ -106,7 +106,7 @@ export function findBinaries() {
   return found ?? fail(`PostgreSQL is not installed (no initdb below ${ROOT}): apt-get install postgresql`);
 }
 
-/** The user to run as, if this one is root: PostgreSQL refuses to run as root. */
+/** The user to run as if this one is root: PostgreSQL does not run as root. */
 export function postgresUser() {
   if (process.getuid() !== 0) return {};
   const id = (flag) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);

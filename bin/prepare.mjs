@@ -1,5 +1,4 @@
-// npm's `prepare`, after `npm ci`: builds everything that the first start would build. If something cannot be built here, `npm start`
-// builds it, or reports why not.
+// npm's `prepare`, after `npm ci`: builds everything that the first start needs. If a build fails, `npm start` retries it or reports why.
 import { globSync, rmSync } from 'node:fs';
 import { build } from './build.mjs';
 import { keepCompiled } from './compile-cache.mjs';

@@ -1,5 +1,5 @@
-// First import of every program: rejects an unsupported Node before anything fails because of it. `engines` in package.json has
-// the same versions, and 20, on which npm starts the one that it installs.
+// First import of every program: rejects an unsupported Node before anything fails because of it. `engines` in package.json also allows 20,
+// with which npm starts the Node that it installs.
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (!((major === 22 && minor >= 13) || (major === 24 && minor >= 11) || major > 24)) {
   console.error(

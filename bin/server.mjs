@@ -1,5 +1,5 @@
-// Starts the server, for containers and service managers (`npm start` builds first). Tracing replaces functions of
-// libraries while Node loads them one by one, so a bundle would hide them from it.
+// Starts the server, for containers and service managers (`npm start` builds first). Tracing patches libraries when Node loads them, so it
+// cannot use the bundle.
 const isTraced = /--(?:import|require|experimental-loader|loader)\b/.test(
   [...process.execArgv, process.env.NODE_OPTIONS].join(' '),
 );

@@ -45,7 +45,7 @@ function start() {
     new Promise((resolve) => {
       server.removeAllListeners('exit');
       server.once('exit', resolve);
-      process.kill(-pid, 'SIGTERM'); // npm and the server, as Ctrl-C in a terminal does
+      process.kill(-pid, 'SIGTERM'); // signals npm and the server, as Ctrl-C in a terminal does
     });
   return { ready, stop: () => stop().then(portIsFree) };
 }

@@ -1,4 +1,4 @@
-// Writes the version of package.json wherever else it stands; `npm version minor` runs it (npm's `version`, before the commit).
+// Copies the version of package.json to all other places; `npm version minor` runs it before the commit.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '..');
 const IMAGE = /(?<=image: public-user-api:)[\d.]+/g;
 const WHEEL = /(?<=public_user_api_client-)[\d.]+(?=-py3)/g;
 
-/** What repeats the version, and where in it. */
+/** Files that repeat the version, and the place in each. */
 const STATEMENTS = {
   'docker-compose.yml': IMAGE,
   'deploy/compose/docker-compose.yml': IMAGE,
@@ -18,7 +18,7 @@ const STATEMENTS = {
   'docs/developers/first-program.md': WHEEL,
 };
 
-/** Every statement of the version: the file, and its value there. */
+/** Every copy of the version: the file and its value. */
 export const statements = () =>
   Object.entries(STATEMENTS).flatMap(([file, pattern]) =>
     [...readFileSync(join(root, file), 'utf8').matchAll(pattern)].map(([version]) => ({ file, version })),

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// Runs a command with a throw-away PostgreSQL: `node bin/with-postgres.mjs npm test`. The command finds its URL in
-// TEST_DATABASE_URL, for a role that is not a superuser and owns its databases, as in production; and in TEST_SUPERUSER_URL, for
-// what only a superuser may do. The cluster listens on loopback only, and is removed afterwards.
+// Runs a command with a temporary PostgreSQL on loopback: `node bin/with-postgres.mjs npm test`. TEST_DATABASE_URL is for a role as in
+// production (owns its databases, not a superuser), TEST_SUPERUSER_URL for acts of a superuser. The cluster is removed afterwards.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +8,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres } from './postgres.mjs';
 
-/** Unusual formats: the server must set its own on every connection. */
+/** Unusual formats test that the server sets its own on every connection. */
 const FORMATS = {
   DateStyle: 'German',
   IntervalStyle: 'sql_standard',
@@ -33,7 +32,7 @@ const postgres = await startPostgres(folder, {
 
 const superuser = new pg.Client({ connectionString: postgres.url });
 await superuser.connect();
-// Tests create databases and roles, write as a subscriber's worker does, which fires no ordinary triggers, and COPY from programs.
+// Tests create databases and roles, write as a subscription worker (without ordinary triggers), and COPY from programs.
 await superuser.query(`
   CREATE ROLE pua LOGIN NOSUPERUSER CREATEDB CREATEROLE;
   GRANT SET ON PARAMETER session_replication_role TO pua;

@@ -1,8 +1,8 @@
--- Who ends the access that this transaction ends: what `endedBy` in src/database/sql.ts set.
+-- The actor that ends access in this transaction, as set by `endedBy` in src/database/sql.ts.
 CREATE OR REPLACE FUNCTION access_ended_by() RETURNS text LANGUAGE sql STABLE
   RETURN CASE current_setting('public_user_api.ended_by', true) WHEN 'user' THEN 'member' WHEN 'client' THEN 'app' ELSE 'platform' END;
 
--- Why and when access ended, by the ends of its token, of its grant, and the one that the member chose.
+-- When and why access ended: the earliest of the token's end, the grant's end and the end that the member chose decides.
 CREATE OR REPLACE FUNCTION end_of_access(token_end timestamptz, grant_end timestamptz, chosen_end timestamptz,
   OUT ended_at timestamptz, OUT reason text) LANGUAGE sql STABLE SET search_path = public, pg_temp AS $$
   SELECT LEAST(token_end, grant_end, chosen_end, now()), CASE
@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION end_of_access(token_end timestamptz, grant_end timest
     WHEN chosen_end <= LEAST(token_end, grant_end, chosen_end) THEN 'expired' ELSE 'unused' END
 $$;
 
--- Keeps why access ended for the app that sends its refresh token, or the one whose response it may have lost.
+-- Stores why access ended, for an app that sends its last refresh token or the one before, whose response it may have lost.
 CREATE OR REPLACE FUNCTION keep_end_of_access() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   INSERT INTO ended_refresh_tokens (key, client_id, ended_at, reason)
@@ -21,7 +21,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Its name comes before that of the trigger (RI_…) which deletes the grant's tokens: PostgreSQL runs triggers in the order of their names.
+-- Runs before the trigger that deletes the grant's tokens (RI_…): PostgreSQL runs triggers in the order of their names.
 CREATE OR REPLACE TRIGGER "Keep_end" AFTER DELETE ON oauth_grants FOR EACH ROW EXECUTE FUNCTION keep_end_of_access();
 
 -- A token that expires without use is deleted before its grant.

@@ -2,7 +2,7 @@ CREATE OR REPLACE FUNCTION granted_scopes(payload jsonb) RETURNS text[] LANGUAGE
   RETURN ARRAY(SELECT DISTINCT scope FROM jsonb_each_text(payload->'resources') resource, unnest(string_to_array(resource.value, ' ')) scope
     ORDER BY scope);
 
--- The access that an app has to a member's data now, by all grants except one.
+-- The access that an app has to a member's data now, through all grants except one.
 CREATE OR REPLACE FUNCTION access_of(of_member bigint, of_client text, other_than text,
   OUT is_live boolean, OUT scopes text[], OUT ends_at timestamptz) LANGUAGE sql STABLE SET search_path = public, pg_temp AS $$
   WITH live AS (
@@ -14,21 +14,21 @@ CREATE OR REPLACE FUNCTION access_of(of_member bigint, of_client text, other_tha
     (SELECT CASE WHEN bool_and(access_ends_at IS NOT NULL) THEN max(access_ends_at) END FROM live)
 $$;
 
--- Whether the code of a grant was redeemed. One whose code was not is given an end at its beginning (END_GRANTS in oauth.entity.ts).
+-- Whether a grant's code was redeemed: if not, the sweeper sets the end of access to its start (END_GRANTS in oauth.entity.ts).
 CREATE OR REPLACE FUNCTION gave_access(of_grant text, created_at timestamptz, access_ends_at timestamptz) RETURNS boolean
   LANGUAGE sql STABLE SET search_path = public, pg_temp AS $$
   SELECT (access_ends_at > created_at) IS NOT FALSE AND NOT EXISTS (
     SELECT FROM oauth_tokens t WHERE t.grant_id = of_grant AND t.model = 'AuthorizationCode' AND t.consumed_at IS NULL)
 $$;
 
--- For each code exchange: PL/pgSQL keeps its plan, and qualified names need no SET search_path.
+-- Runs at each code exchange: PL/pgSQL keeps the plan, and qualified names make SET search_path unnecessary.
 CREATE OR REPLACE FUNCTION is_told_of_access(of_client text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM public.webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
     AND e.types && '{access.changed,access.ended}');
 END $$;
 
--- What these triggers note becomes messages a moment later (tell_apps_of_access): only then is it known which grants of a member and app are left.
+-- tell_apps_of_access turns these notes into messages a moment later, when the remaining grants of the member and app are known.
 CREATE OR REPLACE FUNCTION note_ended_access() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   IF is_told_of_access(OLD.client_id) AND gave_access(OLD.id, OLD.created_at, OLD.access_ends_at) THEN
@@ -39,12 +39,12 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Named as "Keep_end" is: before the trigger that deletes the grant's tokens.
+-- Like "Keep_end", its name sorts before the trigger that deletes the grant's tokens.
 CREATE OR REPLACE TRIGGER "Note_end" AFTER DELETE ON oauth_grants FOR EACH ROW EXECUTE FUNCTION note_ended_access();
 
 CREATE OR REPLACE FUNCTION note_changed_access() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
-  -- Also before the code is redeemed: its exchange may have read the grant as it was, and told the app so.
+  -- Also before the code is redeemed: the code exchange may have read the old grant and reported it to the app.
   IF (NEW.access_ends_at > NEW.created_at) IS NOT FALSE AND is_told_of_access(NEW.client_id) THEN
     INSERT INTO access_changes (user_id, client_id) VALUES (NEW.user_id, NEW.client_id);
   END IF;
@@ -59,7 +59,7 @@ CREATE OR REPLACE FUNCTION note_new_access() RETURNS trigger LANGUAGE plpgsql AS
 DECLARE
   of_client text;
 BEGIN
-  -- First, and in two simple steps, since most exchanges end here.
+  -- Most code exchanges end after these two cheap queries.
   SELECT client_id INTO of_client FROM public.oauth_grants WHERE id = NEW.grant_id;
   IF public.is_told_of_access(of_client) THEN
     INSERT INTO public.access_changes (user_id, client_id)
@@ -86,8 +86,7 @@ BEGIN
   RETURN made;
 END $$;
 
--- Makes messages of what was noted, one for each member and app: of a million ends, too, one caller at a time. Access ends with the last
--- grant that gave some; one that the sweeper has yet to delete ends it later.
+-- Makes messages from the notes, one per member and app, one caller at a time. Access ends when the last grant is deleted.
 CREATE OR REPLACE FUNCTION tell_apps_of_access(most integer) RETURNS integer LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   noted record;
@@ -125,12 +124,12 @@ BEGIN
   RETURN seen;
 END $$;
 
--- Whether access of an app ends with this grant, and was used since then: no other sign-in of the member gives it for longer.
+-- Whether the app's access was used after `since` and ends with this grant, since no other grant of the member lasts longer.
 CREATE OR REPLACE FUNCTION ends_in_use(of_grant text, since timestamptz) RETURNS boolean
   LANGUAGE plpgsql STABLE SET search_path = public, pg_temp AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM oauth_grants g WHERE g.id = of_grant
-    AND g.expires_at > now() AND g.access_ends_at > g.created_at + interval '1 hour' -- not for once
+    AND g.expires_at > now() AND g.access_ends_at > g.created_at + interval '1 hour' -- not one-time access
     AND EXISTS (SELECT FROM oauth_grants o JOIN oauth_grant_usage s ON s.grant_id = o.id
       WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND s.last_used_at > since)
     AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND o.expires_at > now()
@@ -139,7 +138,7 @@ BEGIN
     AND EXISTS (SELECT FROM users u WHERE u.id = g.user_id AND u.disabled_at IS NULL));
 END $$;
 
--- Tells apps of access in use that ends within 7 days, once for each grant. Looks at the next grants, as report_ending_access does.
+-- Notifies apps, once per grant, that access in use ends within 7 days. Pages through the grants as report_ending_access does.
 CREATE OR REPLACE FUNCTION tell_of_ending_access(most integer, after jsonb) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = public, pg_temp SET enable_sort = off AS $$
 DECLARE
@@ -172,7 +171,7 @@ BEGIN
   RETURN last;
 END $$;
 
--- Tells keys that they end within 7 days or have ended, once for each.
+-- Notifies a key's endpoints twice: when the key ends within 7 days, and when it has ended.
 CREATE OR REPLACE FUNCTION tell_of_ending_keys(most integer) RETURNS integer LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   seen integer;

@@ -10,7 +10,7 @@ CREATE OR REPLACE TRIGGER achievements_record_change AFTER UPDATE ON achievement
   EXECUTE FUNCTION record_achievement_change();
 ALTER TABLE achievements ENABLE ALWAYS TRIGGER achievements_record_change;
 
--- What is copied from the member: see participants_derive.
+-- Denormalized columns of the member: see participants_derive.
 CREATE OR REPLACE FUNCTION user_achievements_copy_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' AND NEW.user_id = OLD.user_id OR TG_OP = 'INSERT' AND NEW.user_is_disabled IS NOT NULL
@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION record_pins(of_user bigint) RETURNS void LANGUAGE sql
     WHERE user_id = of_user AND pin_position IS NOT NULL
 $$;
 
--- Totals and changes of one row. OLD of an INSERT is NULL, and NEW of a DELETE.
+-- Updates totals and records changes for one row. OLD is NULL in an INSERT, NEW in a DELETE.
 CREATE OR REPLACE FUNCTION user_achievements_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   was_earned boolean := OLD.earned_at IS NOT NULL;
@@ -78,7 +78,7 @@ CREATE OR REPLACE TRIGGER user_achievements_removed AFTER DELETE ON user_achieve
   FOR EACH ROW EXECUTE FUNCTION user_achievements_changed();
 ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_removed;
 
--- Totals and changes of rows that are inserted, which may be millions at once.
+-- Updates totals and records changes for all inserted rows at once: an import may insert millions.
 CREATE OR REPLACE FUNCTION user_achievements_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO public.user_totals (user_id, achievements_count)

@@ -1,5 +1,4 @@
--- Whoever gets hold of the server's own role cannot take away fresh traces. ALWAYS: session_replication_role is no
--- way around.
+-- Even the server's own role cannot delete recent audit events. ALWAYS: session_replication_role cannot bypass it.
 CREATE OR REPLACE FUNCTION auth_events_refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   erased auth_events;
@@ -28,7 +27,7 @@ CREATE OR REPLACE TRIGGER auth_events_stay_a_week BEFORE DELETE ON auth_events F
   WHEN (OLD.occurred_at > now() - interval '7 days') EXECUTE FUNCTION auth_events_refuse();
 ALTER TABLE auth_events ENABLE ALWAYS TRIGGER auth_events_stay_a_week;
 
--- The address and details of an erased member's events may be removed: so nobody is erased for a moment.
+-- Erasure is final: otherwise, an attacker could erase a member for a moment to remove the IP address and details of audit events.
 CREATE OR REPLACE FUNCTION users_refuse_return() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   RAISE restrict_violation USING MESSAGE = format('The member %s was erased and stays erased', OLD.id), TABLE = 'users';

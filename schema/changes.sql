@@ -1,5 +1,4 @@
--- Takes a mark, unless there is one of this second, or nothing but the last mark was written since. One a second is
--- kept for an hour, then one a minute for 40 days.
+-- Takes a mark, unless the last one is less than 1 s old or nothing was written since.
 CREATE OR REPLACE FUNCTION take_change_mark() RETURNS void LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text
@@ -8,33 +7,32 @@ BEGIN
         OR pg_snapshot_xmax(pg_current_snapshot())::text::bigint <= pg_snapshot_xmax(last.snapshot::pg_snapshot)::text::bigint + 1)
     ON CONFLICT DO NOTHING;
   IF FOUND THEN
+    -- After an hour, only marks of a minute's first 5 s remain: at least one per minute is enough.
     DELETE FROM change_marks WHERE taken_at < clock_timestamp() - interval '40 days'
       OR (taken_at BETWEEN clock_timestamp() - interval '65 minutes' AND clock_timestamp() - interval '1 hour'
         AND extract(second FROM taken_at) >= 5);
   END IF;
 END $$;
 
--- Whether what was written in this transaction could be seen only after the moment; of a moment without a mark, yes.
--- Two seconds before it, so that the time at which an answer was received is early enough for the next question.
+-- The last mark at least 2 s before a moment, so that a client can send the time at which it received the previous response.
 CREATE OR REPLACE FUNCTION last_mark_before(moment timestamptz) RETURNS pg_snapshot
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = public, pg_temp AS $$
   SELECT snapshot::pg_snapshot FROM change_marks WHERE taken_at <= moment - interval '2 s' ORDER BY taken_at DESC LIMIT 1
 $$;
 
--- A number beyond all of this server's is from another one, of which this database was a dump.
+-- Whether a transaction became visible after the mark; true without a mark. Numbers above this server's come from another server's dump.
 CREATE OR REPLACE FUNCTION committed_after(transaction bigint, mark pg_snapshot) RETURNS boolean
   LANGUAGE sql STABLE PARALLEL SAFE
   RETURN transaction IS NOT NULL AND transaction < pg_snapshot_xmax(pg_current_snapshot())::text::bigint
     AND COALESCE(NOT pg_visible_in_snapshot(transaction::text::xid8, mark), true);
 
--- Records that were never visible cause no change when they are removed.
+-- Whether a removal of the record was recorded: a record that was never visible causes no change when it is removed.
 CREATE OR REPLACE FUNCTION was_hidden(resource text, id bigint) RETURNS boolean
   LANGUAGE sql STABLE SET search_path = public, pg_temp AS $$
   SELECT EXISTS (SELECT FROM changes c WHERE c.user_id IS NULL AND c.resource = $1 AND c.id = $2 AND c.kind = 'removed')
 $$;
 
--- Keeps only the last change of each record among the next so many changes. Returns how many were checked; 0 if
--- there are no more, or another call is running. A reader whose cursor is earlier still gets the last one.
+-- Keeps only each record's last change among the next `most` changes. Returns the number checked: 0 if none are left or another call runs.
 CREATE OR REPLACE FUNCTION coalesce_changes(most integer) RETURNS integer
   LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
@@ -44,7 +42,7 @@ DECLARE
 BEGIN
   SELECT * INTO place FROM change_places WHERE name = 'coalesced' FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN 0; END IF;
-  -- A number beyond all of this server's is from another one, of which this database was a dump.
+  -- A number above this server's comes from another server's dump.
   IF place.changed_in >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint THEN
     place.changed_in := 0;
   END IF;

@@ -1,4 +1,4 @@
--- What is copied from the other person: see participants_derive.
+-- Denormalized columns of the other member: see participants_derive.
 CREATE OR REPLACE FUNCTION connections_copy_peer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' AND NEW.peer_id = OLD.peer_id OR TG_OP = 'INSERT'
@@ -7,7 +7,7 @@ BEGIN
     SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
       FROM public.users WHERE id = NEW.peer_id FOR KEY SHARE;
   ELSE
-    -- Fails where a member was renamed since this transaction began: it would store a name of before, and copy_names be done.
+    -- Fails if the member was renamed since this transaction began: the old name would be stored after copy_names has finished.
     SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
       FROM public.users WHERE id = NEW.peer_id FOR SHARE;
   END IF;
@@ -22,7 +22,7 @@ CREATE OR REPLACE TRIGGER connections_copy_peer BEFORE INSERT OR UPDATE OF peer_
   FOR EACH ROW EXECUTE FUNCTION connections_copy_peer();
 ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_copy_peer;
 
--- Totals and changes of one row. OLD of an INSERT is NULL, and NEW of a DELETE.
+-- Updates totals and records changes for one row. OLD is NULL in an INSERT, NEW in a DELETE.
 CREATE OR REPLACE FUNCTION connections_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   counted boolean := OLD.status = 'accepted' AND NOT OLD.peer_is_disabled;
@@ -33,7 +33,7 @@ BEGIN
     IF counts THEN INSERT INTO public.user_totals (user_id, connections_count) VALUES (NEW.user_id, 1); END IF;
   END IF;
 
-  -- What is copied from the other person alone is that person's change.
+  -- If only denormalized columns changed, the change is recorded for the other member instead.
   IF (OLD.user_id, OLD.id, OLD.peer_id, OLD.status, OLD.source, OLD.met_at_event_id, OLD.requested_at, OLD.connected_at)
     IS NOT DISTINCT FROM
     (NEW.user_id, NEW.id, NEW.peer_id, NEW.status, NEW.source, NEW.met_at_event_id, NEW.requested_at, NEW.connected_at)
@@ -49,7 +49,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Of columns, and without a condition, which every statement would parse again.
+-- Lists columns instead of a WHEN condition, which PostgreSQL would parse for every statement.
 CREATE OR REPLACE TRIGGER connections_changed AFTER UPDATE OF
   user_id, id, peer_id, status, source, met_at_event_id, requested_at, connected_at, peer_is_disabled ON connections
   FOR EACH ROW EXECUTE FUNCTION connections_changed();
@@ -59,7 +59,7 @@ CREATE OR REPLACE TRIGGER connections_removed AFTER DELETE ON connections
   FOR EACH ROW EXECUTE FUNCTION connections_changed();
 ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_removed;
 
--- Totals and changes of rows that are inserted, which may be millions at once.
+-- Updates totals and records changes for all inserted rows at once: an import may insert millions.
 CREATE OR REPLACE FUNCTION connections_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO public.user_totals (user_id, connections_count)

@@ -15,7 +15,7 @@ BEGIN
     NEW.changed_in := pg_current_xact_id()::text::bigint;
     NEW.revision := LEAST(OLD.revision::bigint + 1, 2147483647);
   END IF;
-  -- What the card is made of. A constraint would come too late: of an endless time the card is NULL, and that is refused first.
+  -- Checked here, since an infinite time makes the card NULL, and the error would be that of the card's NOT NULL.
   IF NOT (isfinite(NEW.starts_at) AND isfinite(NEW.created_at) AND isfinite(NEW.updated_at)) THEN
     endless := CASE WHEN NOT isfinite(NEW.starts_at) THEN 'starts_at'
       WHEN NOT isfinite(NEW.created_at) THEN 'created_at' ELSE 'updated_at' END;
@@ -34,7 +34,7 @@ BEGIN
   INSERT INTO public.changes (resource, id, kind)
     VALUES ('events', NEW.id, CASE
       WHEN NOT (OLD.is_draft OR OLD.is_deleted) AND (NEW.is_draft OR NEW.is_deleted) THEN 'removed' ELSE 'updated' END);
-  -- Drafts stay hidden from others.
+  -- Only members who could see the draft get its removal.
   IF OLD.is_draft AND NOT OLD.is_deleted AND NEW.is_deleted THEN
     INSERT INTO public.changes (user_id, resource, id, kind)
       SELECT user_id, 'events', NEW.id, 'removed' FROM public.participants

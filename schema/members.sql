@@ -12,10 +12,7 @@ BEGIN
     || ',"profile_picture":' || public.stored_json_text(profile_picture) || '}';
 END $$;
 
--- Beside what is derived: the version, which counts what PUT may change; and the moment
--- before which nothing is left of a sign-in. Whoever stores what came of one holds the member FOR KEY SHARE and
--- compares the moment. FOR UPDATE waits for those who did, so that end_sign_ins finds what they stored; those who
--- come later wait, and see the new moment.
+-- Derives names and card, counts versions (of the fields that PUT can change), and sets the time before which sign-ins have ended.
 CREATE OR REPLACE FUNCTION users_derive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.is_disabled := NEW.disabled_at IS NOT NULL;
@@ -43,6 +40,7 @@ BEGIN
     NEW.sign_ins_valid_since := clock_timestamp();
   END IF;
   IF OLD.sign_ins_valid_since IS DISTINCT FROM NEW.sign_ins_valid_since THEN
+    -- Waits for transactions that store a sign-in (FOR KEY SHARE), so end_sign_ins finds their rows; later ones see the new time.
     PERFORM FROM public.users WHERE id = OLD.id FOR UPDATE;
   END IF;
   RETURN NEW;
@@ -51,7 +49,7 @@ END $$;
 CREATE OR REPLACE TRIGGER users_derive BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION users_derive();
 ALTER TABLE users ENABLE ALWAYS TRIGGER users_derive;
 
--- Total, names to copy, and changes of one member. NEW of a DELETE is NULL.
+-- Updates the total and records renames and changes of one member. NEW is NULL in a DELETE.
 CREATE OR REPLACE FUNCTION users_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF OLD.is_disabled IS DISTINCT FROM NEW.is_disabled THEN
@@ -77,7 +75,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- All columns that the compared values depend on. Without a condition, which every statement would parse again.
+-- Lists all columns that the compared values depend on: PostgreSQL would parse a WHEN condition for every statement.
 CREATE OR REPLACE TRIGGER users_changed AFTER UPDATE OF
   username, first_name, last_name, stored_display_name, bio, profile_picture, created_at, disabled_at ON users
   FOR EACH ROW EXECUTE FUNCTION users_changed();
@@ -95,9 +93,7 @@ END $$;
 CREATE OR REPLACE TRIGGER users_inserted AFTER INSERT ON users REFERENCING NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION users_inserted();
 
--- Copies the names of renamed members to at most so many connections. Returns how many steps it did; 0 when nothing
--- is left that could be done now. It skips locked rows, which a later call copies. One
--- at a time in the whole database: it does nothing while another call runs.
+-- Copies names of renamed members to `most` connections at most. Returns the steps done: 0 if all others are locked or another call runs.
 CREATE OR REPLACE FUNCTION copy_names(most integer) RETURNS integer
   LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
@@ -112,7 +108,7 @@ BEGIN
     WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY id LIMIT 100);
   IF batch = '{}' THEN RETURN 0; END IF;
 
-  -- Member by member: while PostgreSQL takes both tables to be small, it would read them whole for a join.
+  -- One member at a time: for a join, PostgreSQL reads both tables whole if it expects them to be small.
   FOR renamed IN SELECT id, folded_name, folded_username FROM users
     WHERE id = ANY (ARRAY(SELECT user_id FROM renamed_users WHERE id = ANY (batch))) LOOP
     UPDATE connections SET (peer_name, peer_username) = (renamed.folded_name, renamed.folded_username)

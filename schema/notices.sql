@@ -1,5 +1,4 @@
--- Exactly one notice for each event, in the transaction that records the event: a record for the platform and, unless the member has no
--- email address or muted this kind, an email.
+-- Stores one notice per event, in its transaction: a record for the platform, and an email if the member has an address and wants it.
 CREATE OR REPLACE FUNCTION give_notice(of_member bigint, of_notice text, about_id text, about_name text) RETURNS void
   LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
@@ -20,13 +19,13 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- The same list is NOTICES in src/audit/notices.ts, where consent.granted comes from oauth_consents. What the server itself makes is the demo.
+-- The same list is NOTICES in src/audit/notices.ts; consent.granted comes from oauth_consents. As `system`, only the demo creates them.
 CREATE OR REPLACE TRIGGER auth_events_give_notice AFTER INSERT ON auth_events FOR EACH ROW
   WHEN (NEW.user_id IS NOT NULL AND (NEW.type IN ('key.ending', 'access.ending') OR NEW.actor <> 'system' AND NEW.type IN (
     'key.created', 'key.rotated', 'calendar_link.created', 'client.reviewed', 'passkey.added', 'passkey.removed', 'user.password_set')))
   EXECUTE FUNCTION give_notice_of_event();
 
--- Records that keys in use end within 7 days, once for each key: of two that do so at once, the second skips the key.
+-- Records, once per key, that a key in use ends within 7 days. A concurrent call skips the keys that this one locked.
 CREATE OR REPLACE FUNCTION report_ending_keys(most integer) RETURNS integer LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   reported integer;
@@ -46,15 +45,14 @@ BEGIN
   RETURN reported;
 END $$;
 
--- Records that access of apps in use ends within 7 days, once for each grant. It reads at most so many grants, used or not,
--- after the last one of the previous call. Returns the last one; null if there are no more, or another caller does it. Without sorts,
--- PostgreSQL reads the index in the order of the ends, only as far as it must, regardless of its statistics.
+-- Records, once per grant, that access in use ends within 7 days. Returns the last of the `most` grants read, null at the end.
 CREATE OR REPLACE FUNCTION report_ending_access(most integer, after jsonb) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = public, pg_temp SET enable_sort = off AS $$
 DECLARE
   last jsonb;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7862013049) THEN RETURN NULL; END IF;
+  -- Without sorts, PostgreSQL reads the index in order and only as far as needed, regardless of its statistics.
   WITH next AS MATERIALIZED (
     SELECT g.id, g.user_id, g.client_id, g.access_ends_at FROM oauth_grants g
     WHERE g.ending_notified_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'

@@ -1,10 +1,9 @@
--- THE access rule of events: what a relation of this role may see. participants.is_visible is its only use.
+-- THE access rule of events: whether a participant with this role may see an event in this state.
 CREATE OR REPLACE FUNCTION event_visible(role text, is_draft boolean, is_deleted boolean) RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN NOT is_deleted AND (NOT is_draft OR role IN ('organizer', 'co_organizer'));
 
--- What is copied from the event. FOR KEY SHARE is what the foreign key takes anyway: taken first, what was read is
--- still so when it checks.
+-- Denormalized columns of the event. FOR KEY SHARE is the foreign key's own lock: taken earlier, it keeps the values valid for its check.
 CREATE OR REPLACE FUNCTION participants_derive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' THEN
@@ -25,7 +24,7 @@ CREATE OR REPLACE TRIGGER participants_derive BEFORE INSERT OR UPDATE ON partici
   FOR EACH ROW EXECUTE FUNCTION participants_derive();
 ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_derive;
 
--- Totals and changes of one row. OLD of an INSERT is NULL, and NEW of a DELETE.
+-- Updates totals and records changes for one row. OLD is NULL in an INSERT, NEW in a DELETE.
 CREATE OR REPLACE FUNCTION participants_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   moved boolean := (OLD.user_id, OLD.event_id) IS DISTINCT FROM (NEW.user_id, NEW.event_id);
@@ -39,7 +38,7 @@ BEGIN
     IF NEW.rsvp_status = 'going' THEN INSERT INTO public.event_totals VALUES (NEW.event_id, 1); END IF;
   END IF;
 
-  -- What is copied from the event alone is the event's change.
+  -- If only denormalized columns changed, the change is recorded for the event instead.
   IF (OLD.user_id, OLD.event_id, OLD.role, OLD.rsvp_status, OLD.responded_at, OLD.checked_in_at) IS NOT DISTINCT FROM
     (NEW.user_id, NEW.event_id, NEW.role, NEW.rsvp_status, NEW.responded_at, NEW.checked_in_at) THEN RETURN NULL; END IF;
   IF moved AND TG_OP <> 'INSERT' THEN
@@ -55,7 +54,7 @@ BEGIN
     INSERT INTO public.changes (user_id, resource, id, kind)
       VALUES (NEW.user_id, 'events', NEW.event_id, CASE WHEN NEW.is_visible THEN 'updated' ELSE 'removed' END);
   END IF;
-  -- Everybody sees who organises it.
+  -- Everyone who sees the event sees its organizers.
   IF (NEW.role = 'co_organizer') <> (OLD.role IS NOT DISTINCT FROM 'co_organizer' AND NOT moved) THEN
     INSERT INTO public.changes (resource, id, kind) VALUES ('events', NEW.event_id, 'updated');
   END IF;
@@ -74,7 +73,7 @@ CREATE OR REPLACE TRIGGER participants_removed AFTER DELETE ON participants
   FOR EACH ROW EXECUTE FUNCTION participants_changed();
 ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_removed;
 
--- Totals and changes of rows that are inserted, which may be millions at once.
+-- Updates totals and records changes for all inserted rows at once: an import may insert millions.
 CREATE OR REPLACE FUNCTION participants_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO public.user_totals (user_id, events_count)

@@ -1,7 +1,7 @@
 CREATE OR REPLACE FUNCTION tell_platform_of_consent() RETURNS trigger
   LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
-  -- Not read where there is none: OLD of an INSERT, NEW of a DELETE.
+  -- An INSERT has no OLD, a DELETE no NEW.
   old_scopes text[] := CASE WHEN TG_OP <> 'INSERT' THEN OLD.granted ELSE '{}' END;
   new_scopes text[] := CASE WHEN TG_OP <> 'DELETE' THEN NEW.granted ELSE '{}' END;
   added text[] := ARRAY(SELECT unnest(new_scopes) EXCEPT SELECT unnest(old_scopes) ORDER BY 1);
@@ -13,7 +13,7 @@ BEGIN
   IF added <> '{}' THEN
     INSERT INTO platform_changes (type, user_id, by_id, scopes) VALUES ('consent.granted', NEW.user_id, NEW.client_id, added);
   END IF;
-  -- The app had no access: also after the end of an earlier consent, unless a grant outlives it.
+  -- Only if the app had no access: no earlier consent, or one that has ended, without a grant that outlives it.
   IF new_scopes <> '{}' AND (old_scopes = '{}' OR (
     OLD.access_ends_at <= now() AND OLD.access_ends_at IS DISTINCT FROM NEW.access_ends_at AND NOT EXISTS (
       SELECT FROM oauth_grants g WHERE g.user_id = NEW.user_id AND g.client_id = NEW.client_id
@@ -30,7 +30,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- The audit log has every sign-in, with any method.
+-- The audit log contains every sign-in, with any method.
 CREATE OR REPLACE TRIGGER auth_events_tell_platform AFTER INSERT ON auth_events FOR EACH ROW
   WHEN (NEW.type = 'sign_in.succeeded' AND NEW.user_id IS NOT NULL) EXECUTE FUNCTION tell_platform_of_sign_in();
 

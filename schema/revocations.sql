@@ -8,7 +8,7 @@ BEGIN
   END IF;
 END $$;
 
--- Announces what a statement changed or deleted, as the kind that the trigger names; and that a table is emptied.
+-- Announces changed or deleted rows, as the kind that the trigger names; TRUNCATE announces `all`.
 CREATE OR REPLACE FUNCTION announce_ended() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
@@ -16,7 +16,7 @@ BEGIN
   ELSIF TG_LEVEL = 'ROW' THEN
     PERFORM announce_revocations(TG_ARGV[0], ARRAY[OLD.id]);
   ELSE
-    -- Expired rows need no announcement: no credential of theirs is cached.
+    -- Expired rows need no announcement: their credentials are not cached.
     PERFORM announce_revocations(TG_ARGV[0], (SELECT array_agg(id) FROM old_rows WHERE expires_at IS NULL OR expires_at > now()));
   END IF;
   RETURN NULL;
@@ -42,7 +42,7 @@ CREATE OR REPLACE TRIGGER oauth_clients_announce AFTER DELETE OR UPDATE OF disab
   FOR EACH ROW EXECUTE FUNCTION announce_ended('client');
 ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER oauth_clients_announce;
 
--- Of oauth_clients and oauth_grants, too: they are not emptied without it.
+-- This covers oauth_clients and oauth_grants, too: TRUNCATE of either includes oauth_tokens.
 CREATE OR REPLACE TRIGGER announce_truncate BEFORE TRUNCATE ON oauth_tokens
   FOR EACH STATEMENT EXECUTE FUNCTION announce_ended();
 ALTER TABLE oauth_tokens ENABLE ALWAYS TRIGGER announce_truncate;

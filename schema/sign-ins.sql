@@ -1,5 +1,4 @@
--- Ends everything that depends on a member's sign-ins or sign-in methods: sessions, grants and open forms;
--- calendar links, which a signed-in member created; the apps of a disabled member; and password reset links.
+-- Ends sessions, grants, open forms and calendar links of ended sign-ins, apps of a disabled member, and password reset links.
 CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   IF OLD.disabled_at IS DISTINCT FROM NEW.disabled_at THEN
@@ -15,7 +14,7 @@ BEGIN
     DELETE FROM oauth_sessions WHERE user_id = NEW.id;
     DELETE FROM oauth_grants WHERE user_id = NEW.id;
   ELSIF (OLD.password_off_at, OLD.email) IS DISTINCT FROM (NEW.password_off_at, NEW.email)
-    OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- unless it is a better hash of the same password
+    OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- except for a stronger hash of the same password
       AND current_setting('public_user_api.same_password', true) IS DISTINCT FROM 'yes' THEN
     DELETE FROM oauth_state WHERE user_id = NEW.id AND model = 'PasswordReset';
   END IF;
@@ -29,7 +28,7 @@ CREATE OR REPLACE TRIGGER end_sign_ins AFTER UPDATE OF disabled_at, sign_ins_val
   EXECUTE FUNCTION end_sign_ins();
 ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins;
 
--- A grant is stored while its consent is locked FOR SHARE: here it is found, or waits and sees the narrower consent.
+-- Grants are stored with their consent locked FOR SHARE: this finds the grant, or the grant waits and gets the narrower consent.
 CREATE OR REPLACE FUNCTION narrow_grants() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   changed text[];
@@ -51,8 +50,7 @@ CREATE OR REPLACE TRIGGER narrow_grants AFTER UPDATE OF granted ON oauth_consent
   WHEN (NOT OLD.granted <@ NEW.granted) EXECUTE FUNCTION narrow_grants();
 ALTER TABLE oauth_consents ENABLE ALWAYS TRIGGER narrow_grants;
 
--- Whichever way a session ends, or loses a client: the client is notified (Back-Channel Logout), unless it has expired. An expired
--- session does not count as a sign-out.
+-- Notifies clients when their session ends or loses them (Back-Channel Logout). Expiry of a session does not count as a sign-out.
 CREATE OR REPLACE FUNCTION tell_clients() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   INSERT INTO oauth_logouts (client_id, user_id, sid)

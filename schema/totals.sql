@@ -1,7 +1,4 @@
--- Replaces at most so many deltas of each kind and the previous total by one row, in one statement each,
--- so that the sum is the same in every snapshot. One at a time in the whole database: it does nothing while another
--- call runs. Planned each time: a plan from when the tables were empty may look for what is not folded
--- among everything.
+-- Folds at most `most` deltas of each kind into their totals, in one statement each, so that the sum is the same in every snapshot.
 CREATE OR REPLACE FUNCTION fold_totals(most integer) RETURNS integer
   LANGUAGE plpgsql SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -9,6 +6,7 @@ DECLARE
   n integer;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7862013003) THEN RETURN 0; END IF;
+  -- Custom plans: a plan made for empty tables could search all rows for deltas.
 
   WITH deltas AS (
     DELETE FROM user_totals WHERE ctid = ANY (ARRAY(
@@ -37,7 +35,7 @@ BEGIN
   ) SELECT count(*) INTO n FROM deltas;
   folded := folded + n;
 
-  -- Those of achievements that somebody is writing, an import say, wait until that has ended; nobody waits for it.
+  -- Leaves the deltas of locked achievements to a later call instead of waiting, for example for an import.
   IF EXISTS (SELECT FROM achievement_total_deltas) THEN
     WITH free AS MATERIALIZED (
       SELECT id FROM achievements FOR NO KEY UPDATE SKIP LOCKED
@@ -64,14 +62,14 @@ BEGIN
   RETURN folded + n;
 END $$;
 
--- What no trigger could count.
+-- Rejects changes that no trigger could count.
 CREATE OR REPLACE FUNCTION refuse_new_id() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   RAISE restrict_violation USING MESSAGE = format('The id of a row of %s never changes: insert a new row', TG_TABLE_NAME),
     TABLE = TG_TABLE_NAME;
 END $$;
 
--- Members, events and achievements have none: they are not emptied without what refers to them.
+-- Members, events and achievements need no such trigger: TRUNCATE of these includes the tables that reference them.
 CREATE OR REPLACE FUNCTION refuse_truncate() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   RAISE feature_not_supported USING

@@ -3,8 +3,7 @@ CREATE OR REPLACE FUNCTION fold_case(value text) RETURNS text
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN lower(value COLLATE "und-x-icu");
 
--- Stored columns and CHECKs use IMMUTABLE functions. Those that call others are in plpgsql, which keeps its plan: in SQL, each
--- statement would plan them, and each call start an executor. For queries, PostgreSQL inlines the same function in SQL without IMMUTABLE.
+-- The `stored_` functions are for stored columns and CHECKs: PL/pgSQL keeps their plan. PostgreSQL inlines their SQL twins into queries.
 CREATE OR REPLACE FUNCTION stored_api_time(value timestamptz) RETURNS text
   LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN
@@ -19,7 +18,7 @@ CREATE OR REPLACE FUNCTION local_time(value timestamptz, zone text) RETURNS text
   LANGUAGE sql STABLE STRICT PARALLEL SAFE
   RETURN to_char(value AT TIME ZONE zone, 'YYYY-MM-DD HH24:MI:SS');
 
--- local_time, in UTC where the system knows the time zone no more. Slow: for those who met such a zone.
+-- As local_time, but UTC if the system no longer has the time zone. Slow: lists use it only after local_time failed.
 CREATE OR REPLACE FUNCTION local_time_or_utc(value timestamptz, zone text) RETURNS text
   LANGUAGE plpgsql STABLE STRICT SET search_path = public, pg_temp AS $$
 BEGIN
@@ -28,7 +27,7 @@ EXCEPTION WHEN invalid_parameter_value THEN
   RETURN api_time(value);
 END $$;
 
--- Whether the API can show the moment, and its local time where `margin` is a day: a finite one of the years 1 to 9999.
+-- Whether the API can show the time (finite, years 1 to 9999); with a `margin` of a day, its local time, too.
 CREATE OR REPLACE FUNCTION is_showable_time(value timestamptz, margin interval) RETURNS boolean
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
@@ -61,8 +60,7 @@ CREATE OR REPLACE FUNCTION rarity_tier(earners bigint, eligible bigint) RETURNS 
     ELSE 'legendary'
   END;
 
--- The parameters of a hash that another system made, which say how long it takes to verify: $2b$12, or
--- $argon2id$v=19$m=65536,t=3,p=4. NULL for this server's hashes and for other text.
+-- The cost parameters of another system's hash ($2b$12, $argon2id$v=19$m=65536,t=3,p=4). NULL for this server's hashes and other text.
 CREATE OR REPLACE FUNCTION imported_hash_kind(password_hash text) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN password_hash NOT LIKE '$argon2id$v=19$m=12288,t=3,p=1$%'

@@ -1,6 +1,4 @@
--- The endpoints that have a message due, and since when: of each the first message by time is looked up. Two indexes cost about the same where
--- PostgreSQL takes nothing, or little, to be due, and by the one of members it would read all that waits. Without sorts only the one by time
--- gives the first, so the plan may be kept.
+-- Endpoints with a due message, and its time. Without sorts, PostgreSQL must use the index by time, so it can keep the plan.
 CREATE OR REPLACE FUNCTION endpoints_due() RETURNS TABLE (endpoint_id text, due_at timestamptz)
   LANGUAGE plpgsql STABLE ROWS 10 SET search_path = public, pg_temp SET enable_sort = off AS $$
 BEGIN

@@ -1,5 +1,5 @@
-// Jest's `testEnvironment` of a mutation run: ends the whole run at the first failure, and writes down which test that was. With
-// `NODE_V8_COVERAGE`, keeps apart what each test file executes, the programs that it starts included, and how long it took.
+// Jest's `testEnvironment` of a mutation run: ends the run at the first failure and records the failed test. With `NODE_V8_COVERAGE`,
+// records each test file's duration and the functions executed, including those of started programs.
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import NativeEnvironment from '../../test/support/native-environment.mjs';
 
 const { NODE_V8_COVERAGE: coverage, FAILED_TEST: failedTest } = process.env;
 const FAILURES = new Set(['test_fn_failure', 'hook_failure', 'error']);
-/** Of test/support/command-line.ts: it runs the commands of all files. */
+/** Set by test/support/command-line.ts, which runs the commands of all files. */
 const PUA_HOST = Symbol.for('process that runs pua');
 
 export default class MutationEnvironment extends NativeEnvironment {
@@ -24,7 +24,7 @@ export default class MutationEnvironment extends NativeEnvironment {
     if (!FAILURES.has(name)) return undefined;
     const { name: title } = test ?? describeBlock ?? { name: String(error) };
     writeFileSync(failedTest, `${this.#path.replace(`${process.cwd()}/`, '')}: ${title}`);
-    process.kill(process.pid, 'SIGTERM'); // upon which test/support/global-setup.mjs removes the folders
+    process.kill(process.pid, 'SIGTERM'); // then test/support/global-setup.mjs removes the folders
     return new Promise(() => undefined);
   }
 

@@ -1,4 +1,4 @@
-/** Mistakes after which nothing that anybody was promised is different: not counted, but named with the reason in each run. */
+/** Mistakes that change no promised behavior: each run lists them with the reason, but does not count them. */
 export const EQUIVALENTS = [
   {
     path: 'src/authorization-server/requests/kept-response.ts',

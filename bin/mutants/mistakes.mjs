@@ -1,5 +1,5 @@
-// The mistakes of a mutation run: a comparison the other way, a condition left out, branches exchanged, a call that is not made, an
-// AND of a statement turned into OR. None is made in types, imports, decorators, or what is only written to the log.
+// The mistakes of a mutation run: a reversed comparison, a missing condition, swapped branches, a missing call, or OR instead of AND in
+// SQL. Types, imports, decorators and log calls stay unchanged.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import ts from 'typescript';
@@ -18,7 +18,7 @@ const OTHER_OPERATOR = new Map([
   [SyntaxKind.AsteriskToken, '/'],
 ]);
 const IS_SQL = /\b(SELECT|UPDATE|DELETE FROM|INSERT INTO|WHERE)\b/;
-/** What a statement may say wrongly. `AND` of BETWEEN is none of these: the statement could not be read. */
+/** Mistakes in SQL. `AND` of BETWEEN is excluded: the statement would be invalid. */
 const IN_SQL = [
   [/(?<!BETWEEN [^\s]+ )\bAND\b/g, 'OR'],
   [/\bNOT (?=EXISTS)/g, ''],
@@ -32,7 +32,7 @@ const TO_LOG = /^(await )?[\w.#]*\b(logger|log)\b/;
 const isText = (node) =>
   ts.isTemplateExpression(node) || (ts.isStringLiteralLike(node) && node.text.includes(' '));
 
-/** @returns every mistake that could be made in a file, with its line (from 1), that line's code, and the whole text with it */
+/** @returns every possible mistake in a file, with its line number (from 1), the line's code, and the changed text */
 export function mistakesIn(path) {
   const text = readFileSync(path, 'utf8');
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
@@ -85,7 +85,7 @@ export function mistakesIn(path) {
   return found;
 }
 
-/** @returns whether a file of src, with another text, has no error of types; what is then left unused is none */
+/** @returns whether a file of src has no type errors with the changed text; unused names are no errors */
 export function typeChecker() {
   const { options, fileNames } = ts.parseJsonConfigFileContent(
     ts.readConfigFile('tsconfig.json', ts.sys.readFile).config,

@@ -1,4 +1,4 @@
-// Jest's `testSequencer` of a mutation run: the files in the order in which they are given.
+// Jest's `testSequencer` of a mutation run: keeps the given order of files.
 import Sequencer from '@jest/test-sequencer';
 
 const order = process.env.TEST_ORDER.split('\n');
