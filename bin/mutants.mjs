@@ -133,7 +133,7 @@ function firstFailure(files, { environment, patienceMs, coverage }) {
         TEST_ORDER: files.map((path) => join(copy, path)).join('\n'),
       },
       stdio: ['ignore', 'ignore', openSync(said, 'w')],
-      detached: true, // its own group, which ends together with all processes that tests started
+      detached: true, // its own group, to end all processes that tests started
       ...(patienceMs && { timeout: patienceMs, killSignal: 'SIGKILL' }),
     },
   );

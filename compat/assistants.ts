@@ -19,9 +19,8 @@ import { makePython } from '../test/support/packages.js';
 import { until } from '../test/support/timing.js';
 
 /*
- * Released clients of the Model Context Protocol. Each gets the address and its metadata document. By its own means it finds where the
- * member signs in, gets a token, lists the tools, reads the week, and changes the bio until the write limit. Then the member ends its
- * access.
+ * Released clients of the Model Context Protocol. Each gets the server's URL and its own metadata document. It discovers the sign-in, gets
+ * a token, lists the tools, reads the week, and changes the bio until the write limit. Then the member ends its access.
  */
 
 const HERE = join(import.meta.dirname, 'assistants');
@@ -33,7 +32,9 @@ const RUST: Language = {
   install: cargoInstall,
   command: (folder, program) => [join(folder, 'target/debug', program)],
 };
-/** Programs that do not ask for one more scope after a 403, and what they show then: to write, they ask for it at the first sign-in. */
+/**
+ * Programs that do not request another scope after a 403, and their output in this case. To write, they request it at the first sign-in.
+ */
 const WITHOUT_STEP_UP: Readonly<Record<string, RegExp>> = {
   'node/ai-sdk': /needs the scope profile:write/,
   'node/sdk': /upscoping/,
@@ -46,7 +47,7 @@ const { node, python, go } = languagesIn(HERE);
 const OLDER = /^older_|^fastmcp/;
 const pythonPrograms = (isIncluded: (program: string) => boolean) =>
   Object.fromEntries(Object.entries(python.programs).filter(([program]) => isIncluded(program)));
-/** Languages in which there are clients for assistants. */
+/** Languages of the assistants' clients. */
 export const LANGUAGES = {
   node,
   python: { ...python, programs: pythonPrograms((program) => !program.startsWith('older_')) },
@@ -66,7 +67,7 @@ export function describeAssistants(languages: Record<string, Language>): void {
     let oauth: OauthTest;
     let site: DocumentSite;
     let member: { readonly id: number; readonly username: string };
-    /** What was asked of the server, and how it answered. */
+    /** Requests to the server and their status. */
     const seen: string[] = [];
     beforeAll(async () => {
       root = mkdtempSync(join(tmpdir(), 'pua-assistants-'));
@@ -112,18 +113,18 @@ export function describeAssistants(languages: Record<string, Language>): void {
       let running: RunningProgram | undefined;
       afterEach(() => void running?.child.kill());
 
-      /** Runs a program from sign-in until its access has ended. @returns what it showed when it wrote */
+      /** Runs a program from sign-in until its access has ended. @returns its output of the write */
       async function run(program: string, scope = ''): Promise<string> {
         const port = await freePort();
-        const client = `${site.at}/${program}/${port}`; // its document says that it comes back to this port
+        const client = `${site.at}/${program}/${port}`; // the redirect port in its document
         seen.length = 0;
         running = startProgram(language, folder(), program, {
           ADDRESS: oauth.issuer + PATH,
           CLIENT: client,
           REDIRECT_URI: `http://127.0.0.1:${port}/callback`,
           SCOPE: scope,
-          BROWSER: 'echo', // for those that open one
-          HOME: mkdtempSync(join(root, 'home-')), // where some keep their tokens
+          BROWSER: 'echo', // for programs that open one
+          HOME: mkdtempSync(join(root, 'home-')), // where some programs store their tokens
         });
         const { child, lines, errors } = running;
         const next = async (): Promise<string> => {
@@ -131,7 +132,7 @@ export function describeAssistants(languages: Record<string, Language>): void {
           if (line.done) throw new Error(`${await errors}\n${seen.join('\n')}`);
           return /^(?:http|\{)/.test(line.value) ? line.value : next();
         };
-        /** Signs the member in. @returns what the program prints then */
+        /** Signs the member in. @returns the program's next output */
         const signIn = async (url: URL): Promise<string> => {
           expect(url.searchParams.get('client_id')).toBe(client);
           expect(url.searchParams.get('resource')).toBe(oauth.issuer + PATH);
@@ -142,7 +143,7 @@ export function describeAssistants(languages: Record<string, Language>): void {
             () => true,
           );
           child.stdin.write(`${back.href}\n`);
-          // It reads the URL, or listens there, which some do only after they printed where to sign in.
+          // The program reads the URL or listens there; some start to listen only after they printed the sign-in URL.
           const arrived = () =>
             fetch(back).then(
               () => true,
@@ -157,7 +158,7 @@ export function describeAssistants(languages: Record<string, Language>): void {
         expect(tools).toEqual(expect.arrayContaining(['get_profile', 'update_profile', 'list_events']));
         expect(titlesOf(week)).toEqual(['Choir']);
         const metadata = `GET /.well-known/oauth-protected-resource${PATH} 200`;
-        // Some ask with a GET, or for the metadata, before they send a message.
+        // Some programs first send a GET or request the metadata.
         expect([`POST ${PATH} 401`, `GET ${PATH} 401`, metadata]).toContain(seen[0]);
         expect(seen).toContain(metadata);
 
@@ -175,7 +176,7 @@ export function describeAssistants(languages: Record<string, Language>): void {
         await oauth.api.app.get(ConnectedApps).revoke(member.id, client, { actor: 'user' });
         seen.length = 0;
         child.stdin.write('ended\n');
-        // It says so, or asks the member again.
+        // The program reports it, or asks the member to sign in again.
         expect(await next()).toMatch(/^http|"refused": ?"(?!\{)/);
         child.kill();
         expect(seen).toContain(`POST ${PATH} 401`);

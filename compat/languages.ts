@@ -10,10 +10,10 @@ const run = promisify(execFile);
 
 /** Deadline for a program, in milliseconds. */
 export const PROGRAM_MS = 120_000;
-/** Deadline for a registry and the compiler after it. */
+/** Deadline for the download and the compiler. */
 const COMPILING_MS = 540_000;
 
-/** A language: how what it needs is installed into a folder, and how a program of it is run there. */
+/** A language: how to install its dependencies into a folder and run its programs there. */
 export interface Language {
   /** Names of its programs, and their files. */
   readonly programs: Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ export interface Language {
   command(folder: string, program: string): readonly [file: string, ...parameters: string[]];
 }
 
-/** The programs in a folder, by name: its files with this extension, but for what they share. */
+/** The programs in a folder, by name: its files with this extension, except the shared harness. */
 export const programsIn = (folder: string, extension: string): Record<string, string> =>
   Object.fromEntries(
     readdirSync(folder)
@@ -31,7 +31,7 @@ export const programsIn = (folder: string, extension: string): Record<string, st
       .map((name) => [basename(name, extension), join(folder, name)]),
   );
 
-/** Compiles the programs of a module, and other people's. */
+/** Compiles a module's programs and third-party ones. */
 export const goInstall =
   (...others: string[]) =>
   (folder: string) =>
@@ -41,11 +41,11 @@ export const goInstall =
       env: { ...process.env, GOPATH: join(folder, 'path'), GOFLAGS: '-modcacherw' },
     });
 
-/** Compiles a package of Rust with what it needs. */
+/** Compiles a Rust package with its dependencies. */
 export const cargoInstall = (folder: string) =>
   run('cargo', ['build', '--locked', '--quiet'], { cwd: folder, timeout: COMPILING_MS });
 
-/** Node, Python and Go, whose programs and locked versions are in folders of these names. */
+/** Node, Python and Go; their programs and locked versions are in folders of these names. */
 export const languagesIn = (folder: string): Record<'node' | 'python' | 'go', Language> => ({
   node: {
     programs: programsIn(join(folder, 'node'), '.mjs'),
@@ -72,9 +72,9 @@ export const languagesIn = (folder: string): Record<'node' | 'python' | 'go', La
 });
 
 /**
- * Copies the programs of a language to a folder, and installs what they need there.
+ * Copies a language's programs to a folder and installs their dependencies there.
  *
- * @throws Error that says what the machine lacks
+ * @throws Error that names the missing program
  */
 export async function installLanguage(
   name: string,
@@ -90,14 +90,14 @@ export async function installLanguage(
   await install(folder);
 }
 
-/** A program that runs: what it printed, line by line, and in the end what it complained of. */
+/** A running program: its output by line, and at the end its error output. */
 export interface RunningProgram {
   readonly child: ChildProcessWithoutNullStreams;
   readonly lines: AsyncIterator<string>;
   readonly errors: Promise<string>;
 }
 
-/** Starts a program of an installed language, with these variables and no others of ours. */
+/** Starts a program of an installed language with only these variables of this process. */
 export function startProgram(
   language: Language,
   folder: string,

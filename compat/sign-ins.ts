@@ -19,8 +19,7 @@ import {
 } from './languages.js';
 
 /*
- * Other people's libraries, as they are, each in its own language. What is installed is named by version and hash in the folder of the
- * language.
+ * Unmodified third-party libraries, each in its own language. The language's folder pins versions and hashes.
  */
 
 const HERE = import.meta.dirname;
@@ -29,7 +28,7 @@ const run = promisify(execFile);
 /** Lists the programs in a folder here, by name. */
 export const inHere = (folder: string, extension: string) => programsIn(join(HERE, folder), extension);
 
-/** Fetches jars, and compiles the programs and their harness. */
+/** Downloads jars, and compiles the programs and their harness. */
 async function mavenInstall(folder: string, files: readonly string[]): Promise<void> {
   const jars = await mavenJars(folder);
   const sources = [join(HERE, 'java/Harness.java'), ...files];
@@ -39,7 +38,7 @@ async function mavenInstall(folder: string, files: readonly string[]): Promise<v
 const javaCommand = (folder: string, program: string) =>
   ['java', '-cp', `${folder}/classes:${folder}/jars/*`, program] as const;
 
-/** Where frameworks want members to be sent back to. */
+/** The frameworks' fixed redirect URIs. */
 const FRAMEWORK_URIS = ['/auth/callback/platform', '/login/oauth2/code/platform', '/oauth2/callback'].map(
   (path) => `https://app.example${path}`,
 );
@@ -80,10 +79,10 @@ export const LANGUAGES: Record<string, Language> = {
   },
 };
 
-/** A run of a program: with which authentication, and which algorithm of ID tokens. */
+/** A run of a program: its authentication method and ID token algorithm. */
 export type Run = [program: string, auth: AuthMethod, alg: 'ES256' | 'RS256'];
 
-/** Lists each program, with each authentication that it is run with. */
+/** Lists each program with each of its authentication methods. */
 export function runsOf({ programs }: Language): Run[] {
   return Object.entries(programs).flatMap(([program, file]) => {
     const source = readFileSync(file, 'utf8');
@@ -117,7 +116,7 @@ export class SignIns {
     return installLanguage(name, LANGUAGES[name]!, join(HERE, name), join(this.root, name));
   }
 
-  /** Signs the member in by a program, which calls the API, renews its token where it can, and calls again. */
+  /** Signs the member in with a program, which calls the API, renews its token if it can, and calls again. */
   async signIn(name: string, [program, auth, alg]: Run, secret?: string): Promise<void> {
     const { oauth, root, username } = this;
     const clientId = await oauth.client({

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { OperatorError } from '../src/values/operator-error.js';
 
 /**
- * The tables of 1.1.0, under the name of its last migration, which its databases have recorded; its earlier ones are part of this one.
- * Of the functions, only those that tables need: `schema/` has them all.
+ * The tables of 1.1.0. Has the name of its last migration, which databases have recorded, and includes the earlier ones. Contains only the
+ * functions that tables need: `schema/` has all.
  */
 export class InlineFunctionsOfLists1763700122000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

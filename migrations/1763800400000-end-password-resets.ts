@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A link to set a new password ends with the password or the address for which it was sent, whoever changes them. */
+/** A password reset link ends when the password or the email address changes. */
 export class EndPasswordResets1763800400000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

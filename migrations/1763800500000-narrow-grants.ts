@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A grant holds nothing that the member's consent does not: whoever narrows the consent narrows every grant that came of it, and the
- * instances hear of it. And a consent knows to which origins it lets codes be sent; NULL: to those that the app had when it was given.
+ * A narrower consent narrows all its grants and notifies the instances. A consent stores the origins that may get codes; NULL means the
+ * origins that the app had at the time of consent.
  */
 export class NarrowGrants1763800500000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Narrows the grants from before {@link NarrowGrants1763800500000} as that narrows later ones, without a lock on all of them. */
+/** Narrows older grants as {@link NarrowGrants1763800500000} narrows later ones, without locking all of them. */
 export class NarrowEarlierGrants1763800501000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

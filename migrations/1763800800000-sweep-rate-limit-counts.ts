@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Counts of a window have rows of their own, which the sweeper deletes; it finds old rows by this index. */
+/** Counts of a window have their own rows; the sweeper finds the old ones by this index. */
 export class SweepRateLimitCounts1763800800000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The functions that the migrations before this one made; triggers are those that call them. */
+/** The functions that earlier migrations created; their triggers call them. */
 const FUNCTIONS = `achievements_keep_count_on_replication, announce_revocations, announce_truncate, api_keys_announce, api_time,
 auth_events_refuse, auth_events_refuse_change, coalesce_changes, committed_after, connections_copy_peer,
 copy_names, count_achievements, count_active_users, count_attendees, count_connections, count_events,
@@ -17,10 +17,10 @@ user_achievements_copy_user, user_card, users_announce_disabled, users_bump_vers
 users_derive, users_move_sign_ins_valid_since, users_queue_names, was_hidden`;
 
 /**
- * Functions and triggers are in schema/ from here on, which is applied after the migrations whenever it changed. What stands here of
- * earlier ones is the first version, so that whoever goes back finds it again.
+ * From here on, functions and triggers are in schema/, which is applied after the migrations whenever it changes. The first versions stay
+ * here for a downgrade.
  *
- * Statements of this table are run by the owner, so nobody else may write it. Older programs may go on beside it.
+ * The owner runs this table's statements, so no other role may write to it. The previous version still works.
  */
 export class RepeatFunctions1763802100000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,14 +1,14 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** An import changes members in small transactions after it has committed everything else: until then, they are here. */
+/** Members of an import wait here until it has committed everything else and changes them in small transactions. */
 export class KeepMembersPending1763802200000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
 CREATE TABLE pending_members (
   user_id bigint PRIMARY KEY,
-  -- Whether fields that the member changed through the API stay.
+  -- Whether to keep fields that the member changed through the API.
   keeps_profile boolean NOT NULL,
-  -- As it was staged.
+  -- The staged record.
   record jsonb NOT NULL
 );
 INSERT INTO compatible_migrations (name) VALUES ('KeepMembersPending1763802200000');

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The messages of an endpoint that are being sent are found by this index whatever PostgreSQL knows of the table: without the time in it,
- * it looked as good as the index of all of the endpoint's messages.
+ * With the time in this index, PostgreSQL uses it for messages in progress regardless of statistics. Without, it could choose the index of
+ * all messages.
  */
 export class FindLeasesByTime1763802300000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

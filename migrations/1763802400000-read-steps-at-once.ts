@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What a step of a sign-in needs is read with its interaction: the session to which that belongs, and what the member allowed the app. */
+/** Reads the session and the app's consent together with the interaction of a sign-in step. */
 export class ReadStepsAtOnce1763802400000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

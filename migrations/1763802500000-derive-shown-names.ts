@@ -1,12 +1,12 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What is shown of a member is derived by the trigger that derives the rest: the expressions of generated columns are parsed and planned
- * again for every statement that writes the table.
+ * A trigger derives the shown names: PostgreSQL parses and plans the expressions of generated columns again for every statement that writes
+ * the table.
  */
 export class DeriveShownNames1763802500000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // With the function, which schema/ may only get to after further migrations: programs write meanwhile.
+    // Includes the function, because programs may write before schema/ is applied.
     await runner.query(`
 ALTER TABLE users ALTER COLUMN display_name DROP EXPRESSION, ALTER COLUMN card DROP EXPRESSION;
 CREATE OR REPLACE FUNCTION users_derive() RETURNS trigger LANGUAGE plpgsql AS $$

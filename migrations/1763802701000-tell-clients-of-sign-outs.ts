@@ -1,9 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Clients are told when sessions end (OpenID Connect Back-Channel Logout 1.0): where, which of them a session has signed in to, and what is
- * still to be sent. A program of the version before renews a session by deleting its row, which clients would be told: give them a URI
- * only once none runs any more.
+ * Back-Channel Logout (OpenID Connect): the clients' URIs, the clients of each session, and the pending notices. The previous version
+ * deletes a session's row to renew it, which would notify clients: set the URIs only after it has stopped.
  */
 export class TellClientsOfSignOuts1763802701000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -19,9 +18,9 @@ CREATE TABLE oauth_logouts (
   user_id bigint NOT NULL,
   sid text NOT NULL,
   ended_at timestamptz NOT NULL DEFAULT now(),
-  -- That have begun.
+  -- Started attempts.
   attempts integer NOT NULL DEFAULT 0,
-  -- Of one that an instance is sending: when it is anybody's again.
+  -- While an instance sends it: when any instance may send it again.
   due_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX oauth_logouts_due_idx ON oauth_logouts (client_id, due_at);

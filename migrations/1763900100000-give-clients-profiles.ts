@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What a client may be, and the secrets of those that cannot sign. Programs of the version before read `jwks` alone, and would take a client
- * without it for a public one: one with a secret therefore has an empty set there, by which they refuse it whatever it sends.
+ * Client profiles, and the secrets of clients that cannot sign. The previous version reads only `jwks` and treats a client without it as
+ * public: so clients with a secret have an empty set, and it rejects them.
  */
 export class GiveClientsProfiles1763900100000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** How many requests of each developed app ended how, hour by hour, and how long the last ones took. */
+/** Hourly counts of each developed app's requests by result, and the durations of the last ones. */
 export class CountDevelopersRequests1763900300000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -9,7 +9,7 @@ CREATE TABLE developer_request_counts (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   client_id text REFERENCES oauth_clients (id) ON DELETE CASCADE,
   key_id text REFERENCES api_keys (id) ON DELETE CASCADE,
-  -- Its beginning.
+  -- Start of the hour.
   hour timestamptz NOT NULL,
   method text NOT NULL CHECK (octet_length(method) <= 20),
   route text NOT NULL CHECK (octet_length(route) <= 100),

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What `/status` shows: probes of the instances, and what an operator says about incidents. */
+/** Data of `/status`: probes of the instances, and operators' reports of incidents. */
 export class KeepStatus1763900350000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** How long a receiver took, for the developer of its app. Programs of the version before leave it out. */
+/** Response time of a webhook endpoint, for the app's developer. The previous version does not record it. */
 export class TimeWebhookAttempts1763900410000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -2,9 +2,8 @@ import type { QueryRunner } from 'typeorm';
 import type { SteppedMigration } from '../src/database/schema/migrate.js';
 
 /**
- * One index serves whoever looks for a peer, or for a pair. Of two, PostgreSQL took the smaller one, of peers alone, for pairs, too, and so
- * compared each line of a feed or an import with all connections of a peer who has very many: a hundred thousand times as many rows.
- * Programs of the version before do not notice.
+ * One index for queries by peer and by pair. With two, PostgreSQL also used the smaller one (peers only) for pairs, and compared each line
+ * of a feed or import with all connections of a peer: up to 100,000 times the rows. The previous version works unchanged.
  */
 export class KeyConnectionsByPeer1763900420000 implements SteppedMigration {
   readonly steps = [

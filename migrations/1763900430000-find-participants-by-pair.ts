@@ -2,9 +2,9 @@ import type { QueryRunner } from 'typeorm';
 import type { SteppedMigration } from '../src/database/schema/migrate.js';
 
 /**
- * An index that leads from an event to a pair, as KeyConnectionsByPeer1763900420000 gave one to connections: PostgreSQL took the one of
- * events and roles for pairs, too, and so compared each changed answer to an event with all its answers. The co-organizers, which each
- * event is shown with, are so few that their own index costs nothing. Programs of the version before do not notice.
+ * An index of event and member, like that of connections in KeyConnectionsByPeer1763900420000: PostgreSQL used the index of events and
+ * roles for pairs, and compared each changed RSVP with all RSVPs of the event. The few co-organizers have their own small index. The
+ * previous version works unchanged.
  */
 export class FindParticipantsByPair1763900430000 implements SteppedMigration {
   readonly steps = [

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The address of a client's keys, which are read again where it signs with another one, and whether it may leave its signature out. The
- * previous version uses the keys that are stored, and always requires the signature.
+ * The URL of a client's keys, read again if it signs with an unknown one, and whether its signature is optional. The previous version uses
+ * the stored keys and always requires the signature.
  */
 export class ReadClientsKeySets1764200000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What the member saw of an app that nobody reviewed, as a digest: a consent counts only for the app that it shows. Consents from before
- * have none, so such apps are asked about once more. The previous version does not look at it.
+ * A digest of an unreviewed app as the consent page showed it: the consent counts only for that app. Older consents have none, so the page
+ * asks once more. The previous version ignores it.
  */
 export class RememberSeenApps1764200000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

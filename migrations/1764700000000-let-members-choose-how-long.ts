@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The end that a member chose for an app's access. Grants of the previous version, which does not write the column, get the shortest end
- * that it promises. A consent without a duration is from before: it lets each sign-in last 14 days, as it did.
+ * The end of an app's access that the member chose. The previous version does not write this column: its grants get the shortest end that
+ * it promises. Older consents have no duration: each of their sign-ins lasts 14 days, as before.
  */
 export class LetMembersChooseHowLong1764700000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

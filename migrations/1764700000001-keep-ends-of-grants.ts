@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import type { SteppedMigration } from '../src/database/schema/migrate.js';
 
-/** Grants from before keep their end: 14 days after the sign-in, 180 of a native app. The index finds those that have ended. */
+/** Older grants keep their end: 14 days after the sign-in, 180 days for a native app. The index finds ended grants. */
 export class KeepEndsOfGrants1764700000001 implements SteppedMigration {
   readonly steps = [
     `UPDATE oauth_grants g SET access_ends_at =

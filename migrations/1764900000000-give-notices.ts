@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Notices to members: records in platform_changes, and the emails that are still to be sent. The previous version returns these records
- * without saying what they are about, and sends no email.
+ * Notices to members: records in platform_changes, and pending emails. The previous version returns these records without their subject,
+ * and sends no email.
  */
 export class GiveNotices1764900000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -25,7 +25,7 @@ CREATE TABLE notice_emails (
   user_id bigint NOT NULL,
   notice text NOT NULL,
   name text,
-  -- One of many that fall due together: it waits for all others.
+  -- One of many that are due together: it waits for all others.
   is_bulk boolean NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   attempts integer NOT NULL DEFAULT 0,

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Compares the records from before with the wider constraint, without blocking readers or writers (SHARE UPDATE EXCLUSIVE). */
+/** Checks older records against the wider constraint without blocking readers or writers (SHARE UPDATE EXCLUSIVE). */
 export class ValidatePlatformChanges1764900001000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import type { SteppedMigration } from '../src/database/schema/migrate.js';
 
-/** An index of the keys whose members are not yet notified that they end. */
+/** An index of the ending keys whose members are not yet notified. */
 export class FindEndingKeys1764900002000 implements SteppedMigration {
   readonly steps = [
     `CREATE INDEX CONCURRENTLY api_keys_ending_idx ON api_keys (expires_at)

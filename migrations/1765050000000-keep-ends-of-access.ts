@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The last refresh tokens of access that ended, so that their apps get the reason. A trigger writes them, also if the previous version ends the access. */
+/**
+ * The last refresh tokens of ended access, so that their apps get the reason. A trigger writes them, also if the previous version ends
+ * access.
+ */
 export class KeepEndsOfAccess1765050000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

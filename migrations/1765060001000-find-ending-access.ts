@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import type { SteppedMigration } from '../src/database/schema/migrate.js';
 
-/** Indexes of the grants whose members or apps are not yet notified that they end. */
+/** Indexes of the ending grants whose members or apps are not yet notified. */
 export class FindEndingAccess1765060001000 implements SteppedMigration {
   readonly steps = [
     'CREATE INDEX CONCURRENTLY oauth_grants_ending_idx ON oauth_grants (access_ends_at) WHERE ending_notified_at IS NULL',

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Credentials returns the header that a request carries, and its value. If the API refused a value, it is asked again with
-// that one; the call is sent again if the value is another then.
+// Credentials returns a request's header and its value. If the API rejected a value, it is called with that one, and a new value is sent in
+// a second attempt.
 type Credentials func(ctx context.Context, refused string) (header, value string, err error)
 
 // APIKey is the key of a partner's backend.
@@ -20,8 +20,8 @@ func APIKey(key string) Credentials {
 	return func(context.Context, string) (string, string, error) { return "X-API-Key", key, nil }
 }
 
-// Token is an access token that is managed elsewhere: the function returns the current one, or a new one if that one was refused.
-// A function that always returns the same token is fine.
+// Token is an access token that is managed elsewhere: the function returns the current token, or a new one if the API rejected that. It may
+// always return the same token.
 func Token(token func(ctx context.Context, refused string) (string, error)) Credentials {
 	return func(ctx context.Context, refused string) (string, string, error) {
 		value, err := token(ctx, strings.TrimPrefix(refused, "Bearer "))
@@ -29,8 +29,8 @@ func Token(token func(ctx context.Context, refused string) (string, error)) Cred
 	}
 }
 
-// Client is the API for the member whose credentials are used. Every method returns an [*Error] if the API refuses the call.
-// It may be used by several goroutines at once.
+// Client calls the API for the member whose credentials are used. Every method returns an [*Error] if the API rejects the call. Safe for
+// concurrent use.
 type Client struct {
 	base        *url.URL
 	credentials Credentials
@@ -47,22 +47,22 @@ type Client struct {
 // Option changes a setting of a [Client].
 type Option func(*Client)
 
-// WithHTTPClient sends the calls with a client of your own, and its proxies and certificates. Redirects are not followed: they
-// would carry the credentials elsewhere.
+// WithHTTPClient sends the calls with your own client, its proxies and certificates. Redirects are not followed: they would send the
+// credentials elsewhere.
 func WithHTTPClient(client *http.Client) Option { return func(c *Client) { c.http = client } }
 
-// WithRetries sets how many times a call is retried that the server refused for now (429, 503), that did not arrive, or that
-// only reads and got no further than a proxy (502, 504). Default 2.
+// WithRetries sets the maximum number of retries: after 429 or 503, if a call did not arrive, and after 502 or 504 if it only reads.
+// Default 2.
 func WithRetries(retries int) Option { return func(c *Client) { c.retries = retries } }
 
-// WithLongestWait sets the longest wait between two attempts: a call that would have to wait longer fails with the response.
-// Default 10 seconds.
+// WithLongestWait sets the longest wait between two attempts: if a longer one is necessary, the call fails with the response. Default 10
+// seconds.
 func WithLongestWait(wait time.Duration) Option { return func(c *Client) { c.longestWait = wait } }
 
-// WithTimeout sets how long one attempt may take. Default 30 seconds.
+// WithTimeout sets the timeout of one attempt. Default 30 seconds.
 func WithTimeout(timeout time.Duration) Option { return func(c *Client) { c.timeout = timeout } }
 
-// New makes a client of the server at baseURL, which has no path.
+// New creates a client for the server at baseURL, a URL without a path.
 func New(baseURL string, credentials Credentials, options ...Option) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil {
@@ -131,23 +131,23 @@ func (c *Client) PinnedAchievements(ctx context.Context) ([]Achievement, error) 
 	return page.Data, nil
 }
 
-// Achievement is one of them, with what it takes to earn it.
+// Achievement is one achievement, with its criteria.
 func (c *Client) Achievement(ctx context.Context, id int64) (*AchievementDetail, error) {
 	return get[AchievementDetail](ctx, c, fmt.Sprintf("/achievements/%d", id), nil)
 }
 
-// AchievementStatistics counts them, by category and rarity.
+// AchievementStatistics counts the achievements by category and rarity.
 func (c *Client) AchievementStatistics(ctx context.Context) (*AchievementStatistics, error) {
 	return get[AchievementStatistics](ctx, c, "/achievements/stats", nil)
 }
 
-// Changes says what to read again, or delete, so that a copy of the member's data stays up to date. Without a cursor, it returns
-// one to start from. The code cursor_expired means that everything has to be read again.
+// Changes lists the records to read again or delete, to keep a copy of the member's data up to date. Without a cursor, it returns the first
+// cursor. After the code cursor_expired, read everything again.
 func (c *Client) Changes(ctx context.Context, query SyncQuery) (*Changes, error) {
 	return get[Changes](ctx, c, "/sync", query)
 }
 
-// Credential says what kind of credential is used, and which calls it may make.
+// Credential returns the credential's kind and its permitted calls.
 func (c *Client) Credential(ctx context.Context) (*Credential, error) {
 	return get[Credential](ctx, c, "/credential", nil)
 }

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Error is a call that the API refused; Code says why, and the server's /docs/errors how to fix each.
+// Error is a call that the API rejected. Code is the reason; the server's /docs/errors explains how to fix each.
 type Error struct {
 	Status int
-	// As in the catalogue at /api/public/problems; "unknown" if the response came from something in between, such as a proxy.
+	// As in the catalog at /api/public/problems; "unknown" if another server responded, such as a proxy.
 	Code string
-	// The id with which the people who run the server find this call in their log.
+	// The id of this call in the server's log.
 	RequestID string
-	// nil if the response came from something in between.
+	// nil if another server responded.
 	Problem *Problem
-	// After this time the same call may succeed, if the server said so; otherwise nil.
+	// The wait after which the same call may succeed; nil if the server sent none.
 	RetryAfter *time.Duration
 
 	message string

@@ -1,11 +1,11 @@
-// Types of the API from its OpenAPI document: `node generate-types.mjs [URL]` writes schema.go, as gofmt has it. A test of the repository
+// Generates the API's types from its OpenAPI document: `node generate-types.mjs [URL]` writes schema.go, formatted like gofmt. A test
 // compares it.
 
-/** Words that Go writes in capitals. */
+/** Initialisms, which Go writes in capitals. */
 const INITIALISMS = { api: 'API', id: 'ID', ids: 'IDs', ip: 'IP', rsvp: 'RSVP', uri: 'URI', url: 'URL' };
 
 /**
- * @param {object} document OpenAPI 3.1, as the server makes it
+ * @param {object} document OpenAPI 3.1, as the server returns it
  * @returns {string} Go: a struct for each schema, and one for the query of each list
  */
 export function goTypesOf({ components, paths }) {
@@ -34,7 +34,7 @@ export function goTypesOf({ components, paths }) {
     .join('\n');
 }
 
-/** Types of objects that stand inside others. */
+/** Types of nested objects. */
 const inner = [];
 
 function fieldsOf(name, { properties, required = [] }) {
@@ -42,7 +42,7 @@ function fieldsOf(name, { properties, required = [] }) {
     const type = typeOf(name + pascal(key), schema);
     const comment = commentOf(schema);
     if (required.includes(key)) return { key, type, comment };
-    // In a body of changes, absent and null are two things.
+    // In a body of changes, absent and null differ.
     const isChange = required.length === 0 && type.startsWith('*');
     return { key, type: isChange ? `Optional[${type.slice(1)}]` : type, omit: 'omitzero', comment };
   });
@@ -53,7 +53,7 @@ function struct(name, description, fields) {
   return `${heading}type ${name} struct {\n${aligned(fields)}}\n`;
 }
 
-/** As gofmt has it: the columns of fields that follow each other without a comment in between are aligned. */
+/** Aligns the columns of consecutive fields without a comment in between, as gofmt does. */
 function aligned(fields) {
   const rows = fields.map(({ key, type, omit, comment }) => ({
     comment,
@@ -133,7 +133,7 @@ function typeOf(name, schema) {
   }
 }
 
-/** One object for several: Go has no unions, and what all of them require is required. */
+/** Go has no unions: merges several objects into one, which requires the fields that all of them require. */
 function unionOf(objects) {
   const properties = Object.assign({}, ...objects.map((each) => each.properties));
   const required = Object.keys(properties).filter((key) =>

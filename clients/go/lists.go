@@ -13,12 +13,12 @@ func (c *Client) Connections(query ConnectionsQuery) *List[Connection] {
 	return list[Connection](c, "/connections", query)
 }
 
-// Achievements are those that the member has earned. It needs the scope achievements:read, as do all calls for achievements.
+// Achievements are the earned achievements. It needs the scope achievements:read, as do all calls for achievements.
 func (c *Client) Achievements(query EarnedAchievementsQuery) *List[Achievement] {
 	return list[Achievement](c, "/achievements", query)
 }
 
-// AllAchievements are all of them, earned or not.
+// AllAchievements are all achievements, earned or not.
 func (c *Client) AllAchievements(query AllAchievementsQuery) *List[Achievement] {
 	return list[Achievement](c, "/achievements/all", query)
 }
@@ -52,7 +52,7 @@ func (l *List[T]) Page(ctx context.Context, cursor string) (*Page[T], error) {
 	return get[Page[T]](ctx, l.client, l.path, values)
 }
 
-// Pages yields one page after the other, each when it is asked for; an error is the last that it yields.
+// Pages yields one page after the other, loaded as needed, and ends with the first error.
 func (l *List[T]) Pages(ctx context.Context) iter.Seq2[*Page[T], error] {
 	return func(yield func(*Page[T], error) bool) {
 		for cursor := ""; ; {
@@ -65,7 +65,7 @@ func (l *List[T]) Pages(ctx context.Context) iter.Seq2[*Page[T], error] {
 	}
 }
 
-// All yields every item; an error is the last that it yields.
+// All yields every item and ends with the first error.
 func (l *List[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for page, err := range l.Pages(ctx) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// How many responses are kept with their ETag.
+// Maximum number of responses in the cache.
 const cached = 100
 
 // A response of the API.
@@ -22,7 +22,7 @@ type answer struct {
 	etag string
 }
 
-// Optional is a field of a body that changes something: [Set] to a value, [Clear]ed (null), or left as it is.
+// Optional is a field in a body of changes: [Set] to a value, [Clear]ed (null), or unchanged.
 type Optional[T any] struct {
 	isSet bool
 	value *T
@@ -34,7 +34,7 @@ func Set[T any](value T) Optional[T] { return Optional[T]{true, &value} }
 // Clear sets a field to null.
 func Clear[T any]() Optional[T] { return Optional[T]{isSet: true} }
 
-// IsZero tells encoding/json that the field is left as it is.
+// IsZero tells encoding/json that the field is unchanged.
 func (c Optional[T]) IsZero() bool { return !c.isSet }
 
 // MarshalJSON writes the value, or null.
@@ -62,7 +62,7 @@ func decoded[T any](found answer) (*T, error) {
 	return value, nil
 }
 
-// Sends a call until it is answered, refused for good, or has been tried as often as it may be.
+// Sends a call until it succeeds, is rejected permanently, or has no attempt left.
 func (c *Client) call(ctx context.Context, method, path string, query, body any, ifMatch string) (answer, error) {
 	values, err := valuesOf(query)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Client) call(ctx context.Context, method, path string, query, body any,
 				return answer{}, err
 			}
 			if other == value {
-				return answer{}, refused // what was refused once is not sent again
+				return answer{}, refused // a rejected credential is never sent again
 			}
 			value, renewed = other, true
 			tries--
@@ -123,14 +123,14 @@ func (c *Client) call(ctx context.Context, method, path string, query, body any,
 		if !isForNow(method, refused.Status) || tries >= c.retries || pause > c.longestWait {
 			return answer{}, refused
 		}
-		// Random, so that clients that were refused together do not return together.
+		// Random, so that clients rejected together do not retry together.
 		if err := wait(ctx, pause+time.Duration(rand.Float64()*float64(pause)/4)); err != nil {
 			return answer{}, err
 		}
 	}
 }
 
-// Whether the server has no room for the call just now, or a proxy answered a call that only reads.
+// Whether the server is temporarily overloaded, or a proxy rejected a call that only reads.
 func isForNow(method string, status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -196,7 +196,7 @@ func (c *Client) keep(address string, received answer) {
 	}
 }
 
-// The parameters of a query: lists separated by commas, without what is empty.
+// The parameters of a query: lists separated by commas, without empty ones.
 func valuesOf(query any) (url.Values, error) {
 	if values, isValues := query.(url.Values); isValues || query == nil {
 		return values, nil

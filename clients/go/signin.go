@@ -19,14 +19,14 @@ import (
 const early = 30 * time.Second
 
 // SignIn signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without keys.
-// It may be used by several goroutines at once.
+// Safe for concurrent use.
 type SignIn struct {
 	// Issuer is the URL of the server, without a path.
 	Issuer   string
 	ClientID string
 	// RedirectURI is exactly as it is registered.
 	RedirectURI string
-	// Scope has the scopes that the member is asked for, separated by spaces.
+	// Scope has the requested scopes, separated by spaces.
 	Scope string
 	// HTTPClient sends the requests; nil is [http.DefaultClient].
 	HTTPClient *http.Client
@@ -35,7 +35,7 @@ type SignIn struct {
 	metadata *metadata
 }
 
-// Pending is a sign-in that has begun: keep it in the member's session until they return.
+// Pending is a started sign-in: keep it in the member's session until they return.
 type Pending struct {
 	State    string `json:"state"`
 	Verifier string `json:"verifier"`
@@ -53,11 +53,11 @@ type Tokens struct {
 	AccessEndsAt time.Time `json:"access_ends_at,omitzero"`
 }
 
-// SignInError says that the authorization server refused (RFC 6749 sections 4.1.2.1 and 5.2), or that the response belongs to no
-// sign-in of this client.
+// SignInError is an error from the authorization server (RFC 6749 sections 4.1.2.1 and 5.2), or a response that belongs to no sign-in of
+// this client.
 type SignInError struct {
-	// Code of the RFC, such as access_denied; state_mismatch if the response belongs to no sign-in of this client; signed_out if
-	// the member has to sign in again.
+	// Code of the RFC, such as access_denied; state_mismatch if the response belongs to no sign-in of this client; signed_out if the member
+	// must sign in again.
 	Code        string
 	Description string
 }
@@ -71,8 +71,8 @@ type metadata struct {
 	RevocationEndpoint    string `json:"revocation_endpoint"`
 }
 
-// Begin returns the URL to send the member to, and what [SignIn.Finish] needs. The prompt is "", or "consent": ask the member
-// again, also for scopes that were denied before.
+// Begin returns the sign-in URL for the member and the input for [SignIn.Finish]. The prompt is "", or "consent" to ask again, also for
+// denied scopes.
 func (s *SignIn) Begin(ctx context.Context, prompt string) (string, *Pending, error) {
 	server, err := s.discover(ctx)
 	if err != nil {
@@ -95,10 +95,9 @@ func (s *SignIn) Begin(ctx context.Context, prompt string) (string, *Pending, er
 	return server.AuthorizationEndpoint + "?" + query.Encode(), pending, nil
 }
 
-// Finish exchanges the code with which the member returned to the redirect URI, whose query is given. A pending sign-in is
-// finished once: remove it from the session first.
+// Finish exchanges the code in the query of the redirect URI. Finish a pending sign-in only once: first remove it from the session.
 func (s *SignIn) Finish(ctx context.Context, query url.Values, pending *Pending) (*Tokens, error) {
-	// The issuer is RFC 9207: a response of another server is refused.
+	// RFC 9207: rejects another server's response.
 	if pending == nil || query.Get("state") != pending.State || query.Get("iss") != pending.Issuer {
 		return nil, &SignInError{"state_mismatch", "This answer belongs to no sign-in that began here."}
 	}
@@ -113,8 +112,8 @@ func (s *SignIn) Finish(ctx context.Context, query url.Values, pending *Pending)
 	})
 }
 
-// Refresh returns new tokens; the old ones have ended. The code signed_out means that the member has to sign in again; its
-// description states when and why the access ended.
+// Refresh returns new tokens; the old ones no longer work. After the code signed_out, the member must sign in again; the description states
+// when and why access ended.
 func (s *SignIn) Refresh(ctx context.Context, tokens *Tokens) (*Tokens, error) {
 	if tokens.RefreshToken == "" {
 		return nil, &SignInError{"signed_out", "The sign-in has expired."}
@@ -142,8 +141,8 @@ func (s *SignIn) Revoke(ctx context.Context, tokens *Tokens) error {
 	return s.send(ctx, http.MethodPost, server.RevocationEndpoint, url.Values{"token": {token}}, nil)
 }
 
-// Credentials are those of a member for a [Client]. They are refreshed before they expire, once for all calls that wait for it;
-// renewed is called with the new tokens before they are used, to store them.
+// Credentials returns a member's credentials for a [Client]. They are refreshed before they expire, once for all waiting calls; renewed
+// stores the new tokens before they are used.
 func (s *SignIn) Credentials(tokens *Tokens, renewed func(context.Context, *Tokens) error) Credentials {
 	var mutex sync.Mutex
 	return Token(func(ctx context.Context, refused string) (string, error) {
@@ -204,7 +203,7 @@ func (s *SignIn) discover(ctx context.Context) (*metadata, error) {
 	return found, nil
 }
 
-// Sends a form, or nothing, and reads the JSON that comes back into a value, or ignores it for nil.
+// Sends a form, or nothing, and reads the JSON response into a value, or ignores it for nil.
 func (s *SignIn) send(ctx context.Context, method, address string, form url.Values, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

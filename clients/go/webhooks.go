@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// ErrWebhook is the error of a message that is not genuine, or too old: answer it with 401.
+// ErrWebhook is the error for a forged or old message: respond with 401.
 var ErrWebhook = errors.New("not a genuine webhook")
 
-// WebhookTolerance is how old a message may be.
+// WebhookTolerance is the maximum age of a message.
 const WebhookTolerance = 5 * time.Minute
 
-// WebhookMessage names a record to read again, or to delete; or what became of the access.
+// WebhookMessage names a record to read again or delete, or a change of access.
 type WebhookMessage struct {
-	// Such as events.updated or access.ended; webhook.test for one that an admin sent, whose Data is empty.
+	// Such as events.updated or access.ended; webhook.test for an admin's test message, whose Data is empty.
 	Type string `json:"type"`
 	// When the change happened.
 	Timestamp time.Time `json:"timestamp"`
@@ -32,17 +32,17 @@ type WebhookMessage struct {
 		ID       int64  `json:"id"`
 		// updated or removed.
 		Kind string `json:"kind"`
-		// Of access.… and credential.…: what the app or key may do.
+		// For access.… and credential.…: the scopes of the app or key.
 		Scopes []string `json:"scopes"`
-		// Of the same: the end, as in 2026-05-01 18:00:00 (UTC); nil if there is none.
+		// For the same types: the end, such as 2026-05-01 18:00:00 (UTC); nil if there is none.
 		AccessEndsAt *string `json:"access_ends_at"`
-		// Of the same: member, app, platform, expired or unused; nil if it did not end.
+		// For the same types: member, app, platform, expired or unused; nil if access has not ended.
 		Reason *string `json:"reason"`
 	} `json:"data"`
 }
 
-// VerifyWebhook reads a webhook after checking its signature and age (Standard Webhooks). The body is the bytes that arrived. The
-// secrets are as shown when the receiver was registered (whsec_…); both while one replaces the other.
+// VerifyWebhook reads a webhook after checking its signature and age (Standard Webhooks). The body must be unchanged. Pass the secrets from
+// the registration (whsec_…); both during a rotation.
 func VerifyWebhook(header http.Header, body []byte, secrets ...string) (*WebhookMessage, error) {
 	id, timestamp := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)

@@ -1,5 +1,6 @@
-"""Types of the API from its OpenAPI document: `python generate_types.py URL` writes src/public_user_api/schema.py;
-with `-` the document is read from standard input, and the types are printed. `npm run docs` does so in the server's repository."""
+"""Generates the API's types from its OpenAPI document: `python generate_types.py URL` writes src/public_user_api/schema.py.
+
+With `-`, it reads the document from standard input and prints the types, as `npm run docs` in the server's repository does."""
 
 import json
 import sys

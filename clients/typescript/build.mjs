@@ -28,7 +28,7 @@ export function built() {
   return files;
 }
 
-/** Without its comments, which the types have. */
+/** Without comments: the types contain them. */
 function scriptOf(name, format) {
   const options = { ...format, removeComments: true, isolatedDeclarations: false };
   const found = ts.transpileModule(readFileSync(join(ROOT, 'src', name), 'utf8'), {
@@ -40,7 +40,7 @@ function scriptOf(name, format) {
   return found;
 }
 
-/** Name → text. The sources say all types that are exported, so nothing is checked, and no type of a browser has to be known. */
+/** Name → text. The sources declare all exported types explicitly, so this needs neither type checks nor browser types. */
 function declarations() {
   const options = compilerOptions({
     lib: ['ES2022'],

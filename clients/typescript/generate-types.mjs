@@ -1,7 +1,7 @@
-// Types of the API from its OpenAPI document: `npm run types -- [URL]` writes src/schema.ts. A test of the repository compares it.
+// Generates the API's types from its OpenAPI document: `npm run types -- [URL]` writes src/schema.ts. A test compares it.
 
 /**
- * @param {object} document OpenAPI 3.1, as the server makes it
+ * @param {object} document OpenAPI 3.1, as the server returns it
  * @returns {string} TypeScript: an interface for each schema, and one for the query of each list
  */
 export function typesOf({ components, paths }) {

@@ -1,6 +1,6 @@
-// The input of every page here, and its output: the member that it read, as the page's text.
+// The input and output of every page here; the output is the member that it read, as the page's text.
 export const { ISSUER, CLIENT_ID, REDIRECT_URI } = globalThis.SETTINGS;
-/** Whether this is the page where the sign-in begins, not the one to which the member came back. */
+/** Whether this page starts the sign-in; otherwise, the member has returned to it. */
 export const begin = !new URLSearchParams(location.search).has('code');
 
 export async function me(token) {

@@ -1,4 +1,4 @@
-"""Reads a calendar file on standard input with icalendar, and writes its events as JSON: moments in UTC, days as they stand there."""
+"""Reads a calendar file from standard input with icalendar, and writes its events as JSON: times in UTC, days unchanged."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ def written(value):
     return value.isoformat()
 
 
-# Under names that nobody has, time zones are what the file says of them.
+# Unknown names make icalendar use the file's own time zone definitions.
 text = sys.stdin.buffer.read().replace(b"\nTZID:", b"\nTZID:File/").replace(b";TZID=", b";TZID=File/")
 calendar = Calendar.from_ical(text)
 events = []

@@ -5,7 +5,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 
-/** What every program here is told, and how it tells what it did: the address to sign in at, then the member it read. */
+/** The input and output of every program here: it prints the sign-in URL, then the member that it read. */
 class Harness {
   static final String ISSUER = System.getenv("ISSUER");
   static final String CLIENT_ID = System.getenv("CLIENT_ID");
@@ -14,7 +14,7 @@ class Harness {
   static final String AUTH = System.getenv("AUTH");
   static final String CLIENT_SECRET = System.getenv("CLIENT_SECRET");
 
-  /** Prints where the member signs in. Returns the address at which they came back. */
+  /** Prints the sign-in URL. Returns the URL with which the member returned. */
   static URI signIn(Object url) throws Exception {
     System.out.println(url);
     return URI.create(new BufferedReader(new InputStreamReader(System.in)).readLine());

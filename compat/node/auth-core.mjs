@@ -41,7 +41,7 @@ const tokensOf = ({ access_token, refresh_token, expires_at }) => ({
 });
 // end
 
-// What a browser would do, without one.
+// The steps of a browser.
 const site = 'https://app.example';
 const cookies = new Map();
 async function ask(path, init = {}) {

@@ -1,4 +1,4 @@
-// Signs a member in once by oidc-client-ts, and prints who they are for each further line.
+// Signs a member in once with oidc-client-ts, and prints their profile for each further line.
 import { createInterface } from 'node:readline';
 import { InMemoryWebStorage, OidcClient, UserManager, WebStorageStateStore } from 'oidc-client-ts';
 import { CLIENT_ID, ISSUER, REDIRECT_URI } from './harness.mjs';

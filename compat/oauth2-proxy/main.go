@@ -22,7 +22,7 @@ import (
 var issuer = os.Getenv("ISSUER")
 
 func main() {
-	// The upstream: what the API says of the member whose token it gets.
+	// The upstream returns the API's profile of the token's member.
 	upstream := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		token := request.Header.Get("X-Forwarded-Access-Token")
 		json.NewEncoder(response).Encode(map[string]string{"username": me(token), "token": token})
@@ -102,7 +102,7 @@ func me(token string) string {
 	return member.Username
 }
 
-// signIn prints where the member signs in, and returns the address at which they came back.
+// signIn prints the sign-in URL, and returns the URL with which the member returned.
 func signIn(address string) *url.URL {
 	fmt.Println(address)
 	line, _, _ := bufio.NewReader(os.Stdin).ReadLine()

@@ -1,4 +1,4 @@
-"""What every program here is told, and how it tells what it did: the address to sign in at, then the member it read."""
+"""The input and output of every program here: it prints the sign-in URL, then the member that it read."""
 
 import json
 import os
@@ -11,7 +11,7 @@ CLIENT_SECRET = os.environ["CLIENT_SECRET"] or None
 
 
 def sign_in(url):
-    """Prints where the member signs in, and returns the address at which they came back."""
+    """Prints the sign-in URL, and returns the URL with which the member returned."""
     print(url, flush=True)
     return input()
 

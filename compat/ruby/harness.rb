@@ -1,4 +1,4 @@
-# What every program here is told, and how it tells what it did: the address to sign in at, then the member it read.
+# The input and output of every program here: it prints the sign-in URL, then the member that it read.
 require 'base64'
 require 'digest'
 require 'json'
@@ -8,7 +8,7 @@ require 'uri'
 
 ISSUER, CLIENT_ID, REDIRECT_URI = ENV.values_at('ISSUER', 'CLIENT_ID', 'REDIRECT_URI')
 
-# Prints where the member signs in. Returns the parameters with which they came back.
+# Prints the sign-in URL. Returns the redirect's parameters.
 def sign_in(url)
   puts url
   $stdout.flush

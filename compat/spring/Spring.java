@@ -22,7 +22,7 @@ import org.springframework.web.bind.annotation.RestController;
 public class Spring {
   private static final RefreshTokenOAuth2AuthorizedClientProvider RENEWAL = new RefreshTokenOAuth2AuthorizedClientProvider();
 
-  /** In no package, all of which @SpringBootApplication would read. */
+  /** Not @SpringBootApplication, which would scan the whole default package. */
   @Configuration
   @EnableAutoConfiguration
   public static class App {

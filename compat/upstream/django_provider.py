@@ -1,4 +1,4 @@
-"""A platform whose login is django-oidc-provider, as its documentation sets it up: one member, and this server as its client."""
+"""A platform whose login is django-oidc-provider, set up as in its documentation: one member, and this server as its client."""
 
 import os
 from socketserver import ThreadingMixIn

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a base backup of PostgreSQL, verifies it, and removes old ones. Run it once a day, as the user who owns BACKUPS.
+# Makes a base backup of PostgreSQL, verifies it, and removes old ones. Run it daily as the user who owns BACKUPS.
 #
 #   BACKUP_URL  postgres:// of a role with REPLICATION, on the primary or a standby
 #   BACKUPS     a folder on another host's disk, with one folder per backup
@@ -12,17 +12,17 @@ set -eu
 made="$BACKUPS/$(date -u +%Y-%m-%dT%H%M%S.%NZ)"
 trap 'rm -rf "$made.unfinished"' EXIT
 pg_basebackup --dbname "$BACKUP_URL" --pgdata "$made.unfinished" --wal-method stream --checkpoint fast
-# Debian has it in no folder of PATH, but in one for each version.
+# Debian installs it in a folder per version, outside PATH.
 PATH="$PATH:/usr/lib/postgresql/$(cat "$made.unfinished/PG_VERSION")/bin"
 pg_verifybackup --quiet "$made.unfinished"
 mv "$made.unfinished" "$made"
 
-# Their names are in the order of time.
+# Names sort by time.
 ls -d "$BACKUPS"/*Z | head -n "-${KEEP:-7}" | xargs -r rm -r
 oldest=$(ls -d "$BACKUPS"/*Z | head -n 1)
 pg_archivecleanup "$ARCHIVE" "$(sed -n 's/^START WAL LOCATION: .* (file \(.*\))$/\1/p' "$oldest/backup_label")"
 
 if [ -n "${TEXTFILES:-}" ]; then
   echo "backup_last_success_timestamp_seconds $(date +%s)" >"$TEXTFILES/backup.prom.unfinished"
-  mv "$TEXTFILES/backup.prom.unfinished" "$TEXTFILES/backup.prom" # at once: it may be read at any moment
+  mv "$TEXTFILES/backup.prom.unfinished" "$TEXTFILES/backup.prom" # atomically: node_exporter may read it at any time
 fi

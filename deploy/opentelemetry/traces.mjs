@@ -13,7 +13,7 @@ const DEFAULTS = {
   OTEL_METRICS_EXPORTER: 'none',
   OTEL_LOGS_EXPORTER: 'none',
   OTEL_NODE_RESOURCE_DETECTORS: 'env,serviceinstance',
-  // In ms: at most this much is lost when a process ends.
+  // In ms: the maximum lost when a process ends.
   OTEL_BSP_SCHEDULE_DELAY: '1000',
 };
 for (const [name, value] of Object.entries(DEFAULTS)) process.env[name] ??= value;
@@ -31,7 +31,7 @@ const HIDDEN = Object.fromEntries(
     'user_agent.original',
   ].map((name) => [name, undefined]),
 );
-/** Paths that monitoring requests every few seconds. */
+/** Monitoring requests these paths every few seconds. */
 const PROBES = new Set(['/livez', '/readyz', '/metrics']);
 
 const http = new HttpInstrumentation({
@@ -45,7 +45,7 @@ const http = new HttpInstrumentation({
     const flags = traceFlags.toString(16).padStart(2, '0');
     request.headers.traceparent = `00-${traceId}-${spanId}-${flags}`;
   },
-  // At the end of the request, when its route is known.
+  // At the request's end, when its route is known.
   applyCustomAttributesOnSpan: (span, request) => {
     const { context, route, method } = request;
     const path = context?.route ?? route?.path;
@@ -63,7 +63,7 @@ createRequire(import.meta.url)('node:http');
 const tracer = trace.getTracer('public-user-api');
 const spans = new WeakMap();
 
-// Reads in pipeline mode, which the server sends itself, without pg. They are named like those of pg.
+// The server sends reads in pipeline mode itself, without pg. Their spans are named like those of pg.
 tracingChannel('public-user-api:pipelined-read').subscribe({
   start: (read) => {
     if (!trace.getActiveSpan()) return;

@@ -42,7 +42,7 @@ export async function receive(port, secrets, take) {
 
 if (process.argv[1] && realpathSync(process.argv[1]) === import.meta.filename) {
   const port = Number(process.env.PORT ?? 8080);
-  // For example: read GET /api/public/<resource>/<id> with the credential of the member.
+  // For example: read GET /api/public/<resource>/<id> with the member's credential.
   await receive(port, [process.env.WEBHOOK_SECRET], ({ type, data }) => console.log(type, data));
   console.log(`listening on ${port}`);
 }

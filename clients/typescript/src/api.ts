@@ -21,7 +21,7 @@ import type {
   SyncQuery,
 } from './schema.js';
 
-/** Query for the achievements that the member has earned. */
+/** Query for earned achievements. */
 export type EarnedQuery = EarnedAchievementsQuery;
 
 /** A page of a list, as the API returns it. */
@@ -55,7 +55,7 @@ export class List<T> implements AsyncIterable<T> {
   }
 }
 
-/** The API for the member whose credentials are used. Every method throws {@link ApiError} if the API refuses the call. */
+/** The API for the member whose credentials are used. Every method throws {@link ApiError} if the API rejects the call. */
 export class PublicUserApi {
   readonly #requests: Requests;
 
@@ -73,7 +73,7 @@ export class PublicUserApi {
     return this.#get('/profile', {}, options);
   }
 
-  /** The same with its ETag, with which {@link updateProfile} fails if somebody else has changed the profile in the meantime. */
+  /** The same with its ETag, with which {@link updateProfile} fails if the profile has changed in the meantime. */
   profileWithEtag(options?: CallOptions): Promise<Found<Profile>> {
     return this.#requests.call('/profile', {}, options);
   }
@@ -112,10 +112,10 @@ export class PublicUserApi {
   }
 
   /**
-   * What to read again, or delete, so that a copy of the member's data stays up to date. Without a cursor, returns one to start from. Any
+   * The records to read again or delete, to keep a copy of the member's data up to date. Without a cursor, returns the first cursor. Any
    * credential.
    *
-   * @throws ApiError `cursor_expired` if everything has to be read again
+   * @throws ApiError `cursor_expired`: read everything again
    */
   changes(query: SyncQuery = {}, options?: CallOptions): Promise<Changes> {
     return this.#get('/sync', { ...query }, options);

@@ -1,15 +1,15 @@
 import type { Problem } from './schema.js';
 
-/** A call that the API refused; `code` says why, and `docs/developers/errors.md` how to fix each. */
+/** A call that the API rejected. `code` is the reason; `docs/developers/errors.md` explains how to fix each. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
-  /** As in the catalogue at `/api/public/problems`; `unknown` if the response came from something in between, such as a proxy. */
+  /** As in the catalog at `/api/public/problems`; `unknown` if another server responded, such as a proxy. */
   readonly code: string;
-  /** The id with which the people who run the server find this call in their log. */
+  /** The id of this call in the server's log. */
   readonly requestId: string | null;
   readonly problem: Problem | undefined;
-  /** Seconds after which the same call may succeed, if the server said so. */
+  /** Seconds after which the same call may succeed, if the server sent them. */
   readonly retryAfter: number | undefined;
 
   constructor(response: Response, problem: Problem | undefined) {
@@ -22,7 +22,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What is said of an answer that is none of the API's. */
+/** The message for a response that is not from the API. */
 function strangeAnswer({ status, url, headers }: Response): string {
   const type = headers.get('content-type')?.split(';')[0] ?? 'nothing';
   return `HTTP ${status} with ${type} in place of JSON, from ${url.split('?')[0]}: a proxy answered, or baseUrl is not the API's.`;

@@ -2,19 +2,19 @@ import { ApiError, secondsOf } from './problem.js';
 import type { Problem } from './schema.js';
 
 /**
- * The credentials: returns the headers of a request. Called again, with `renew`, if the API no longer accepts the previous ones; the call is
- * sent again if the headers are others then.
+ * Returns a request's headers with the credentials. Called with `renew` if the API rejected the previous headers; different headers are
+ * sent in a second attempt.
  */
 export interface Credentials {
   headers(renew: boolean): Promise<Record<string, string>>;
 }
 
-/** The key of a partner's backend. Keys are for servers: the API refuses a key that is sent by a page, and records it as exposed. */
+/** The key of a partner's backend. Keys are for servers: the API rejects a key from a page and records it as exposed. */
 export function apiKey(key: string): Credentials {
   return { headers: async () => ({ 'X-API-Key': key }) };
 }
 
-/** A token that is managed elsewhere: `token` returns the current one, or a new one if `renew` is true. */
+/** A token that is managed elsewhere: `token` returns the current token, or a new one if `renew` is true. */
 export function bearer(token: string | ((renew: boolean) => Promise<string>)): Credentials {
   return {
     headers: async (renew) => ({
@@ -27,11 +27,9 @@ export interface RequestSettings {
   /** URL of the server, without a path. */
   readonly baseUrl: string | URL;
   readonly credentials: Credentials;
-  /**
-   * How many times a call is retried that the server refused for now (429, 503), that did not arrive, or that only reads and got no further than a proxy (502, 504). Default 2.
-   */
+  /** Maximum number of retries: after 429 or 503, if a call did not arrive, and after 502 or 504 if it only reads. Default 2. */
   readonly retries?: number;
-  /** The longest wait between two attempts, in ms: a call that would have to wait longer fails with the response. Default 10,000. */
+  /** The longest wait between two attempts, in ms: if a longer one is necessary, the call fails with the response. Default 10,000. */
   readonly longestWaitMs?: number;
   /** Timeout of one attempt, in ms. Default 30,000. */
   readonly timeoutMs?: number;
@@ -58,10 +56,10 @@ export interface Found<T> {
 }
 
 const CACHED = 100;
-/** The server has no room for the call just now. */
+/** The server is temporarily overloaded. */
 const LATER = [429, 503];
 
-/** Whether a proxy answered, because what is behind it did not: the call may have been made all the same. */
+/** Whether a proxy responded because the server did not: the server may have executed the call. */
 const isGateway = ({ status }: Response) => status === 502 || status === 504;
 
 /** Calls with one credential. Responses are cached with their ETag, so that unchanged ones are not sent again. */
@@ -73,7 +71,7 @@ export class Requests {
     this.#settings = settings;
   }
 
-  /** @throws ApiError if the API refuses; what `fetch` throws if there is no response, or `signal` was aborted */
+  /** @throws ApiError if the API rejects the call; the error of `fetch` if there is no response or `signal` was aborted */
   async call<T>(path: string, query: Query = {}, sent: Sent = {}): Promise<Found<T>> {
     const url = urlOf(this.#settings.baseUrl, path, query);
     const { retries = 2, longestWaitMs = 10_000 } = this.#settings;
@@ -104,7 +102,7 @@ export class Requests {
       const waitMs = 1_000 * (secondsOf(response) ?? 2 ** tries);
       const again = LATER.includes(response.status) || (sent.method === undefined && isGateway(response));
       if (!again || tries >= retries || waitMs > longestWaitMs) throw refused;
-      // Random, so that clients that were refused together do not return together.
+      // Random, so that clients rejected together do not retry together.
       await wait(waitMs * (1 + Math.random() / 4), sent.signal);
     }
   }
@@ -153,7 +151,7 @@ function urlOf(baseUrl: string | URL, path: string, query: Query): string {
   return url.href;
 }
 
-/** undefined if it is no JSON, such as the page of a proxy. */
+/** undefined if it is not JSON, such as a proxy's page. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -17,7 +17,7 @@ export interface SignInSettings {
   readonly fetch?: typeof fetch;
 }
 
-/** The authorization server refused (RFC 6749 §4.1.2.1, §5.2), or the response belongs to no sign-in of this client. */
+/** An error from the authorization server (RFC 6749 §4.1.2.1, §5.2), or a response that belongs to no sign-in of this client. */
 export class SignInError extends Error {
   override readonly name = 'SignInError';
 
@@ -51,8 +51,8 @@ interface Tokens {
 const EARLY_MS = 30_000;
 
 /**
- * Signs a member in with an authorization code and PKCE (RFC 7636, RFC 9700), and refreshes the tokens. Of all tabs that share a
- * storage, one refreshes at a time (Web Locks, where available), and the others use its result.
+ * Signs a member in with an authorization code and PKCE (RFC 7636, RFC 9700), and refreshes the tokens. Among tabs that share a storage,
+ * one refreshes at a time (Web Locks, if available), and the others use its result.
  */
 export class SignIn implements Credentials {
   readonly #settings: SignInSettings;
@@ -64,9 +64,9 @@ export class SignIn implements Credentials {
   }
 
   /**
-   * Returns the URL to send the member to, and stores what {@link finish} needs.
+   * Returns the sign-in URL for the member, and stores the input for {@link finish}.
    *
-   * @param prompt `consent`: ask the member again, also for scopes that were denied before
+   * @param prompt `consent`: ask the member again, also for denied scopes
    */
   async begin(prompt?: 'consent' | 'login' | 'none'): Promise<URL> {
     const { clientId, redirectUri, scope } = this.#settings;
@@ -89,17 +89,17 @@ export class SignIn implements Credentials {
   }
 
   /**
-   * Exchanges the code with which the member returned to the redirect URI.
+   * Exchanges the code in the URL with which the member returned.
    *
    * @param url of the page, with its query; remove the query from the address bar afterwards
-   * @returns the scope that the member granted, which may be less than was requested
+   * @returns the granted scope, which may be less than requested
    * @throws SignInError
    */
   async finish(url: string | URL): Promise<string> {
     const answer = new URL(url).searchParams;
     const begun = JSON.parse(this.#begun.getItem(this.#name('begun')) ?? 'null') as Begun | null;
     this.#begun.removeItem(this.#name('begun'));
-    // The second check is RFC 9207: a response of another server is refused.
+    // RFC 9207: the second check rejects another server's response.
     if (!begun || answer.get('state') !== begun.state || answer.get('iss') !== begun.issuer)
       throw new SignInError('state_mismatch', 'This answer belongs to no sign-in that began here.');
     const error = answer.get('error');
@@ -117,7 +117,7 @@ export class SignIn implements Credentials {
     return this.#tokens !== undefined;
   }
 
-  /** When the access that the member chose ends; undefined if it has no end, or nobody is signed in. */
+  /** The end of access that the member chose; undefined if there is none, or nobody is signed in. */
   get accessEndsAt(): Date | undefined {
     const endsAt = this.#tokens?.access_ends_at;
     return endsAt === undefined ? undefined : new Date(endsAt);
@@ -126,8 +126,8 @@ export class SignIn implements Credentials {
   /**
    * Returns a token that is valid now.
    *
-   * @param renew if the API refused the previous one
-   * @throws SignInError `signed_out`: the member has to sign in again; the message states when and why the access ended
+   * @param renew if the API rejected the previous token
+   * @throws SignInError `signed_out`: the member must sign in again; the message states when and why access ended
    */
   async accessToken(renew = false): Promise<string> {
     const tokens = this.#tokens;
@@ -143,7 +143,7 @@ export class SignIn implements Credentials {
     return { Authorization: `Bearer ${await this.accessToken(renew)}` };
   }
 
-  /** Revokes the tokens at the server (RFC 7009) and forgets them here, whether or not the server could be reached. */
+  /** Revokes the tokens at the server (RFC 7009) and deletes them here, even if the server could not be reached. */
   async signOut(): Promise<void> {
     const tokens = this.#tokens;
     this.#storage.removeItem(this.#name('tokens'));
@@ -154,8 +154,8 @@ export class SignIn implements Credentials {
   }
 
   /**
-   * @param used the token of this tab: if another tab has refreshed it in the meantime, there is nothing left to do
-   * @param waited whether it waited for another tab, whose result may arrive a moment after its lock is free
+   * @param used this tab's token: if another tab has refreshed it in the meantime, nothing is left to do
+   * @param waited whether this tab waited for another one, whose result may arrive just after it releases the lock
    */
   async #refresh(used: Tokens, waited: boolean): Promise<Tokens> {
     for (let i = 0; waited && i < 10 && this.#tokens?.access_token === used.access_token; i++)
@@ -233,7 +233,7 @@ export class SignIn implements Credentials {
   }
 
   #fetch(url: string | URL, request?: RequestInit): Promise<Response> {
-    const { fetch: send = fetch } = this.#settings; // a method of nobody: browsers refuse it otherwise
+    const { fetch: send = fetch } = this.#settings; // called without `this`: otherwise, browsers reject the call
     return send(url, request);
   }
 

@@ -1,6 +1,6 @@
-/** What a webhook tells: read the thing again, or drop it; or what became of the app's access (docs/developers/webhooks.md of the server). */
+/** A webhook message: a record to read again or delete, or a change of the app's access (the server's docs/developers/webhooks.md). */
 export interface WebhookMessage {
-  /** Such as `events.updated` or `access.ended`; `webhook.test` for one that an admin sent, whose `data` is empty. */
+  /** Such as `events.updated` or `access.ended`; `webhook.test` for an admin's test message, whose `data` is empty. */
   readonly type: string;
   /** When the change happened, as in `2026-05-01T18:00:00.123Z`. */
   readonly timestamp: string;
@@ -10,11 +10,11 @@ export interface WebhookMessage {
     readonly resource?: string;
     readonly id?: number;
     readonly kind?: 'updated' | 'removed';
-    /** Of `access.…` and `credential.…`: what the app or key may do. */
+    /** For `access.…` and `credential.…`: the scopes of the app or key. */
     readonly scopes?: readonly string[];
-    /** Of the same: the end, as in `2026-05-01 18:00:00` (UTC); null if there is none. */
+    /** For the same types: the end, such as `2026-05-01 18:00:00` (UTC); null if there is none. */
     readonly access_ends_at?: string | null;
-    /** Of the same: why it ended; null if it did not. */
+    /** For the same types: why access ended; null if it has not. */
     readonly reason?: 'member' | 'app' | 'platform' | 'expired' | 'unused' | null;
   };
 }
@@ -22,7 +22,7 @@ export interface WebhookMessage {
 /** Headers as `fetch` has them, or Node with names in lower case. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A message that is not genuine, or too old: answer it with 401. */
+/** A forged or old message: respond with 401. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
 }
@@ -30,9 +30,9 @@ export class WebhookError extends Error {
 /**
  * Reads a webhook of the API after checking its signature and age (Standard Webhooks).
  *
- * @param secrets `whsec_…`, as shown when the receiver was registered; both while one replaces the other
- * @param body the bytes that arrived, before anything has read them
- * @param toleranceSeconds how old a message may be
+ * @param secrets `whsec_…`, as shown at the endpoint's registration; both during a rotation
+ * @param body the unchanged bytes of the request
+ * @param toleranceSeconds maximum age of a message
  * @throws WebhookError
  */
 export async function verifyWebhook(
@@ -69,7 +69,7 @@ function valueOf(headers: WebhookHeaders, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The bytes of base64; none if it is not base64, which no signature is equal to. */
+/** The decoded base64; empty if it is not base64: then no signature matches. */
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));

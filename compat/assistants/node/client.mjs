@@ -20,7 +20,7 @@ const authProvider = {
 const versionNegotiation = { mode: 'auto' };
 const client = new Client({ name: 'week-planner', version: '1.0.0' }, { versionNegotiation });
 let transport;
-/** Signs the member in where the server asks for it: at first, and for one more scope. */
+/** Signs the member in when the server requires it: at the start, and for another scope. */
 const signedIn = (work) =>
   work().catch(async (error) => {
     if (!(error instanceof UnauthorizedError)) throw error;

@@ -1,4 +1,4 @@
-// Signs a member in once by the MCP SDK, and prints who they are for each further line.
+// Signs a member in once with the MCP SDK, and prints their profile for each further line.
 import { createInterface } from 'node:readline';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 

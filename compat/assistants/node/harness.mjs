@@ -2,19 +2,19 @@
 // week afterwards, and the error once its access has ended.
 import { createInterface } from 'node:readline';
 
-/** SCOPE: what to ask for at the first sign-in instead of the scopes of the challenge, or nothing. */
+/** SCOPE: the scope to request at the first sign-in; empty for the scopes of the challenge. */
 export const { ADDRESS, CLIENT, REDIRECT_URI, SCOPE } = process.env;
 
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
-/** Prints where the member signs in. @returns the address at which they came back */
+/** Prints the sign-in URL. @returns the URL with which the member returned */
 export async function signIn(url) {
   console.log(String(url));
   return new URL((await input.next()).value);
 }
 
 const day = (offset) => new Date(Date.now() + offset * 86_400_000).toISOString();
-/** A call of the tool that says what there is in the next seven days. */
+/** A call of the tool that lists the events of the next seven days. */
 export const WEEK = {
   name: 'list_events',
   arguments: { sort: 'starts_at', starts_after: day(0), starts_before: day(7) },
@@ -23,7 +23,7 @@ export const WEEK = {
 /** A call of the tool that changes the member's bio. */
 export const WRITE = { name: 'update_profile', arguments: { bio: 'Here for the hikes' } };
 
-/** Prints what was found, writes until the limit, reads again, and calls once its access has ended. */
+/** Prints the results, writes until the limit, reads again, and makes one call after access has ended. */
 export async function done(tools, answer, call) {
   const textOf = ({ content }) => content[0].text;
   const shown = (tool) => call(tool).then(textOf, String);

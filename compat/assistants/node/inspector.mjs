@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
 
-/** Runs its command line: where it says that the member signs in, they do. @returns what it printed */
+/** Runs the inspector's command line and signs the member in when it prints the URL. @returns its output */
 async function inspect(...method) {
   // docs: @modelcontextprotocol/inspector · Its command line · a terminal, or `MCP_AUTO_OPEN_ENABLED=true`; `--protocol-era auto` for 2026-07-28
   const inspector = 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js';
@@ -16,7 +16,7 @@ async function inspect(...method) {
   };
   const parameters = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   const child = spawn(process.execPath, [inspector, '--cli', ADDRESS, ...parameters, ...method], {
-    // In a terminal it needs neither.
+    // Not needed in a terminal.
     env: { ...process.env, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' },
   });
   // end
@@ -24,7 +24,7 @@ async function inspect(...method) {
     child.kill(); // it may wait for the member
     process.exit();
   });
-  child.stdin.end('y\n'); // yes, ask for one more scope
+  child.stdin.end('y\n'); // yes, request another scope
   const printed = text(child.stdout);
   const said = [];
   for await (const line of createInterface(child.stderr)) {

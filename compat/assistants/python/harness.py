@@ -10,7 +10,7 @@ ADDRESS = os.environ["ADDRESS"]
 CLIENT = os.environ["CLIENT"]
 REDIRECT_URI = os.environ["REDIRECT_URI"]
 
-# What to ask for at the first sign-in instead of the scopes of the challenge, or nothing.
+# The scope to request at the first sign-in; empty for the scopes of the challenge.
 SCOPE = os.environ["SCOPE"] or None
 
 _NOW = datetime.now(timezone.utc)
@@ -22,13 +22,13 @@ WEEK = {
 
 
 async def sign_in(url):
-    """Prints where the member signs in, and returns the address at which they came back."""
+    """Prints the sign-in URL, and returns the URL with which the member returned."""
     print(url, flush=True)
     return await asyncio.to_thread(input)
 
 
 async def done(tools, content, call):
-    """Prints what was found, writes until the limit, reads again, and calls once its access has ended."""
+    """Prints the results, writes until the limit, reads again, and makes one call after access has ended."""
 
     async def shown(name, arguments):
         try:

@@ -1,4 +1,4 @@
-// The calls of CALLS by the client that openapi-generator made for Kotlin: prints what each gave.
+// Makes the calls in CALLS with openapi-generator's Kotlin client, and prints each result.
 import java.io.File
 import java.lang.reflect.InvocationTargetException
 import kotlin.reflect.full.functions
@@ -15,7 +15,7 @@ fun main() {
     ApiClient.apiKey["X-API-Key"] = System.getenv("API_KEY")
     val calls = any.fromJson(File(System.getenv("CALLS")).readText()) as List<*>
     println(any.toJson(calls.map { given(it as Map<*, *>) }))
-    System.exit(0) // OkHttp's threads would stay for a minute
+    System.exit(0) // otherwise, OkHttp's threads run for another minute
 }
 
 fun given(call: Map<*, *>): Map<String, Any?> {

@@ -1,4 +1,4 @@
-// The calls of CALLS by openapi-fetch, with the types that openapi-typescript made, which `tsc` checks: prints what each gave.
+// Makes the calls in CALLS with openapi-fetch and openapi-typescript's types, which `tsc` checks, and prints each result.
 import { readFileSync } from 'node:fs';
 import createClient from 'openapi-fetch';
 

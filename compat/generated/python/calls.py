@@ -1,4 +1,4 @@
-# The calls of CALLS by the client that openapi-python-client made: prints what each gave.
+# Makes the calls in CALLS with openapi-python-client's client, and prints each result.
 import importlib
 import json
 import os

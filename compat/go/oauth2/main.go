@@ -49,7 +49,7 @@ func main() {
 	fmt.Printf("{\"username\":%q,\"again\":%q}\n", username, me(config.Client(ctx, tokens), issuer))
 }
 
-// signIn prints where the member signs in, and returns the address at which they came back.
+// signIn prints the sign-in URL, and returns the URL with which the member returned.
 func signIn(address string) *url.URL {
 	fmt.Println(address)
 	line, _, _ := bufio.NewReader(os.Stdin).ReadLine()

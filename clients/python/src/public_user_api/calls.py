@@ -1,4 +1,4 @@
-"""What is sent, and what comes back: the same for the sync and the async client, which only move bytes and wait."""
+"""Requests and responses, shared by the sync and the async client, which only send bytes and wait."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import httpx
 from .errors import ApiError, retry_after
 
 _CACHED = 100
-#: The server has no room for the call just now.
+#: The server is temporarily overloaded.
 _LATER = (429, 503)
-#: A proxy answered, because what is behind it did not: the call may have been made all the same.
+#: A proxy responded because the server did not: the server may have executed the call.
 _GATEWAY = (502, 504)
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Asks whoever runs the call to wait."""
+    """Makes the client wait."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class AskToken:
-    """Asks whoever runs the call for the access token: the current one, or one in place of that which the API refused."""
+    """Makes the client get the access token: the current one, or a new one if the API rejected that."""
 
     refused: str | None
 
@@ -79,7 +79,7 @@ class Calls:
         attempt = 0
         while True:
             credential = {"Authorization": f"Bearer {token}"} if self._api_key is None else {"X-API-Key": self._api_key}
-            # Built by the client, or its timeout, headers and cookies do not reach the request with every httpx.
+            # The client builds the request: otherwise some versions of httpx omit its timeout, headers and cookies.
             request = self._http.build_request(
                 method, url, headers={"Accept": "application/json", **credential, **headers}, json=body
             )
@@ -96,7 +96,7 @@ class Calls:
             if result.status_code == 401 and isinstance(token, str) and not renewed:
                 other = yield AskToken(token)
                 if other == token:
-                    raise ApiError(result)  # what was refused once is not sent again
+                    raise ApiError(result)  # a rejected token is never sent again
                 token, renewed = other, True
                 continue
             seconds = retry_after(result)
@@ -104,7 +104,7 @@ class Calls:
             again = result.status_code in _LATER or (method == "GET" and result.status_code in _GATEWAY)
             if not again or attempt == self._retries or wait > self._longest_wait:
                 raise ApiError(result)
-            # Random, so that clients that were refused together do not return together.
+            # Random, so that clients rejected together do not retry together.
             yield Wait(wait * (1 + random.random() / 4))
             attempt += 1
 
@@ -120,7 +120,7 @@ class Calls:
 
 
 def _json_of(response: httpx.Response) -> Any:
-    """:raises ApiError: for what is no JSON, such as the page of a proxy"""
+    """:raises ApiError: if the body is not JSON, such as a proxy's page"""
     try:
         return response.json()
     except ValueError:

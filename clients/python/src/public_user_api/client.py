@@ -1,4 +1,4 @@
-"""The API as one member sees it; which member that is, the key or token says."""
+"""The API for the member that the key or token belongs to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Page(TypedDict, Generic[T]):
-    """A page of a list, as the API answers it."""
+    """A page of a list, as the API returns it."""
 
     data: list[T]
     pagination: Pagination
@@ -56,7 +56,7 @@ def _calls(
 
 
 class List(Generic[T]):
-    """A list of the member's. Iterating gives all of it, page by page as it is asked for; :meth:`page` gives one."""
+    """A list of the member's data. Iterating yields all items and loads pages as needed; :meth:`page` returns one page."""
 
     def __init__(self, client: "Client", path: str, query: Mapping[str, object]) -> None:
         self._client = client
@@ -64,7 +64,7 @@ class List(Generic[T]):
         self._query = query
 
     def page(self, cursor: str | None = None) -> Page[T]:
-        """The first page, or the one of a cursor (``next_cursor``, ``prev_cursor``)."""
+        """Returns the first page, or the page at a cursor (``next_cursor``, ``prev_cursor``)."""
         query = self._query if cursor is None else {**self._query, "cursor": cursor}
         page: Page[T] = self._client._run(self._client._calls.get(self._path, query))
         return page
@@ -112,7 +112,7 @@ class AsyncList(Generic[T]):
 
 
 class Client:
-    """Every method raises :class:`ApiError` where the API refuses, and what httpx raises where there is no answer."""
+    """Every method raises :class:`ApiError` if the API rejects the call, and httpx's error if there is no response."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Client:
         http_client: httpx.Client | None = None,
     ) -> None:
         """
-        :param base_url: address of the server, without a path
+        :param base_url: URL of the server, without a path
         :param api_key: the key of a partner's backend; or
         :param token: an access token, or a function that returns the current one: it is called for each call with None, and with the
             token that the API refused, in place of which it returns another, or the same if there is none
@@ -161,11 +161,11 @@ class Client:
         return self._run(self._calls.get("/profile"))
 
     def profile_with_etag(self) -> tuple[Profile, str]:
-        """The same with its ETag, for :meth:`update_profile` to refuse what somebody else changed meanwhile."""
+        """The same with its ETag, with which :meth:`update_profile` fails if the profile has changed in the meantime."""
         return self._run(self._calls.get_with_etag("/profile"))
 
     def update_profile(self, changes: ProfileChanges, *, if_match: str | None = None) -> ChangedProfile:
-        """Changes what ``changes`` names, all or nothing; None clears a field. Needs the scope profile:write."""
+        """Changes the fields in ``changes``, all or none; None clears a field. Needs the scope profile:write."""
         return self._run(self._calls.put("/profile", changes, if_match))["profile"]
 
     def events(self, **query: Unpack[EventsQuery]) -> List[Event]:
@@ -180,11 +180,11 @@ class Client:
         return List(self, "/connections", dict(query))
 
     def achievements(self, **query: Unpack[EarnedAchievementsQuery]) -> List[Achievement]:
-        """Those that the member has earned. Needs the scope achievements:read, as do all calls for achievements."""
+        """The earned achievements. Needs the scope achievements:read, as do all calls for achievements."""
         return List(self, "/achievements", dict(query))
 
     def all_achievements(self, **query: Unpack[AllAchievementsQuery]) -> List[Achievement]:
-        """Earned or not."""
+        """All achievements, earned or not."""
         return List(self, "/achievements/all", dict(query))
 
     def pinned_achievements(self) -> list[Achievement]:
@@ -198,11 +198,11 @@ class Client:
         return self._run(self._calls.get("/achievements/stats"))
 
     def changes(self, **query: Unpack[SyncQuery]) -> Changes:
-        """What to read again, or drop, so that a copy of the member's data stays right; without a cursor a place to start from."""
+        """The records to read again or delete, to keep a copy of the member's data up to date; without a cursor, the first cursor."""
         return self._run(self._calls.get("/sync", dict(query)))
 
     def credential(self) -> Credential:
-        """What the key or token is, and which calls it may make."""
+        """The kind of the key or token, and its permitted calls."""
         return self._run(self._calls.get("/credential"))
 
     def _run(self, steps: Steps) -> Any:
@@ -220,7 +220,7 @@ class Client:
                 result = self._token(step.refused) if callable(self._token) else self._token
                 continue
             try:
-                result = self._http.send(step, follow_redirects=False)  # a redirect would carry the key elsewhere
+                result = self._http.send(step, follow_redirects=False)  # a redirect would send the key elsewhere
             except httpx.TransportError as error:
                 result = error
 
@@ -294,7 +294,7 @@ class AsyncClient:
         return await self._run(self._calls.get("/achievements/stats"))
 
     async def changes(self, **query: Unpack[SyncQuery]) -> Changes:
-        """What to read again, or drop, so that a copy of the member's data stays right; without a cursor a place to start from."""
+        """The records to read again or delete, to keep a copy of the member's data up to date; without a cursor, the first cursor."""
         return await self._run(self._calls.get("/sync", dict(query)))
 
     async def credential(self) -> Credential:

@@ -1,4 +1,4 @@
-"""What a call may end in."""
+"""Errors of calls."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from .schema import Problem
 
 
 class ApiError(Exception):
-    """A call that the API refused; ``code`` says why, and docs/developers/errors.md of the server what to do about each."""
+    """A call that the API rejected. ``code`` is the reason; the server's docs/developers/errors.md explains how to fix each."""
 
     def __init__(self, response: httpx.Response) -> None:
         self.status: int = response.status_code
         self.problem: Problem | None = _problem_of(response)
-        #: As in the catalogue at /api/public/problems; "unknown" where something between here and the API answered.
+        #: As in the catalog at /api/public/problems; "unknown" if another server responded, such as a proxy.
         self.code: str = self.problem["code"] if self.problem else "unknown"
-        #: By which the people who run the server find this call in their log.
+        #: The id of this call in the server's log.
         self.request_id: str | None = response.headers.get("x-request-id")
-        #: Seconds after which the same call may succeed, where the server said so.
+        #: Seconds after which the same call may succeed; None if the server sent none.
         self.retry_after: int | None = retry_after(response)
         problem = self.problem
         super().__init__(f"{problem['title']}: {problem['detail']}" if problem else _strange_answer(response))
 
 
 def _strange_answer(response: httpx.Response) -> str:
-    """What is said of an answer that is none of the API's."""
+    """The message for a response that is not from the API."""
     kind = response.headers.get("content-type", "nothing").split(";")[0]
     address = str(response.request.url).split("?")[0]
     return (

@@ -1,4 +1,4 @@
-"""Signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without keys of its own."""
+"""Signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without its own keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EARLY = 30
 
 
 class Pending(TypedDict):
-    """A sign-in that has begun: keep it in the member's session until they return."""
+    """A started sign-in: keep it in the member's session until they return."""
 
     state: str
     verifier: str
@@ -28,11 +28,11 @@ class Pending(TypedDict):
 
 
 class Tokens(TypedDict):
-    """What a member granted. Store them like passwords."""
+    """The tokens that a member granted. Store them like passwords."""
 
     access_token: str
     refresh_token: NotRequired[str]
-    #: What the member granted, which may be less than was requested.
+    #: The granted scopes, which may be fewer than requested.
     scope: str
     #: Seconds since 1970.
     expires_at: float
@@ -41,7 +41,7 @@ class Tokens(TypedDict):
 
 
 class SignInError(Exception):
-    """The authorization server refused (RFC 6749 sections 4.1.2.1 and 5.2), or the response belongs to no sign-in of this client."""
+    """An authorization server's error (RFC 6749 sections 4.1.2.1 and 5.2), or a response that belongs to no sign-in of this client."""
 
     def __init__(self, code: str, description: str | None = None) -> None:
         super().__init__(description or code)
@@ -53,11 +53,11 @@ class SignInError(Exception):
 @dataclass(frozen=True)
 class _Sent:
     url: str
-    #: None: it is a GET.
+    #: None for a GET.
     form: Mapping[str, str] | None = None
 
     def built_by(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """Built by the client, or its timeout, headers and cookies do not reach the request with every httpx."""
+        """The client builds the request: otherwise some versions of httpx omit its timeout, headers and cookies."""
         return http.build_request("GET" if self.form is None else "POST", self.url, data=self.form)
 
 
@@ -92,7 +92,7 @@ class _Flow:
 
     def finish(self, url: str, pending: Pending | None) -> _Steps:
         answer = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
-        # The issuer is RFC 9207: a response of another server is refused.
+        # RFC 9207: rejects another server's response.
         if not pending or answer.get("state") != pending["state"] or answer.get("iss") != pending["issuer"]:
             raise SignInError("state_mismatch", "This answer belongs to no sign-in that began here.")
         if "error" in answer:
@@ -156,12 +156,12 @@ class _Flow:
 
 class SignIn:
     """
-    For a backend that signs members in: :meth:`begin` makes the URL to which the member is sent, :meth:`finish` reads what they return with.
+    For a backend that signs members in: :meth:`begin` returns the URL for the member, :meth:`finish` reads the response.
 
-    :param issuer: address of the server, without a path
+    :param issuer: URL of the server, without a path
     :param redirect_uri: exactly as it is registered
-    :param scope: what the member is asked for, separated by spaces
-    :param http_client: sends the requests in place of one made for each
+    :param scope: the requested scopes, separated by spaces
+    :param http_client: sends the requests instead of a new client for each
     """
 
     def __init__(
@@ -177,19 +177,19 @@ class SignIn:
         self._http = http_client
 
     def begin(self, *, prompt: Literal["consent", "login", "none"] | None = None) -> tuple[str, Pending]:
-        """:param prompt: ``consent``: ask the member again, also for scopes that were denied before"""
+        """:param prompt: ``consent``: ask the member again, also for denied scopes"""
         return self._run(self._flow.begin(prompt))
 
     def finish(self, url: str, pending: Pending | None) -> Tokens:
         """
-        Exchanges the code. A pending sign-in is finished once: remove it from the session first.
+        Exchanges the code. Finish a pending sign-in only once: first remove it from the session.
 
         :param url: of the request to the redirect URI, with its query
         """
         return self._run(self._flow.finish(url, pending))
 
     def refresh(self, tokens: Tokens) -> Tokens:
-        """New tokens; the old ones have ended. Raises ``signed_out`` if the member has to sign in again, with when and why access ended."""
+        """Returns new tokens; the old ones no longer work. Raises ``signed_out``, with time and reason, if access has ended."""
         return self._run(self._flow.refresh(tokens))
 
     def revoke(self, tokens: Tokens) -> None:
@@ -198,7 +198,7 @@ class SignIn:
 
     def token(self, tokens: Tokens, renewed: Callable[[Tokens], object]) -> Callable[[str | None], str]:
         """
-        The ``token`` of a client: refreshed before it expires, once for all threads that wait for it.
+        The ``token`` of a client: refreshed before it expires, once for all waiting threads.
 
         :param renewed: is called with new tokens before they are used, to store them
         """
@@ -260,7 +260,7 @@ class AsyncSignIn:
     def token(
         self, tokens: Tokens, renewed: Callable[[Tokens], Awaitable[object]]
     ) -> Callable[[str | None], Awaitable[str]]:
-        """The ``token`` of an async client: refreshed before it expires, once for all tasks that wait for it."""
+        """The ``token`` of an async client: refreshed before it expires, once for all waiting tasks."""
         lock = asyncio.Lock()
 
         async def current(refused: str | None) -> str:
@@ -294,7 +294,7 @@ def _is_over(tokens: Tokens, refused: str | None) -> bool:
 
 
 def _json_of(response: httpx.Response) -> dict[str, Any]:
-    """Empty for what is no object in JSON, such as the page of a proxy."""
+    """Empty if the body is not a JSON object, such as a proxy's page."""
     try:
         body = response.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Webhooks of the API: whether they are genuine, and what they tell (Standard Webhooks)."""
+"""Verifies and reads the API's webhooks (Standard Webhooks)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class WebhookData(TypedDict):
     resource: NotRequired[str]
     id: NotRequired[int]
     kind: NotRequired[Literal["updated", "removed"]]
-    # Of access.… and credential.…: what the app or key may do, the end (UTC), and why it ended.
+    # For access.… and credential.…: scopes of the app or key, the end (UTC), and its reason.
     scopes: NotRequired[list[str]]
     access_ends_at: NotRequired[str | None]
     reason: NotRequired[Literal["member", "app", "platform", "expired", "unused"] | None]
 
 
 class WebhookMessage(TypedDict):
-    """Tells to read a thing again, or to drop it; or what became of the access."""
+    """Names a record to read again or delete, or a change of access."""
 
     type: str
     timestamp: str
@@ -34,7 +34,7 @@ class WebhookMessage(TypedDict):
 
 
 class WebhookError(Exception):
-    """A message that is not genuine, or too old: answer it with 401."""
+    """A forged or old message: respond with 401."""
 
 
 def verify_webhook(
@@ -43,10 +43,10 @@ def verify_webhook(
     """
     Reads a webhook after checking its signature and age.
 
-    :param secrets: ``whsec_…``, as shown when the receiver was registered; both while one replaces the other
-    :param headers: of the request, in any case
-    :param body: the bytes that arrived, before anything has read them
-    :param tolerance: seconds; how old a message may be
+    :param secrets: ``whsec_…``, as shown at the endpoint's registration; both during a rotation
+    :param headers: of the request; names in any case
+    :param body: the unchanged bytes of the request
+    :param tolerance: maximum age of a message in seconds
     """
     values = {name.lower(): value for name, value in headers.items() if name.lower().startswith("webhook-")}
     try:
@@ -68,7 +68,7 @@ def verify_webhook(
 
 
 def _bytes_of(text: str) -> bytes:
-    """Nothing if it is not base64, which no signature is equal to."""
+    """Empty if it is not base64: then no signature matches."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

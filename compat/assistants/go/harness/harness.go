@@ -14,7 +14,7 @@ import (
 
 var input = bufio.NewScanner(os.Stdin)
 
-// AskMember prints where the member signs in, and returns what they came back with.
+// AskMember prints the sign-in URL, and returns the redirect's parameters.
 func AskMember(address string) url.Values {
 	fmt.Println(address)
 	input.Scan()
@@ -29,7 +29,7 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// Done prints what was found, writes until the limit, reads again, and calls once its access has ended.
+// Done prints the results, writes until the limit, reads again, and makes one call after access has ended.
 func Done(tools []string, call func(name string, arguments map[string]any) (string, error)) {
 	shown := func(name string, arguments map[string]any) string {
 		text, err := call(name, arguments)

@@ -1,4 +1,4 @@
-// The calls of CALLS by the client that oapi-codegen made: prints what each gave.
+// Makes the calls in CALLS with oapi-codegen's client, and prints each result.
 package main
 
 import (
