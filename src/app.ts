@@ -134,7 +134,7 @@ async function closeStandIn(): Promise<void> {
   await listenersClosed(standIn);
 }
 
-/** In ms: time without new connections before closing the listener, the longest wait for that, and for the empty turn below. */
+/** In ms: time without new connections before closing the listener, the longest wait for it, and the longest wait for an empty turn. */
 const QUIET_MS = 50;
 const QUIET_WITHIN_MS = 900;
 const EMPTY_WITHIN_MS = 1_000;
@@ -158,7 +158,7 @@ async function quietMoment(server: Server, entryPoint: EntryPoint): Promise<() =
     await setImmediate();
     const after = performance.now();
     if (acceptedAt >= before) continue;
-    // During a longer turn a client may have connected.
+    // A client may have connected during a longer turn.
     const isEmpty = after - before < EMPTY_TURN_MS;
     if (isEmpty && (after - acceptedAt >= QUIET_MS || after - begun >= QUIET_WITHIN_MS)) break;
   }

@@ -208,7 +208,7 @@ export type NewAuthEvent = {
     /** `admin` is the command line. */
     readonly actor: AuthEvent['actor'];
     readonly userId?: number | null;
-    /** Must exist. */
+    /** Id of an existing client. */
     readonly clientId?: string | null;
     readonly keyId?: string | null;
     readonly ip?: string | null;

@@ -120,7 +120,7 @@ export class AccessTokens {
     const id = await idOfProof(request, urls, credential.secret, thumbprint);
     if (id === undefined) throw refuse('no valid proof');
     const keys = this.keys.everyKeyOf('DPoP', `${thumbprint} ${id}`);
-    // A proof is valid before and after its `iat`.
+    // Twice, since a proof is valid for this time before and after its `iat`.
     const first = await this.database.prepared(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
     if (first.length === 0) throw refuse('a proof that was used before');
   }

@@ -8,7 +8,7 @@ export interface Owner {
   readonly ip: string | null;
 }
 
-/** Gives the fields of an audit event that name who acted. */
+/** Returns the fields of an audit event that name the actor. */
 export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
 
 export class LimitReached extends OperatorError {}

@@ -20,7 +20,7 @@ export class RevocationChannel extends NoticeChannel {
       applicationName: 'public-user-api revocations',
       channel: 'revocations',
       heartbeatMs: 250,
-      // Below the second within which a revocation must take effect.
+      // Less than the second within which a revocation must take effect.
       trustMs: 900,
     });
     this.onChange = (reason) => {

@@ -40,7 +40,7 @@ export class AuthorizationServer implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     await this.keys.moveToCurrentSecret().catch((error: unknown) => {
       if (!isUnavailable(error)) throw error;
-      // They remain readable, and move at a later start.
+      // The keys remain readable, and move at a later start.
       this.logger.warn({ reason: (error as Error).message }, 'signing keys could not be moved to SECRET_KEY');
     });
     await this.#build();
@@ -89,7 +89,7 @@ export class AuthorizationServer implements OnModuleInit {
     return {
       accountId: sub,
       claims: async (_use, scope) => {
-        // The library omits those that were not granted.
+        // The library omits claims whose scopes were not granted.
         const wanted = scope.split(' ').includes('profile');
         const [claims] = wanted ? await this.database.read<Claims>(FIND_CLAIMS, [userId]) : [];
         return { ...(claims && presentClaims(claims)), sub };

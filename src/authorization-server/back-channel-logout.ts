@@ -45,7 +45,7 @@ interface Logout {
   readonly client_id: string;
   readonly user_id: number;
   readonly sid: string;
-  /** Including this one. */
+  /** Started attempts, including this one. */
   readonly attempts: number;
   readonly url: string;
 }
@@ -106,7 +106,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
     const { taken, status, error, gone } = outcome;
     if (!taken && stop.aborted) return void (await this.database.rows(AGAIN, [id, 0, attempts]));
     const isRemoved = gone && (await this.#removeUri(client_id, url));
-    // A URI that was registered meanwhile gets the notice at once.
+    // A URI registered in the meantime gets the notice at once.
     const wait = isRemoved ? undefined : gone ? 0 : waitAfter(attempts - 1, outcome);
     this.meter.count('logout_attempts_total', {
       outcome: taken ? 'delivered' : wait === undefined ? 'dead' : 'failed',

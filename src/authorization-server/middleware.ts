@@ -147,9 +147,9 @@ export class Middleware {
   }
 
   /**
-   * Sets security headers; responds 503 after the deadline or without a database, regardless of the library's response; writes the reason
-   * of a rejection to the log and the audit log, or to {@link Rejections} if there is no member; and records requests of members' apps for
-   * their developers.
+   * Sets security headers. Responds 503 after the deadline or without a database, regardless of the library's response. Writes the reason
+   * of a rejection to the log and the audit log, or to {@link Rejections} without a member. Records requests of members' apps for their
+   * developers.
    */
   async #answerFailures(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const request = this.database.current!;
@@ -165,7 +165,7 @@ export class Middleware {
       this.#answer(ctx, request, SERVER_BUSY);
       ctx.set('Retry-After', '1');
     }
-    if (ctx.body === '') ctx.remove('Content-Type'); // some clients parse every body that has one
+    if (ctx.body === '') ctx.remove('Content-Type'); // some clients parse any body with this header
     const route = routeOf(ctx.path);
     const { failure } = request;
     if (!failure) return recordDeveloperRequest(this.developers, ctx, route);
@@ -268,7 +268,7 @@ export class Middleware {
   }
 
   /**
-   * Never redirects to an app unknown to the member: anybody can register one, and errors or sign-outs would make this an open redirector
+   * Never redirects to an app unknown to the member: anyone can register one, and errors or sign-outs would make this an open redirector
    * (RFC 9700 §4.11.2). Without a consent, or an answer on our page just now, the member gets a page with a link.
    */
   async #blockRedirectToUnconnectedApp(ctx: KoaContextWithOIDC): Promise<void> {

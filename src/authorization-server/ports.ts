@@ -10,7 +10,7 @@ export interface PageClient {
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so the consent page warns. */
   readonly native?: boolean;
-  /** Registered by a member and not approved, or known by its own document only; the consent page says so. */
+  /** Registered by a member and not approved, or known only by its own document; the consent page shows a warning. */
   readonly unreviewed?: 'byMember' | 'byDocument' | undefined;
   readonly logo?: string | undefined;
   readonly homepage?: string | undefined;
@@ -38,12 +38,12 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
   };
 }
 
-/** Gives the path at which a client’s logo is served. */
+/** Returns the path of a client’s logo. */
 export function clientLogoPath(clientId: string): string {
   return `/logos/client?${new URLSearchParams({ client_id: clientId })}`;
 }
 
-/** Gives the host of a web redirect URI, or the scheme of a native app's. */
+/** Returns the host of a web redirect URI, or the scheme of a native app's. */
 export function hostOf(uri: string): string {
   if (!URL.canParse(uri)) return '';
   const { protocol, host } = new URL(uri);
@@ -109,6 +109,6 @@ export abstract class ShownPages {
 
 /** Signs members out of the external identity provider. */
 export abstract class UpstreamSignOut {
-  /** Gives the provider's sign-out URL. @param target default: the confirmation page @param isRepeated the session has ended before */
+  /** Returns the provider's sign-out URL. @param target default: the confirmation page @param isRepeated the session has ended before */
   abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;
 }

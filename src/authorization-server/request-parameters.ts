@@ -88,7 +88,7 @@ export async function readParameters(request: Request, corrected: (text: string)
   const exposed = secretIn(text);
   if (exposed) return { text: '', exposed };
   if (!isForm) request.url = `${path}?${(text = corrected(text))}`;
-  const query = new URLSearchParams(isForm ? '' : text); // as the library does: it drops another question mark
+  const query = new URLSearchParams(isForm ? '' : text); // like the library, which drops a second question mark
   let parameters = [...new Set(query.keys())].map((name): Parameter => [name, query.getAll(name)]);
   if (isForm) {
     if (!request.is('application/x-www-form-urlencoded')) return { text: '' }; // the library rejects it

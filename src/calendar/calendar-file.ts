@@ -22,7 +22,7 @@ export interface CalendarEvent
   readonly status: EventStatus;
   readonly starts_at: string;
   readonly ends_at: string | null;
-  /** In `timezone`; in UTC if the database does not know it. */
+  /** In `timezone`; in UTC if the database lacks that time zone. */
   readonly starts_at_local: string;
   readonly ends_at_local: string | null;
   readonly organizer: string;
@@ -48,7 +48,7 @@ const MAX_LINE_LENGTH = 75;
 
 let loaded: Promise<[typeof import('ical-generator'), TimeZones]> | undefined;
 
-/** Writes a calendar file (RFC 5545): equal events give equal bytes. Uses UTC for zones that it cannot describe correctly. */
+/** Writes a calendar file (RFC 5545): equal events produce equal bytes. Uses UTC for zones that it cannot describe correctly. */
 export async function calendarFile(
   events: readonly CalendarEvent[],
   source: CalendarSource,
@@ -56,7 +56,7 @@ export async function calendarFile(
   const [library, zones] = await (loaded ??= Promise.all([import('ical-generator'), TimeZones.load()]));
   const calendar = new library.ICalCalendar({
     prodId: { company: 'Public User API', product: 'Calendar', language: 'EN' },
-    name: library.escape(plain(source.name), false), // the library does not escape it
+    name: library.escape(plain(source.name), false), // because the library does not escape text
     ttl: REFRESH_SECONDS,
   });
   const end = 'END:VCALENDAR';
@@ -95,7 +95,7 @@ function writeEntry(
   return {
     id: `event-${event.id}@${host}`,
     sequence: event.revision,
-    // Not the current time: equal events must give equal bytes.
+    // Not the current time: equal events must produce equal bytes.
     stamp: updated,
     lastModified: updated,
     created: new Date(parseTime(event.created_at)),

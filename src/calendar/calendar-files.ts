@@ -74,7 +74,7 @@ export class CalendarFiles {
     this.#source = { name: config.platformName ?? 'Events', host: new URL(config.publicUrl).hostname };
   }
 
-  /** Gives a member's current file. @throws Unavailable if too many wait, or for too long */
+  /** Returns a member's current file. @throws Unavailable if too many wait, or for too long */
   of(userId: number): Promise<CalendarFile> {
     const waiting = this.#waiting.get(userId);
     if (waiting) return waiting;
@@ -99,7 +99,7 @@ export class CalendarFiles {
     const { version } = row!;
     const kept = this.#kept.get(userId);
     if (kept?.version === version) return kept;
-    // A change in between makes the file newer than its version, so the next read repeats it.
+    // After a concurrent change, the file is newer than its version: then the next request reads it again.
     const events = await this.database.prepared<CalendarEvent>(READ, [userId]);
     const bytes = await calendarFile(events, this.#source);
     const file = { bytes, etag: computeEtag(bytes), version };

@@ -13,7 +13,7 @@ const NEAR_MS = 3 * 3_600_000;
 export class TimeZones {
   readonly #known: ReadonlySet<string>;
   readonly #rules = new LRUCache<string, ZoneRules>({
-    max: 1_000, // more than there are
+    max: 1_000, // more than exist
     memoMethod: (timezone) => {
       const [block, id] = this.library.tzlib_get_ical_block(timezone) as [string, string];
       return { block, id: id.slice('TZID='.length) };
@@ -56,7 +56,7 @@ export class TimeZones {
       const { value } = parts.find(({ type }) => type === 'timeZoneName')!;
       return parseMinutes(value === 'GMT' ? '+00:00' : value.slice('GMT'.length));
     } catch {
-      return undefined; // a name that it does not know
+      return undefined; // an unknown name
     }
   }
 

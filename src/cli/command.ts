@@ -76,7 +76,7 @@ export class PuaCommand extends Command {
         print: (result, human) => print(options.json, result, () => human(result)),
         confirm: (...asked) => this.#confirm(options, ...asked),
       };
-      const { onDatabase } = await import('./database.js'); // with all services: nobody waits for them to read the help
+      const { onDatabase } = await import('./database.js'); // loads all services: the help does not need them
       return onDatabase((of) => work({ ...of, ...own }, ...(given as never)), this.accepted);
     });
   }

@@ -23,7 +23,7 @@ const listOf =
     );
   };
 
-/** Reads from the database; nothing if the embedded one does not exist. */
+/** Reads from the database; empty if the embedded one does not exist. */
 const stored =
   (read: (of: Work, typed: string) => Promise<readonly Candidate[]>): Source =>
   async (typed) => {

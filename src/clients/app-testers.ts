@@ -70,7 +70,7 @@ export class AppTesters {
     return this.dataSource.query<Tester[]>(LIST, [clientId]);
   }
 
-  /** Does not tell whether anybody has this username. @throws UnknownClient, TooManyChanges, LimitReached */
+  /** Does not reveal whether the username exists. @throws UnknownClient, TooManyChanges, LimitReached */
   invite(clientId: string, username: string, owner: Owner): Promise<void> {
     return audited(this.dataSource, async (manager) => {
       await lock(manager, clientId, owner);
@@ -85,7 +85,7 @@ export class AppTesters {
     });
   }
 
-  /** Ends the app's access to their data unless it is approved. @param username as {@link list} gives it @throws UnknownClient */
+  /** Ends the app's access to their data unless it is approved. @param username as in {@link list} @throws UnknownClient */
   remove(clientId: string, username: string, owner: Owner): Promise<number | null> {
     return audited(this.dataSource, async (manager) => {
       const { is_approved } = await lock(manager, clientId, owner);

@@ -198,13 +198,15 @@ export function redirectUriFault(
   return protocol.includes('.') || KNOWN_SCHEMES.includes(protocol) ? undefined : 'commonScheme';
 }
 
-/** Gives scheme, host and port of a redirect URI: a consent to send codes there covers no other origin. */
+/** Returns scheme, host and port of a redirect URI: a consent to send codes there covers no other origin. */
 export function parseOrigin(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return `${protocol}//${host}`;
 }
 
-/** Gives origins that may call the token endpoint: registered ones, else a web app's redirect URIs; none for a client with a secret. */
+/**
+ * Returns the origins that may call the token endpoint: registered ones, else a web app's redirect URIs; none for a client with a secret.
+ */
 export function allowedOriginsOf(
   client: {
     readonly type: NewClient['type'];

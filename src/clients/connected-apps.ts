@@ -18,7 +18,7 @@ export interface ConnectedApp {
   readonly last_used_at: string | null;
 }
 
-/** SQL: whether a grant (`g`) gives access. */
+/** SQL: whether a grant (`g`) grants access now. */
 export const IS_LIVE = `LEAST(g.expires_at, g.access_ends_at) > now() AND EXISTS (
     SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
       AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))`;
@@ -40,7 +40,7 @@ FROM (
 
 /** A browser in which a member is signed in. */
 export interface BrowserSession {
-  /** Identifies the session in forms; it gives no access. */
+  /** Identifies the session in forms; it grants no access. */
   readonly id: string;
   readonly signed_in_at: string;
   readonly last_seen_at: string;
@@ -61,7 +61,7 @@ const LOCK_CONSENTS =
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Lists and ends access of apps and browser sessions. Every instance knows of an end when a method returns. */
+/** Lists and ends access of apps and browser sessions. When a method returns, every instance has applied the end. */
 @Injectable()
 export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
@@ -130,7 +130,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     return audited(within, async (manager) => {
       const [ended] = await manager.query<{ grants: number; sessions: number }[]>(
         `WITH forgotten AS (DELETE FROM oauth_consents WHERE user_id = $1
-), ended AS (UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1 -- all that was signed in goes with it
+), ended AS (UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1 -- end_sign_ins then deletes grants and sessions
 ) SELECT (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
   (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions FROM (SELECT ${endedBy('$2')}) AS who`,
         [userId, actor.actor],

@@ -5,7 +5,7 @@ export type AuthMethod = 'none' | 'private_key_jwt' | NonNullable<OauthClient['s
 
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
 
-/** Gives the method if it sends a secret, else null. */
+/** Returns the method if it sends a secret, else null. */
 export const secretMethodOf = (method: string | undefined) =>
   SECRET_METHODS.find((one) => one === method) ?? null;
 

@@ -11,7 +11,7 @@ export class UnknownClient extends OperatorError {
   }
 }
 
-/** Limits members to their own clients that nobody else disabled. */
+/** Limits members to their own clients, except those that another person disabled. */
 const reachedBy = (id: string, owner: Owner | undefined) =>
   owner
     ? [
@@ -88,7 +88,7 @@ async function takeScopes(
   WHERE string_to_array(resource.value, ' ') && $2::text[]) RETURNING ${endedBy('$3')}`,
     [id, scopes, by ?? null],
   );
-  // Afterwards, to narrow grants that were stored meanwhile.
+  // Runs last, to narrow grants stored in the meantime.
   await manager.query(
     `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
 WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,

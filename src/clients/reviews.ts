@@ -16,7 +16,7 @@ export const APPLIED_FOR = [...REVIEWED, 'policy_uri'] as const satisfies (keyof
 
 type ReviewedColumns = Pick<OauthClient, (typeof REVIEWED)[number]>;
 
-/** The result of an app's last review, or that it waits for one. */
+/** The result of an app's last review, or its pending application. */
 export type ReviewState = 'none' | 'pending' | 'approved' | 'rejected';
 
 /** SQL: the {@link ReviewState} of the client `c`. */
@@ -50,7 +50,7 @@ export const applicationOf = (purpose: string, policy_uri: string, reasons: Reco
   reasons: Object.fromEntries(Object.entries(reasons).map(([scope, reason]) => [scope, asShown(reason)])),
 });
 
-/** Gives an app as its owner wants it: with the changes that wait for an approval. */
+/** Returns an app as its owner wants it: with the changes that wait for an approval. */
 export function wantedClient(client: OauthClient): OauthClient {
   const { logo, ...others } = client.pending_changes ?? {};
   return {
@@ -60,7 +60,7 @@ export function wantedClient(client: OauthClient): OauthClient {
   };
 }
 
-/** Finds the changes of an approved app that need another approval; null if none does. */
+/** Finds the changes of an approved app that need another approval; null without any. */
 export function changesToReview(
   approved: ReviewedColumns,
   wanted: ReviewedColumns,

@@ -18,7 +18,7 @@ export type UpstreamConfig = Readonly<NonNullable<ReturnType<typeof readUpstream
 /** The member's field that is compared with the identity provider's claim. */
 export type UpstreamMatch = Environment['UPSTREAM_MATCH'];
 
-/** Names the API after the platform, if that has a name. */
+/** The API's name, from the platform's name if there is one. */
 export function apiNameOf({ platformName }: Pick<Config, 'platformName'>): string {
   return platformName === undefined ? 'Public User API' : `${platformName} API`;
 }

@@ -20,7 +20,7 @@ export function secretFolder(folder: string): void {
 }
 
 function refuse(folder: string, { uid, mode }: Stats, bits: number, what: string): void {
-  const own = process.getuid?.(); // Windows has none, and no such modes
+  const own = process.getuid?.(); // Windows has neither user ids nor such modes
   if (own === undefined) return;
   if (uid !== own) throw new UnsafeFolder(`${folder} belongs to another user: name one of your own`);
   if ((mode & bits) !== 0) throw new UnsafeFolder(`${folder} ${what}: run \`chmod 700 ${folder}\``);

@@ -44,7 +44,7 @@ export const issuer = url('https:', 'http:').refine(
   'must have neither query nor fragment',
 );
 
-/** libpq accepts several hosts, but not every reader of the URL does. */
+/** libpq accepts several hosts, but other users of the URL do not. */
 export const SEVERAL_HOSTS =
   'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a DNS name';
 

@@ -56,7 +56,10 @@ export class Encryption {
     return undefined;
   }
 
-  /** Moves a value to the current key, never back: instances disagree about it during a rotation. @returns undefined if it must not move */
+  /**
+   * Moves a value to the current key, never back: instances disagree about it during a rotation. @returns undefined if the value must not
+   * move
+   */
   moved<T extends Moved>(...[sealed, kind, ...rowKeys]: SealedValue): Buffer | undefined {
     const found = this.openNamed<T>(sealed, kind, ...rowKeys);
     if (!found || !this.#isToMove(found)) return undefined;
@@ -121,6 +124,6 @@ function open<T>(key: KeyObject, sealed: Buffer, context: string): T | undefined
     const text = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
     return JSON.parse(text.toString()) as T;
   } catch {
-    return undefined; // another key's
+    return undefined; // encrypted with another key
   }
 }

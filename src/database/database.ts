@@ -29,7 +29,7 @@ export class Database {
   readonly #maxWaiting: number;
   /** Undefined for the embedded database (one session for all), and if statements carry request ids. */
   readonly #pipelined: PipelinedReads | undefined;
-  /** Whether sessions are unshared, so that prepared statements persist. */
+  /** Whether each connection has its own session, so that prepared statements persist. */
   readonly #ownSessions: boolean;
   readonly #long: Semaphore;
   readonly #background = new Map<BackgroundUse, Promise<DataSource>>();

@@ -73,9 +73,9 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly joined?: { readonly alias: string; readonly sql: string };
   readonly id: string;
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
-  /** One for each parameter of the query other than limit, sort and cursor. */
+  /** A filter for each parameter of the query except limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
-  /** The maintained total without filters. Without it, one scan of all matching rows gives total and page. */
+  /** The maintained total without filters. Without it, one scan of all matching rows returns total and page. */
   readonly total?: string;
   readonly few?: boolean;
 }
@@ -86,10 +86,10 @@ interface PageRow {
   items: Buffer | string | null;
   /** Number of rows found: one more than the page if there are further ones. */
   found: number;
-  /** Key and id of the page's first row, */
+  /** Key and id of the page's first row. */
   near_key: string | null;
   near_id: number | null;
-  /** and of its last row if the page is full. */
+  /** Key and id of the page's last row if the page is full. */
   far_key: string | null;
   far_id: number | null;
   /** Null if the member has more than {@link FEW} rows, and the page was not read. */
@@ -99,7 +99,7 @@ interface PageRow {
 }
 
 interface PageStatement {
-  /** Undefined if sessions must not keep it. */
+  /** Name of the prepared statement; undefined if sessions must not keep it. */
   readonly name: string | undefined;
   readonly text: string;
   /** The statement without the limit of {@link FEW} rows, if it reads all of the member's rows. */

@@ -105,7 +105,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     for (const replica of this.#inOrder(userId)) {
       const rows = await ask(replica);
       if (rows === undefined) continue;
-      if (rows.length === 0) break; // it may have failed: the primary is asked
+      if (rows.length === 0) break; // after a possible failure, reads go to the primary
       this.reads.replica++;
       return rows;
     }
@@ -113,7 +113,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return (await ask(this.database))!;
   }
 
-  /** Gives each member a preferred replica, for consistent views and warm caches. */
+  /** Assigns each member a preferred replica, for consistent views and warm caches. */
   #inOrder(userId: number): readonly Replica[] {
     const first = (Math.imul(userId, SPREAD) >>> 16) % this.#replicas.length;
     return [...this.#replicas.slice(first), ...this.#replicas.slice(0, first)];

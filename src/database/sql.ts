@@ -21,7 +21,7 @@ export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_total
  */
 export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since) * 1000000)::bigint';
 
-/** In a statement that ends access: says by whom (SQL of the actor of an audit event); otherwise it is the platform. */
+/** For a statement that ends access: sets the actor (SQL of an audit event's actor); otherwise, the platform counts as the actor. */
 export const endedBy = (actor: string) => `set_config('public_user_api.ended_by', ${actor}, true)`;
 
 /** Hides expiry from indexes: a plan made on an empty table could prefer the index by expiry, and sessions keep plans. */

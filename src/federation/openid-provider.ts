@@ -15,7 +15,7 @@ import { Logger } from '../runtime/logger.js';
 import { isHttpUrl } from '../values/string-rules.js';
 import { providerFetch } from './provider-fetch.js';
 
-/** Timeout for one response of the provider, in seconds: members wait for it. */
+/** Timeout for one of the provider's responses, in seconds: members wait for it. */
 const MAX_SECONDS = 3;
 /** Tolerance for the provider's clock in seconds, also after tokens expire. */
 const CLOCK_TOLERANCE_SECONDS = 90;
@@ -23,7 +23,7 @@ const HOUR_MS = 3_600_000;
 /** Pause before requesting metadata again after no response, for all requests. */
 const RETRY_WHERE_AWAY_MS = 1_000;
 const RETRY_WHERE_KNOWN_MS = 60_000;
-/** Minimum interval between reads of the keys because of an unknown one, since anybody can send a forged logout token. */
+/** Minimum interval between reads of the keys because of an unknown one, since anyone can send a forged logout token. */
 const KEYS_COOLDOWN_SECONDS = 30;
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const;
 const OTHER_ENDPOINTS = ['userinfo_endpoint', 'end_session_endpoint'] as const;
@@ -159,7 +159,10 @@ export class OpenidProvider implements OnApplicationBootstrap {
     }
   }
 
-  /** Gives the provider's sign-out URL (OpenID Connect RP-Initiated Logout 1.0). @param state comes back @returns undefined without one */
+  /**
+   * Returns the provider's sign-out URL (OpenID Connect RP-Initiated Logout 1.0). @param state returned by the provider @returns undefined
+   * without one
+   */
   async endSessionUrl(state: string | undefined): Promise<URL | undefined> {
     try {
       const { configuration } = await this.#provider();

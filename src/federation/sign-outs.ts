@@ -28,7 +28,7 @@ const LOGOUT_CLAIMS = z.object({
   sid: TEXT.optional(),
   jti: TEXT,
   events: z.looseObject({ [LOGOUT]: z.looseObject({}) }),
-  nonce: z.undefined().optional(), // an ID token has one
+  nonce: z.undefined().optional(), // only an ID token has a nonce
 });
 
 /** Seconds for which a logout token's id is kept: longer than its validity. */

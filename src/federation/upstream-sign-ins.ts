@@ -33,12 +33,12 @@ export const DEVELOPER_PAGES = ['developer', 'developer/new-key'] as const;
 
 export type SignInPage = (typeof ACCOUNT_PAGES)[number] | (typeof DEVELOPER_PAGES)[number];
 
-/** Gives the path of such a page. */
+/** Returns the path of such a page. */
 export function pathOf(page: SignInPage): string {
   return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
 }
 
-/** What a sign-in is for: an app's request, or an account or developer page. */
+/** The purpose of a sign-in: an app's request, or an account or developer page. */
 type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
 
 interface Begun extends UpstreamSecrets {
@@ -54,7 +54,7 @@ interface Wishes {
   readonly prompted: boolean;
   /** Maximum age of the authentication in seconds; 0: after this request. */
   readonly maxAge?: number | undefined;
-  /** Parameters that are passed on unchanged. */
+  /** Parameters that are forwarded unchanged. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
@@ -207,7 +207,9 @@ export class UpstreamSignIns {
   }
 }
 
-/** Chooses the parameters to pass on, and whether the member must authenticate again. @param other whether they want another account */
+/**
+ * Chooses the parameters to forward, and whether the member must authenticate again. @param other whether the member wants another account
+ */
 export function wishesOf({ params, prompt, session }: Interaction, other: boolean): Wishes {
   const passedOn = ['login_hint', 'ui_locales', 'acr_values'].flatMap((name) =>
     typeof params[name] === 'string' ? [[name, params[name]] as const] : [],

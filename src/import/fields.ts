@@ -85,7 +85,7 @@ export interface Fields {
 
 /** Makes the field required. */
 export const required = (field: Field): Field => ({ ...field, required: true });
-/** Gives the field a default. */
+/** Sets the field's default. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
 /** Keeps the value of an existing row's column if the field is absent. */
 export const keeping = (field: Field): Field => ({ ...field, absent: 'as it was; null for a new member' });
@@ -114,7 +114,7 @@ const integer = (minimum: number, maximum = 2_147_483_647): Field =>
 export const id: Field = { ...integer(1, MAX_ID), type: 'bigint' };
 /** The id of a record of another type. */
 export const idOf = (table: string): Field => ({ ...id, refersTo: { table, alive: false } });
-/** The id of a member who was not erased. */
+/** The id of a member that was not erased. */
 export const idOfMember: Field = { ...id, refersTo: { table: 'users', alive: true } };
 
 const degrees = (most: number): Field =>

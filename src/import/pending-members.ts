@@ -50,7 +50,8 @@ export async function writePendingMembers(
     [wanted],
   );
   const ids = [locked.map(({ id }) => id)];
-  // Skips a username or external_id taken since the import. Subqueries by key: an empty table's statistics would cause a full join.
+  // Skips a username or external_id that another member got since the import. Subqueries by key: an empty table's statistics would cause a
+  // full join.
   await manager.query(
     `UPDATE pending_members p
 SET record = record || (SELECT jsonb_build_object('username', t.username) FROM users t WHERE t.id = p.user_id)

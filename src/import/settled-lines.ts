@@ -30,7 +30,7 @@ export async function settle(
       const before = keys.map((key) => said.get(key) ?? []);
       for (const one of replacedBy(type, row, before)) one.counts = false;
       for (const one of before.flat()) {
-        // The last row carries the version of all previous ones.
+        // The last row gets the version of all previous ones.
         if (one.version === undefined || versionName(type, one) !== versionName(type, row)) continue;
         row.version ??= one.version;
         delete one.version;

@@ -12,7 +12,7 @@ export interface RouteCall {
   readonly params: Readonly<Record<string, string>>;
   /** Without its question mark. */
   readonly query: string;
-  /** JSON, if the route takes a body. */
+  /** JSON, if the route accepts a body. */
   readonly body?: Buffer;
   readonly ifMatch?: string | undefined;
 }
@@ -45,7 +45,7 @@ export function makeCaller(
   const accepted = queryOfHandler(handler);
   const scope = accessOf(handler, controller);
   return async (request, response, { params, query, body, ifMatch }) => {
-    const own = Object.create(request) as Request; // the live one stays as it is
+    const own = Object.create(request) as Request; // leaves the live request unchanged
     const headers = { ...request.headers, 'if-match': ifMatch };
     Object.assign(own, { params, parameters: parseQuery(accepted, query), body, headers, scope });
     const answer = (await invoke(own, response)) as JsonResponse | object;

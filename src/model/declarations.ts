@@ -45,7 +45,7 @@ export const OfMember =
 /** Returns the declaration of {@link OfMember}. */
 export const declarationOf = (entity: object) => declarations.get(entity);
 
-/** Gives the name of an entity's table. */
+/** Returns the name of an entity's table. */
 export const tableNameOf = (entity: object): string =>
   getMetadataArgsStorage().tables.find(({ target }) => target === entity)!.name!;
 

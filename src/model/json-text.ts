@@ -93,7 +93,7 @@ function compileValue(kind: JsonKind, orNull: boolean, from: Exclude<JsonSource,
     case 'number':
       return [orNull ? `COALESCE(${sql}::text, 'null')` : sql];
     case 'boolean':
-      // Half the cost of a cast, which allocates the text.
+      // Costs half as much as a cast, which allocates the text.
       return [`CASE WHEN ${sql} THEN 'true' ELSE 'false' END`];
     case 'json':
       return [sql];

@@ -90,7 +90,7 @@ export class Upkeep {
     this.#told = await this.#lookAtGrants(statement, this.#told, end);
   }
 
-  /** Calls a database function until it has looked at all grants, or the time is over. @returns the last grant; null after all */
+  /** Calls a database function until it has checked all grants, or the time is over. @returns the last grant; null after all */
   async #lookAtGrants(statement: string, last: object | null, end: AbortSignal): Promise<object | null> {
     const latest = performance.now() + MAX_LOOK_MS;
     do {

@@ -24,7 +24,7 @@ const CHUNK_BYTES = 16_384;
 /** `running`: the member is downloading already; `full`: too many others are. */
 type DownloadRefusal = 'running' | 'full';
 
-/** Sends exports no faster than the client reads. Disconnects stalled clients, so that none takes a part for the whole. */
+/** Sends exports no faster than the client reads. Disconnects stalled clients, so that none accepts an incomplete file. */
 export class Downloads {
   readonly #members = new Set<number>();
 
@@ -34,7 +34,7 @@ export class Downloads {
     return this.#members.size;
   }
 
-  /** Runs the member's download `send`, unless it must wait. */
+  /** Runs the member's download `send`, unless another one must end first. */
   async run(userId: number, send: () => Promise<void>): Promise<DownloadRefusal | undefined> {
     if (this.#members.has(userId)) return 'running';
     if (this.#members.size >= this.bounds.atOnce) return 'full';
@@ -118,8 +118,8 @@ export class AccountDataController {
       type: 'user.exported',
       userId: user.id,
     });
-    await this.usage.flush(); // so that what this process has counted is in the file
-    leaveSlot(context); // from here on, it mostly waits for its reader
+    await this.usage.flush(); // so that the file includes this process's latest counts
+    leaveSlot(context); // from here on, the request mostly waits for its reader
     const pieces = this.personalData.of(user.id, async () => {
       const values = [sessionKeys, user.id];
       const found = await this.database.prepared(STILL_SIGNED_IN, values);

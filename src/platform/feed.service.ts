@@ -24,7 +24,7 @@ const MAX_LINES = 5_000;
 /** Bytes parsed per turn of the event loop: 5 ms of work. */
 const PIECE_BYTES = 65_536;
 
-/** Up to so many lines, statements use prepared plans: planning would take longer than executing. */
+/** Maximum lines for prepared plans: for so few, planning would take longer than execution. */
 const FEW_LINES = 100;
 
 /** Maximum number and wait of queued feeds. */
@@ -112,7 +112,7 @@ async function readFeed(body: Buffer): Promise<ReadLine[]> {
     lines.push(...read.map(readFeedLine));
     if (lines.length > MAX_LINES)
       throw new Problem('payload_too_large', { detail: `A feed has at most ${MAX_LINES} lines.` });
-    await setImmediate(); // gives other requests a turn
+    await setImmediate(); // lets other requests run
   }
   return lines;
 }

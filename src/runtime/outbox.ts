@@ -133,7 +133,7 @@ export class Outbox<Message> {
     while (this.#claimAgain && !this.#end?.aborted) {
       this.#claimAgain = false;
       const room = MAX_IN_PROGRESS - this.#inProgress.size;
-      if (room === 0) return; // each that finishes makes room, and calls this again
+      if (room === 0) return; // each finished message frees a slot and calls this again
       const { messages, again = false } = await this.queue.claim(room);
       for (const message of messages) this.#begin(message);
       if (again) this.#claimAgain = true;

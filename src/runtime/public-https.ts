@@ -36,14 +36,14 @@ export interface PostResponse {
 }
 
 /**
- * Looks up an untrusted name by DNS only: getaddrinfo would block one of libuv's four threads, which database connections, files and
+ * Looks up an untrusted name only by DNS: getaddrinfo would block one of libuv's four threads, which database connections, files and
  * hashing need. @param servers default: the system's name servers @throws Error if no address is found within 2 s
  */
 export async function resolveAddresses(
   name: string,
   servers?: readonly string[],
 ): Promise<readonly LookupAddress[]> {
-  if (/(^|\.)localhost\.?$/i.test(name)) return LOCALHOST; // is never asked of a name server (RFC 6761 §6.3)
+  if (/(^|\.)localhost\.?$/i.test(name)) return LOCALHOST; // never sent to a name server (RFC 6761 §6.3)
   const resolver = new Resolver({ timeout: MAX_LOOK_UP_MS / 4, tries: 3 });
   if (servers) resolver.setServers(servers);
   const timer = setTimeout(() => resolver.cancel(), MAX_LOOK_UP_MS);

@@ -43,7 +43,7 @@ export class PackagesController {
     return file;
   }
 
-  /** Other modules are not here, so Go asks the next proxy for them. @throws Problem not_found */
+  /** Other modules are not here, so Go requests them from the next proxy. @throws Problem not_found */
   @Get('go/:host/:name/@v/:file')
   module(@Param() { host, name, file }: Record<string, string>): UnchangingDocument {
     return this.file(`go/${host}/${name}/@v/${file}`);

@@ -9,7 +9,7 @@ import { LanguageChoice } from '../member-pages/rendering/language-choice.js';
 import type { Page } from '../member-pages/rendering/page-contents.js';
 import { Pages } from '../member-pages/rendering/pages.js';
 
-/** Typed by hand, so a trailing slash is accepted; everything else must match exactly. */
+/** People type these paths, so a trailing slash is allowed; all other paths must match exactly. */
 const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
 
 /** For programs only, regardless of `Accept`: endpoints of the authorization server, and health checks. */

@@ -29,7 +29,7 @@ const SPACE = /[\s\p{Cc}\u2800]+/gu;
 /** Invisible and bidirectional characters. A variation selector is visible only after an emoji. */
 const UNSEEN = /[\p{Cf}\p{Co}\p{Cn}]|(?!\ufe0f)\p{Default_Ignorable_Code_Point}|(?<!\p{ExtPict})\ufe0f/gu;
 
-/** Gives the visible form of a name or short text: one line, without invisible characters. */
+/** Returns the visible form of a name or short text: one line, without invisible characters. */
 export function asShown(text: string): string {
   if (PLAIN.test(text)) return text;
   return text.toWellFormed().replace(UNSEEN, '').normalize('NFC').replace(SPACE, ' ').trim();
@@ -60,7 +60,7 @@ export const NAME_RULE = 'have no control or invisible characters or extra space
 /** Rule of {@link isUsername} besides its length, after "must". */
 export const USERNAME_RULE = `${NAME_RULE}, be NFKC, and not be digits or erased-<digits>`;
 
-/** Commands read digits as an id, and erased members are named `erased-<id>`. */
+/** Commands treat digits as an id, and erased members have the name `erased-<id>`. */
 const RESERVED = /^(erased-)?\d+$/i;
 
 /** Tells whether a text may be a username: also without lookalikes (NFKC). */

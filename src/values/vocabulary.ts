@@ -25,7 +25,7 @@ export type EventRole = keyof typeof RSVP_STATUSES_BY_ROLE;
 export type RsvpStatus = (typeof RSVP_STATUSES)[number];
 export type Rarity = (typeof RARITIES)[number];
 
-/** Exact in every JSON reader; the rest leaves room for the sequences. */
+/** Highest id: every JSON reader keeps it exact, and sequences have room up to 2^53 − 1. */
 export const MAX_ID = 9_000_000_000_000_000;
 
 /** Tells whether a number can be an id. */

@@ -20,7 +20,7 @@ RETURNING d.sequence, EXTRACT(epoch FROM now() - d.changed_at)::float8 AS delay`
 interface Taken {
   readonly sequence: number;
   readonly attempt: Attempt;
-  /** With the seconds since the change; undefined if it is already recorded. */
+  /** Called with the seconds since the change; undefined if the message is already recorded. */
   readonly resolve: (delaySeconds: number | undefined) => void;
   readonly reject: (error: Error) => void;
 }
@@ -50,7 +50,7 @@ export class TakenMessages {
         for (const one of taken) {
           const delay = delays.get(one.sequence);
           if (delay !== undefined) one.resolve(delay);
-          // Recorded already, or locked: the others do not wait for it.
+          // The message is already recorded or locked: the others do not wait for it.
           else this.#recordTaken('', [one]).then((late) => one.resolve(late.get(one.sequence)), one.reject);
         }
       } catch (error) {

@@ -8,7 +8,7 @@ import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
 import { IS_PENDING, TakenMessages } from './taken-messages.js';
 import { TEST_TYPE, type Message } from './webhook-sender.js';
 
-/** An endpoint is disabled after failing for so long. */
+/** An endpoint that fails for this long is disabled. */
 const MAX_DAYS_FAILING = 5;
 
 /** Changes and members per transaction. An event can have a million participants: timeouts lead to smaller slices. */
@@ -20,7 +20,7 @@ const SLICES = [
 ];
 /** The database canceled a late statement (PostgreSQL, appendix A). */
 const STATEMENT_TIMEOUT = '57014';
-/** After this many slices in time, tries the next bigger size again. */
+/** After this many slices in time, tries the next larger size again. */
 const ENOUGH_IN_TIME = 20;
 /** A platform endpoint, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
@@ -130,7 +130,7 @@ const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, 
 
 const IS_LEASED = 'd.leased_until > now()';
 
-/** Lists the members of at most so many due messages; with more, a scan finds due ones soon enough. */
+/** Maximum due messages whose members are listed; with more, a scan soon finds due ones. */
 const MAX_LISTED = 200;
 
 /** Endpoints with due messages, locked for a claim; skips those locked by other instances. */
@@ -157,7 +157,7 @@ const CLAIM = `WITH chosen AS MATERIALIZED (
     ) listed
   ) due
   CROSS JOIN LATERAL (
-    -- Those after the last one, and then, in the second lap, those up to it.
+    -- First members after the last one, then members up to it.
     WITH RECURSIVE members (user_id, lap) AS (
       SELECT ready.last, 0
       UNION ALL

@@ -64,7 +64,7 @@ export class WebhookWorker implements OnApplicationShutdown {
         behind = told.behind;
       }
       const claiming = due ? this.#outbox.claim(end) : undefined;
-      // The next slice need not wait for it; a failure returns at the last one.
+      // The next slice need not wait for this one; the last slice reports a failure.
       if (behind) claiming?.catch(() => undefined);
       else await claiming;
     } while (behind && !end.aborted);
@@ -72,7 +72,7 @@ export class WebhookWorker implements OnApplicationShutdown {
 
   async #claim(most: number) {
     const { messages, withheld } = await (await this.#deliveries()).claim(most);
-    // Endpoints read the change at once, also from replicas.
+    // Endpoints read the change at once, perhaps from replicas.
     if (messages.length > 0) await this.reads.advance('all');
     this.meter.count('webhook_attempts_total', { outcome: 'withheld' }, withheld);
     return { messages, again: withheld > 0 };

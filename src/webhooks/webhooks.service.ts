@@ -56,7 +56,7 @@ type Actor = NewAuthEvent['actor'];
 interface NewWebhook {
   readonly url: string;
   readonly types: readonly string[];
-  /** The credential whose members the endpoint sees; without both, it is the platform's. */
+  /** The credential whose members the endpoint sees; without both, the endpoint is the platform's. */
   readonly clientId?: string | null | undefined;
   readonly keyId?: string | null | undefined;
   readonly actor: Actor;
@@ -127,7 +127,7 @@ const DELIVERIES = `SELECT 'msg_' || replace(d.id::text, '-', '') AS id, d.type,
 FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id WHERE e.id = $1 AND ${isSeenBy('$2')}
 ORDER BY d.sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
 
-/** There is no such message for the member's apps. */
+/** The member's apps have no such message. */
 export class UnknownMessage extends OperatorError {
   constructor(id: string) {
     super(`There is no message ${id}: \`pua webhooks show\` lists the last ones of a receiver`);
@@ -329,9 +329,9 @@ FROM api_keys WHERE id = $1`,
   );
   const name = clientId !== null ? `client ${clientId}` : `key ${keyId}`;
   if (!found) throw new OperatorError(`There is no ${name}`);
-  if (!found.live) throw new OperatorError(`The ${name} is no longer valid`);
+  if (!found.live) throw new OperatorError(`The ${name} is disabled, revoked or expired`);
   if (found.of_platform)
-    throw new OperatorError(`The ${name} is the platform’s own and sees no member: use --platform`);
+    throw new OperatorError(`The ${name} is a platform key without access to a member: use --platform`);
   const needed = new Set(types.filter((type) => WEBHOOK_TYPES.includes(type)).map(scopeOf));
   const missing = [...needed].filter((scope) => !found.scopes.includes(scope));
   if (missing.length > 0)

@@ -121,7 +121,7 @@ let common: ReadonlySet<string> | undefined;
 /** Checks a new password (NIST SP 800-63B-4 §3.1.1.2): length, common passwords, the username. @returns undefined if acceptable */
 export function passwordFault(password: string, username: string): PasswordFault | undefined {
   const normal = password.normalize('NFKC');
-  if (!isStorable(normal)) return 'characters'; // nor does every kind of hash take all of it
+  if (!isStorable(normal)) return 'characters'; // some hash algorithms reject these characters, too
   const { length } = [...normal];
   if (length < SHORTEST || length > LONGEST) return 'length';
   const [folded, name] = [normal.toLowerCase(), username.normalize('NFKC').toLowerCase()];
@@ -146,9 +146,9 @@ export function checkPassword(password: string, username: string): void {
   throw new OperatorError(`${WORDS[fault]}${length}`);
 }
 
-/** Leaves some of libuv's four threads to files and DNS. Each hash takes 12 MiB. */
+/** Maximum concurrent hashes: each needs 12 MiB, and files and DNS need some of libuv's four threads. */
 const AT_ONCE = 2;
-/** Later ones would miss their deadline. */
+/** Maximum waiting passwords: a later one would miss its deadline. */
 const MAX_WAITING = 150;
 
 /** Too many sign-ins are in progress: this password was not checked, and the attempt does not count. */

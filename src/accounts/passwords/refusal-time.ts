@@ -14,10 +14,10 @@ const CHECK_MS = 10_000;
 /** Maximum share of one processor spent on measuring. */
 const MEASURING_SHARE = 0.03;
 
-/** The longest of this many measurements counts, because the load changes quickly. */
+/** Number of measurements: the longest one counts, because the load changes quickly. */
 const RECENT = 3;
 
-/** More than any platform has. */
+/** Maximum kinds of hashes: more than any platform has. */
 const MAX_KINDS = 1_000;
 
 /** Finds each kind with one index lookup, regardless of the number of members. */
@@ -31,7 +31,7 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
 ) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MAX_KINDS}`;
 
 /**
- * Gives every failed sign-in the time of the most expensive stored hash, so that timing reveals neither missing names nor imported
+ * Delays every failed sign-in to the time of the most expensive stored hash, so that timing reveals neither missing names nor imported
  * hashes. Measures that time in the background: at startup, after imports, and from time to time while passwords are rejected. It never
  * depends on the hash of the account that was tried.
  */

@@ -8,10 +8,10 @@ import { Passkey } from '../../database/schema/entities/credentials/passkey.enti
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** A recent sign-in (seconds) is required to change sign-in methods. */
+/** Maximum age in seconds of the sign-in that a change of sign-in methods requires. */
 const CONFIRMED_SECONDS = 300;
 
-/** More cannot be distinguished in a list. */
+/** Members could not distinguish more in a list. */
 export const MAX_PASSKEYS = 20;
 
 export interface SignedInMember {
@@ -98,7 +98,7 @@ export class SignInMethods {
     );
   }
 
-  /** Passkeys as authenticators know them, oldest first. */
+  /** Passkeys in the form for authenticators, oldest first. */
   known(userId: number): Promise<Pick<Passkey, 'user_handle' | 'credential_id' | 'transports'>[]> {
     const select = { user_handle: true, credential_id: true, transports: true } as const;
     return this.dataSource.manager.find(Passkey, {
@@ -206,7 +206,7 @@ export class SignInMethods {
   }
 }
 
-/** Gives the RP ID of passkeys (WebAuthn level 3, §4): the host of PUBLIC_URL. @returns undefined if passkeys are impossible */
+/** Returns the RP ID of passkeys (WebAuthn level 3, §4): the host of PUBLIC_URL. @returns undefined if passkeys are impossible */
 export function passkeyDomain({ publicUrl, localSignIn }: Config): string | undefined {
   const { hostname } = new URL(publicUrl);
   const isName = isIP(hostname.replace(/^\[|\]$/g, '')) === 0;

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { addressOf } from '../../values/network.js';
 
-/** Where a sign-in comes from. Stores names of browser and system, not the header. */
+/** The origin of a sign-in. Stores the names of browser and system, not the header. */
 export interface SignInOrigin {
   readonly ip?: string | undefined;
   readonly browser?: string | undefined;
@@ -15,7 +15,7 @@ export function signInOriginOf(request: Request): SignInOrigin {
   return { ip: addressOf(request), language, ...browserOf(request.headers['user-agent'] ?? null) };
 }
 
-/** In this order: most browsers also name others. */
+/** Tested in this order, since most browsers also name others. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

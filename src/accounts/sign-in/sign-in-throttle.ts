@@ -22,13 +22,13 @@ const WINDOW_SECONDS = 60;
 /** Always on: at most this many failures in any 60 seconds. */
 const PER_ACCOUNT: Allowance = { failures: 10, slides: true, maxBlockSeconds: 900 };
 
-/** An unsettled attempt then counts as a failure: its server has stopped. */
+/** After this time, an unsettled attempt counts as a failure: its server has stopped. */
 const LEASE_SECONDS = 30;
 
 /** Interval of checks whether another instance has released a permit. */
 const POLL_MS = 50;
 
-/** Tries to release a permit; then the attempt counts as a failure. */
+/** Maximum tries to release a permit; after the last one, the attempt counts as a failure. */
 const MAX_TRIES = 10;
 
 /** Maximum waiting attempts per account or address. */
@@ -94,7 +94,7 @@ const settle = (places: number, isRecorded: boolean) => {
 const FORGET = 'DELETE FROM login_throttle WHERE key = ANY ($1::bytea[])';
 
 export interface Subject {
-  /** `passkeys`: an address, counted apart so that password guesses do not block passkeys; `device`: a known browser. */
+  /** `passkeys`: an address, counted separately so that password guesses do not block passkeys; `device`: a known browser. */
   readonly kind: 'address' | 'passkeys' | 'account' | 'device';
   /** The address, the browser's id, or the case-folded name, even if no member has it. */
   readonly of: string | undefined;

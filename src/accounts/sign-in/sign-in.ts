@@ -81,7 +81,7 @@ const MAX_USERNAME_LENGTH = 100;
 @Injectable()
 export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
-  /** Verified if there is no hash, to take the same time. */
+  /** Verified if the account has no hash, so that the response takes the same time. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
   /** Rehashing in progress, by member. */
   readonly #upgrades = new Map<number, Promise<void>>();
@@ -110,14 +110,14 @@ export class SignIn implements OnApplicationShutdown {
             { kind: 'account', of: account.folded_username },
           ]
         : [{ kind: 'device', of: device }];
-    // Only for existing names: anybody can try any number of others.
+    // Only for existing names: anyone can try any number of other names.
     const refusal = (cause: RejectionCause) =>
       account.id === null ? undefined : signInEvent('password', account.id, sent, cause);
     try {
       const place = await this.throttle.take(subjects, deadline);
       if ('retryAfterSeconds' in place) {
         const { kind, retryAfterSeconds, first } = place;
-        // Only the first: later ones add nothing, and their number is unbounded.
+        // Records only the first block: later ones add nothing, and their number is unbounded.
         const event = first && refusal(`${kind}_blocked`);
         if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
         return { reason: 'throttled', retryAfterSeconds };

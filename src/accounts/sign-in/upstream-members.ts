@@ -16,7 +16,7 @@ export type UpstreamClaims = Readonly<Record<string, unknown>>;
 export interface UpstreamMember {
   readonly id: number;
   readonly disabled: boolean;
-  /** The {@link SIGN_INS_VALID_SINCE} when they were found. */
+  /** The {@link SIGN_INS_VALID_SINCE} at the time of the query. */
   readonly valid_since: number | null;
   /** Seconds since 1970 by the database's clock, with fraction. */
   readonly now: number;
@@ -65,7 +65,7 @@ export class UpstreamMembers {
     return member;
   }
 
-  /** The value to match. Unverified email addresses could be anybody's. */
+  /** The value to match. An unverified email address could belong to anyone. */
   #nameIn(claims: UpstreamClaims): string | undefined {
     const { claim, match } = this.config.upstream!;
     const value = claims[claim];

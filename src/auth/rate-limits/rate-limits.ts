@@ -189,7 +189,7 @@ export class Counter {
         const added = sent.get(calls.key)!;
         calls.known = Math.max(calls.known + added, sums.get(calls.key)!); // the store may have lost its counts
         calls.unsent -= added;
-        // Moves it to the end, unless it was forgotten meanwhile.
+        // Moves the entry to the end, unless it was dropped in the meantime.
         if (this.#changed.delete(calls) && added + calls.unsent > 0) this.#changed.add(calls);
       }
       if (this.alone) this.logger.info('rate limits are shared again');

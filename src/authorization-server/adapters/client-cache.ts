@@ -71,7 +71,7 @@ export class ClientCache {
   }
 
   async #lookUp(id: string, isForgotten = false): Promise<AdapterPayload | undefined> {
-    // An assertion's claim can hold anything.
+    // An assertion's claim can have any value.
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const { epoch } = this.channel;
     const [row] = await this.database.read<FoundClient>(FIND_CLIENT, [id]);
@@ -141,7 +141,10 @@ function clientMetadata(client: StoredClient): ClientMetadata {
   };
 }
 
-/** Makes a digest of what a consent depends on. Keys behind a URL may change, and the order of a key's members is meaningless. */
+/**
+ * Makes a digest of the client data that a consent depends on. Keys behind a URL may change, and the order of a key's members is
+ * meaningless.
+ */
 function hash({ name, redirect_uris, jwks, jwks_uri, profile, secret_auth_method }: StoredClient): string {
   const inOrder = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

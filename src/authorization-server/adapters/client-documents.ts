@@ -192,7 +192,7 @@ export class ClientDocuments {
   renew(clientId: string): void {
     if (this.#reading.has(clientId)) return;
     const { id, ip, userAgent } = this.database.current!;
-    // In a separate request, so that a failure here fails no request; the next one tries again.
+    // In a separate request context, so that a failure does not fail the current request; the next request retries.
     const request = new OauthRequest(id, ip, userAgent, () => undefined);
     this.database.serve(request, () => this.keep(clientId)).catch(() => undefined);
   }
@@ -226,7 +226,7 @@ export class ClientDocuments {
 
 const budgetOfHost = ({ host }: URL) => ({ [`from ${host}`]: MAX_READS_PER_MINUTE_AND_HOST });
 
-/** Gives the reason for logs. Does not distinguish internal host names from missing ones. */
+/** Returns the reason for logs. Does not distinguish internal host names from missing ones. */
 function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
   return syscall?.startsWith('query') === true ? NOT_PUBLIC : message.slice(0, 200);
 }
@@ -250,14 +250,14 @@ function parseAuthMethods(said: Readonly<Record<string, unknown>>): ('none' | 'p
   );
 }
 
-/** Gives the URL of the client's keys; undefined if it needs none, or the document contains them. */
+/** Returns the URL of the client's keys; undefined if it needs none, or the document contains them. */
 function parseKeysUri(document: unknown): string | undefined {
   const said = (document ?? {}) as Readonly<Record<string, unknown>>;
   const isNeeded = parseAuthMethods(said).includes('private_key_jwt') && (said.jwks ?? null) === null;
   return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;
 }
 
-/** Says why a document’s client cannot have a redirect URI. @returns undefined if it can */
+/** Finds the fault of a redirect URI of a document’s client. @returns undefined without one */
 export function findRedirectFault(
   clientId: string,
   uri: string,
@@ -298,7 +298,7 @@ export function parseClient(
   const faultOf = (uri: string) => findRedirectFault(clientId, uri, type, production);
   const redirect_uris = uris.filter((uri) => faultOf(uri) === undefined).slice(0, MAX_REDIRECT_URIS);
   if (redirect_uris.length === 0 && uris.length > 0) throw new Error(faultOf(uris[0]!));
-  // Only its own host, so that a document cannot direct requests at others.
+  // Only the document's own host, so that it cannot direct requests at others.
   const logoutUri = said.backchannel_logout_uri;
   const isOwn = typeof logoutUri === 'string' && URL.parse(logoutUri)?.origin === origin;
   const backchannel_logout_uri = isOwn ? logoutUri : null;
@@ -337,7 +337,7 @@ export function parseClient(
   };
 }
 
-/** By the parsed URL: schemes may be in capitals. */
+/** Checks the parsed URL, since schemes may be in capitals. */
 function isHttps(uri: string): boolean {
   return URL.parse(uri)?.protocol === 'https:';
 }

@@ -83,7 +83,8 @@ function storing(
 }
 
 /**
- * Runs after the session is stored: a logout token leaves its mark before it looks for sessions, so one of the two finds the other.
+ * Runs after the session is stored. A logout token writes its mark before it queries sessions, so this finds the mark, or the token finds
+ * the session.
  * Ending a subject ends its earlier sessions; ending a session ends all that came from it.
  */
 const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
@@ -100,7 +101,7 @@ interface Outcome {
 
 /**
  * Browser sessions, encrypted, found by keys of id and uid. Reads member and consent with the session, and holds grant and code until the
- * session is stored: one statement each, where the library uses several.
+ * session is stored: one statement each, instead of the library's several.
  */
 export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;

@@ -30,7 +30,7 @@ export type FaultName =
 export interface ErrorPage {
   readonly name: 'error';
   readonly fault: FaultName;
-  /** undefined if it leads to no record. */
+  /** undefined if there is no record of the fault. */
   readonly error_id?: string;
   /** Name of the external identity provider, if the fault is about it. */
   readonly login?: string;

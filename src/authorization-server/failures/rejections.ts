@@ -27,13 +27,15 @@ export interface Rejected extends RejectionWords {
   readonly ip: string | undefined;
 }
 
-/** At most one per app and hour, and none for apps without a row, since anybody can cause them. */
+/** At most one per app and hour, and none for apps without a row, since anyone can cause them. */
 const RECORD_ONCE = `WITH first AS (
   SELECT FROM oauth_clients WHERE id = $4 AND NOT EXISTS (SELECT FROM auth_events
     WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
 ) ${recordEventIf('first', 1)}`;
 
-/** Keeps rejections without a member for admins. Anybody can cause them: few a minute, in a ring of 10,000, without possible secrets. */
+/**
+ * Keeps rejections without a member for admins. Anyone can cause them: so a few per minute, in a ring of 10,000, without possible secrets.
+ */
 @Injectable()
 export class Rejections {
   readonly #kept = new MinuteBudgets();
@@ -97,7 +99,7 @@ export function maskedInput(sent: unknown, longest: number): string | null {
     .slice(0, longest);
 }
 
-/** Takes scheme, host and path of a URL. Codes and tokens come after them. */
+/** Keeps scheme, host and path of a URL. Codes and tokens follow these. */
 export function placeOf(redirectUri: unknown): string | null {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri.slice(0, 2_000)) : null;
   if (!url) return null;

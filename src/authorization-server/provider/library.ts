@@ -15,7 +15,7 @@ import { randomBytes } from '../../crypto/random.js';
 import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
 import type { FormFields } from '../ports.js';
 
-/** Replaces what no option of the library replaces. */
+/** Replacements for which the library has no option. */
 export interface Replacements {
   /** Sends a response to the client by a form. Default: a page without our headers and words. */
   readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;

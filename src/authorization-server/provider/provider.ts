@@ -78,7 +78,7 @@ export function isForPrograms(path: string): boolean {
   return methodsAt(path)?.includes('OPTIONS') === true;
 }
 
-/** Gives a route's name for logs and rejections, without the id of a sign-in. */
+/** Returns a route's name for logs and rejections, without the id of a sign-in. */
 export function routeOf(path: string): string {
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
@@ -107,7 +107,7 @@ export function createProvider(parts: ProviderParts): Provider {
     jwks: { keys: parts.signingKeys.map((key) => new SynchronousSigningKey(key)) }, // default: publicly known keys
     routes: ROUTES,
     findAccount: parts.findAccount, // default: any subject exists
-    loadExistingGrant: parts.loadExistingGrant, // default: consent is remembered by the browser session alone
+    loadExistingGrant: parts.loadExistingGrant, // default: only the browser session stores the consent
 
     acrValues: [...passkeyClasses(config)], // default: none
     responseTypes: ['code'], // default: also the hybrid and implicit flows (RFC 9700 §2.1.2)
@@ -153,7 +153,7 @@ export function createProvider(parts: ProviderParts): Provider {
         Configuration['enabledJWA']
       >['clientAuthSigningAlgValues'],
     },
-    // Default: several audiences and years of validity, for which its id would be kept.
+    // Default: allows assertions with several audiences, and for years, as long as the database would keep their ids.
     assertJwtClientAuthClaimsAndHeader: (ctx, claims, header, client) => {
       checkAssertion(
         claims,
@@ -195,7 +195,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
     features: {
       devInteractions: { enabled: false }, // default: pages that accept any password
-      userinfo: { enabled: false }, // tokens for a resource never carry openid: our own route responds
+      userinfo: { enabled: false }, // tokens for a resource never have openid: our own route responds
       revocation: {
         enabled: true,
         // Default: reveals other clients' tokens to confidential clients.
@@ -210,7 +210,7 @@ export function createProvider(parts: ProviderParts): Provider {
       },
       resourceIndicators: {
         enabled: true,
-        defaultResource: () => Promise.resolve(resource), // default: none, which gives tokens without an audience
+        defaultResource: () => Promise.resolve(resource), // default: none, so tokens have no audience
         useGrantedResource: () => Promise.resolve(true),
         getResourceServerInfo: (_ctx, wanted, client) => {
           if (wanted !== resource) throw new errors.InvalidTarget();

@@ -6,7 +6,7 @@ import type { OauthDatabase } from '../requests/oauth-database.js';
 /** Values of `acr_values` (OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with one that never leaves its hardware. */
 const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
 
-/** Gives the available classes. */
+/** Returns the available classes. */
 export function passkeyClasses(config: Config): readonly string[] {
   return passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES;
 }

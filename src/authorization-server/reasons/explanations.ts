@@ -33,7 +33,7 @@ function explainEnd(ctx: KoaContextWithOIDC, { ended_at, reason }: EndedAccess):
   return `the access ended at ${ended_at} UTC: ${why}`;
 }
 
-/** Explains a client's error by its profile, its document, or the missing grant; the library only says "invalid". */
+/** Explains a client's error by its profile, its document, or the missing grant; the library's own error is only "invalid". */
 export function explain(
   ctx: KoaContextWithOIDC,
   { error, reason }: RejectionWords,

@@ -158,7 +158,7 @@ const OF_TEXTS: ReadonlyMap<string, RejectionReason> = new Map(
 
 const GIVEN = new WeakMap<Error, RejectionReason>();
 
-/** Gives our own error its reason, unless its code is enough. */
+/** Sets the reason of our own error, unless its code is enough. */
 export function because<Thrown extends Error>(reason: RejectionReason, error: Thrown): Thrown {
   GIVEN.set(error, reason);
   return error;

@@ -108,7 +108,7 @@ export class Consents {
   }
 }
 
-/** Gives a digest of what members see of an unreviewed app; null for an app that an admin registered. */
+/** Returns a digest of the details that members see of an unreviewed app; null for an app that an admin registered. */
 export const seenAs = (client: Client): string | null => (client.seen_as as string | undefined) ?? null;
 
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);

@@ -5,7 +5,7 @@ import { openWith, encryptFor } from '../../crypto/encryption.js';
 import { Database } from '../../database/database.js';
 import { Periodic } from '../../runtime/periodic-work.js';
 
-/** For this long after its use, a refresh token gets the same response again. */
+/** Seconds after its use in which a refresh token gets the same response again. */
 export const REPEAT_SECONDS = 10;
 
 /** The response to a used refresh token, kept for {@link REPEAT_SECONDS}. */

@@ -22,7 +22,7 @@ export interface UpstreamSession {
   readonly subject: string;
   /** HMAC of `sid`; null if the provider sent none. */
   readonly session: string | null;
-  /** When the member came from there: database clock, seconds since 1970, with fraction. Missing in older stored sessions. */
+  /** When the member returned from the provider: database clock, seconds since 1970, with fraction. Missing in older stored sessions. */
   readonly at?: number;
 }
 
@@ -116,7 +116,7 @@ class RequestSignIn {
   sessionUid?: string;
   /** The session at the external identity provider, kept when the browser session is stored again. */
   upstream?: UpstreamSession | undefined;
-  /** Completes a sign-in through the external identity provider, which may have ended it meanwhile. */
+  /** Set for a sign-in through the external identity provider, which may have ended it in the meantime. */
   cameUpstream = false;
 
   /** Records whose sign-in the request relies on; the first, oldest value counts. @param clientId whose consent was read */
@@ -125,7 +125,7 @@ class RequestSignIn {
     this.member = { ...row, userId, clientId };
   }
 
-  /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in was not read counts as signed out. */
+  /** Returns the parameters of {@link SIGNED_IN}. A member whose sign-in was not read counts as signed out. */
   signedIn(userId: number | null): readonly [userId: number | null, validSince: number | null] {
     if (userId === null) return [null, null];
     const validSince = this.validSince.get(userId);
@@ -138,7 +138,7 @@ export interface Authorization {
   /** The session is read with its member's consent for this client. */
   clientId?: string;
   access?: NewAccess;
-  /** If the member is prompted, another grant is made. */
+  /** A prompted member gets another grant. */
   grant?: NewGrant;
   code?: NewToken | undefined;
   /** Parameters of the statements for the interaction that this request continues, and for the next one. */
@@ -215,7 +215,7 @@ export class OauthDatabase {
     return this.#run(() => this.database.read<Row>(statement, values as unknown[]));
   }
 
-  /** Gives an event of the current request as parameters of {@link recordEventIf}. */
+  /** Returns an event of the current request as parameters of {@link recordEventIf}. */
   eventValues(event: NewAuthEvent): unknown[] {
     return eventValues({ ip: this.current?.ip ?? null, ...event });
   }

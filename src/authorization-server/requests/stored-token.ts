@@ -52,7 +52,7 @@ FROM oauth_tokens t JOIN ${keyed('oauth_grants g', 'g.id = t.grant_id')} JOIN ${
   JOIN ${keyed('oauth_clients c', 'c.id = g.client_id')}
 WHERE t.key IN ($1, $2) AND t.model = $3 AND c.disabled_at IS NULL AND (t.expires_at > now() OR ${condition})`;
 
-/** Also finds used codes, so that a second use ends the grant. */
+/** Also finds used codes, since a second use ends the grant. */
 const FIND = {
   name: 'find-token',
   text: finding(
@@ -64,7 +64,7 @@ const FIND = {
 
 const ENDS = 'LEAST(t.expires_at, g.expires_at, g.access_ends_at)';
 
-/** Also finds unused ones after their end, even if they were deleted since, so that the app gets the reason. */
+/** Also finds unused tokens after their end, even deleted ones, so that the app gets the reason. */
 const FIND_REFRESH_TOKEN = {
   name: 'find-refresh-token',
   text: `${finding(

@@ -30,7 +30,7 @@ export class TokenExchange {
   static readonly #exchanges = new WeakMap<object, TokenExchange>();
 
   #progress: Progress = { step: 'started' };
-  /** The end of the access, if the refresh token gave some. */
+  /** The end of the access of an ended refresh token. */
   ended: EndedAccess | undefined;
 
   constructor(
@@ -65,7 +65,7 @@ export class TokenExchange {
     this.#progress = { step: 'accepted', token, staysValid, issued: [] };
   }
 
-  /** Stores a token with the use of the accepted one, or drops it if a response is repeated. */
+  /** Holds a new token until {@link commit}, which stores it, or drops it to repeat a kept response. */
   issue(token: NewToken): void {
     if (this.#progress.step !== 'accepted')
       throw new Error(`an exchange that is ${this.#progress.step} issues no token`);

@@ -96,7 +96,7 @@ function writeMetrics(file: string, checks: readonly Check[]): void {
   });
   const lastRun = `doctor_last_run_timestamp_seconds ${Math.round(Date.now() / 1000)}\n`;
   try {
-    writeWhole(file, `${findings.join('')}${lastRun}`, 0o644); // another user collects it
+    writeWhole(file, `${findings.join('')}${lastRun}`, 0o644); // another user's program reads the file
   } catch (error) {
     const { message } = error as Error;
     throw new OperatorError(`${file} cannot be written (${message}): name a file in a folder of this user`, {
@@ -105,7 +105,7 @@ function writeMetrics(file: string, checks: readonly Check[]): void {
   }
 }
 
-/** Results that have changed, with the previous ones. A problem that is no longer reported is solved, if everything was checked. */
+/** Results that have changed, with the previous ones. If everything was checked, a problem that is missing now is solved. */
 function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Findings) {
   const gone = isWhole
     ? [...known].filter(([name, status]) => status !== 'ok' && !checks.some((check) => check.name === name))

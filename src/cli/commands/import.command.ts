@@ -62,7 +62,7 @@ async function run(folder: string, options: ImportOptions) {
   }
 }
 
-/** Says how imported members can sign in, which a new operator otherwise learns at the first rejected password. */
+/** Tells how imported members can sign in: otherwise, a new operator learns it from the first rejected password. */
 async function describeSignIn({ upstream, localSignIn }: Config, users: UsersService): Promise<string> {
   if (upstream) {
     const orHere = localSignIn ? ', or with their password here' : '';

@@ -36,9 +36,9 @@ export async function fillFromSnapshot(folder: string): Promise<void> {
   const snapshot = await readySnapshot();
   if (snapshot === undefined) return;
   const draft = `${folder}.new`;
-  rmSync(draft, { recursive: true, force: true }); // left by a process that was killed
+  rmSync(draft, { recursive: true, force: true }); // the rest of a killed process
   cpSync(snapshot, draft, { recursive: true });
-  renameSync(draft, folder); // whole, or not at all
+  renameSync(draft, folder); // atomically
 }
 
 /** Makes a missing snapshot; safe for concurrent processes. @returns its folder; undefined if the program's folder is read-only */

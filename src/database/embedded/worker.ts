@@ -18,7 +18,7 @@ interface Message {
 const LAST_OF_A_QUERY = new Set([...'QSXp'].map((type) => type.charCodeAt(0)).concat(0));
 
 /**
- * Gives PGlite's session to one connection per query or transaction. Replaces the socket server's queue, which in 0.2.17 interleaves
+ * Assigns PGlite's session to one connection per query or transaction. Replaces the socket server's queue, which in 0.2.17 interleaves
  * queries and rolls back other connections' transactions. Remove it once a release fixes that (tests of embedded.ts).
  */
 class Turns {

@@ -56,7 +56,7 @@ const GIVE_UP_MS = 60_000;
 type Callback = (error: Error | undefined, result?: QueryResult) => void;
 
 /**
- * Cancels late statements at the server and keeps their connection until they end: a COMMIT that waits for a standby outlives its client,
+ * Cancels late statements at the server and keeps their connection until they end. A COMMIT that waits for a standby outlives its client,
  * so reconnecting would use up all connections. Reports a commit without the standby's confirmation as Unavailable: its outcome is
  * unknown, and the write may be repeated. Ends a request's transaction, except during COMMIT, when its caller leaves.
  */
@@ -143,7 +143,7 @@ export class BoundedClient extends PrimaryClient {
     const end = statement.catch(() => undefined).then(() => (ended = true));
     const latest = performance.now() + GIVE_UP_MS;
     while (!ended && performance.now() < latest) {
-      if (!(await this.#sendCancelRequest())) break; // no server there: the statement ended with it
+      if (!(await this.#sendCancelRequest())) break; // without a server, the statement has ended, too
       await Promise.race([end, pause(CANCEL_TIMEOUT_MS)]);
     }
     if (!ended) this.connection.stream.destroy();

@@ -19,7 +19,7 @@ export function workFor<T>(caller: Requester, work: () => T): T {
 /** The caller for whom the current work is done; undefined for the server's own. */
 export const currentCaller = (): Requester | undefined => callers.getStore();
 
-/** Ends all work of a caller who left or timed out. */
+/** Ends all work of a caller that disconnected or timed out. */
 export function endWorkFor(caller: Requester): void {
   caller.gone = true;
   for (const end of caller.whenGone ?? []) end();

@@ -64,7 +64,7 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
     parseInt8: true, // ids end at 2^53 − 1, as the schema checks
     applicationName: 'public-user-api',
     invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
-    poolErrorHandler: () => undefined, // an idle connection broke: the pool has dropped it already
+    poolErrorHandler: () => undefined, // an idle connection broke, and the pool has dropped it
     extra: poolOptions(config, use),
     ...(use === 'requests' ? { driver: { ...pg, Pool: RequestPool } } : {}),
   };

@@ -49,9 +49,9 @@ const EXECUTE_AND_SYNC = Buffer.concat([serialize.execute(), serialize.sync()]);
 const PREPARE_AGAIN = new Set(['26000', '0A000']);
 
 /**
- * Executes prepared statements in pipeline mode (PostgreSQL §55.2.4). pg connects, and pg-protocol writes and reads messages except rows,
- * which stay bytes up to the caller's socket: pg's own `pipeline: true` needs 1.4 times the CPU (docs/contributors/performance.md). A
- * read prepares its statement if the session does not know it, which also works behind a pooler (`pooled`): names derive from texts.
+ * Executes prepared statements in pipeline mode (PostgreSQL §55.2.4). pg connects, and pg-protocol writes and reads all messages except
+ * rows, which stay bytes up to the caller's socket. pg's own `pipeline: true` needs 1.4 times the CPU (docs/contributors/performance.md). A
+ * read prepares its statement if the session lacks it, which also works behind a pooler (`pooled`): names derive from texts.
  * There, each read requests its columns, since sessions may see a changed table at different times.
  */
 export class ReadConnection extends PrimaryClient {

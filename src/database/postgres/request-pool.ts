@@ -16,7 +16,7 @@ export class RequestPool extends pg.Pool {
     super(options);
     const connectionTimeoutMillis = Math.max(PATIENCE_MS, options.connectionTimeoutMillis ?? 0);
     this.#own = new pg.Pool({ ...options, max: OWN, connectionTimeoutMillis });
-    this.#own.on('error', () => undefined); // an idle connection broke: the pool has dropped it already
+    this.#own.on('error', () => undefined); // an idle connection broke, and the pool has dropped it
   }
 
   override connect(): Promise<pg.PoolClient>;

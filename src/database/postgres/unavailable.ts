@@ -16,7 +16,7 @@ const NETWORK_ERRORS =
 /**
  * Transient classes and codes (PostgreSQL, appendix A): connection, resources, operator intervention (57014: statement_timeout), system
  * errors, a standby (25006), lost races, locks, failing logins. Also missing tables, columns and functions: then the schema is another
- * version's, as `/readyz` says.
+ * version's, as `/readyz` reports.
  */
 const TRANSIENT_STATES = /^(08|53|57|58|28|3D|25006|40001|40P01|55P03|25P03|25P04|42P01|42703|42883)/;
 

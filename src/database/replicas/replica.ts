@@ -77,7 +77,7 @@ export class Replica {
       query_timeout: MAX_MS + 50,
       keepAlive: true,
     });
-    this.#pool.on('connect', (client) => client.on('error', () => undefined)); // lent out: the next statement fails
+    this.#pool.on('connect', (client) => client.on('error', () => undefined)); // in use: its next statement fails
   }
 
   /** Returns a session known to be recent enough. If there is none, starts checks for the next call. */
@@ -102,7 +102,7 @@ export class Replica {
     values: unknown[],
     need: ReadConsistency,
   ): Promise<Row[] | undefined> {
-    if (this.config.sqlRequestIds) return this.query({ ...statement, values }, need); // with an id, it cannot be prepared
+    if (this.config.sqlRequestIds) return this.query({ ...statement, values }, need); // a statement with a request id cannot be prepared
     const session = this.sessionWith(need);
     return session && this.#reads.rows<Row>(statement, values, () => Promise.resolve([]), session);
   }

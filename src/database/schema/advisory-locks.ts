@@ -1,4 +1,4 @@
-/** A number must not change while versions that know it may run alongside this one. */
+/** A number must not change while other versions with the same lock may run next to this one. */
 export const ADVISORY_LOCKS = {
   /** Migrations and rollbacks run one at a time. */
   migrations: 7_862_013_001,

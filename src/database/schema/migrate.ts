@@ -25,7 +25,7 @@ export interface SteppedMigration extends MigrationInterface {
    * CONSTRAINT. Each must be repeatable, since an interrupted migration starts over.
    */
   readonly steps: readonly string[];
-  /** The same before its `down`. */
+  /** The same steps before its `down`. */
   readonly stepsBack?: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export async function migrate(
       const ahead = total - schema.pending.length;
       const begin = (name: string) => {
         const number = ahead + schema.pending.indexOf(name) + 1;
-        if (number <= reported) return; // an attempt that could not get its locks has reported it
+        if (number <= reported) return; // an earlier attempt, which could not get its locks, has reported it
         reported = number;
         report(number, total!, name);
       };
@@ -175,7 +175,7 @@ async function alone<T>(
           `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL work_mem = '${MEMORY}'; SET LOCAL maintenance_work_mem = '${MEMORY}'`,
         );
         const executor = new MigrationExecutor(dataSource, manager.queryRunner);
-        executor.transaction = 'all'; // the one already begun
+        executor.transaction = 'all'; // joins the open transaction
         return { result: await work(executor, manager) };
       }),
     );

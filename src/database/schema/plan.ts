@@ -111,7 +111,7 @@ function planOf(statements: readonly string[], tables: readonly Table[]) {
       if (tables.some(({ name }) => name === referred)) lock(referred!, 'writers');
     const kind = KINDS.find(({ of }) => of.test(statement));
     const table = kind && tables.find(({ name }) => name === kind.of.exec(statement)![1]);
-    if (!kind || !table) continue; // a table that is new, a function, a block
+    if (!kind || !table) continue; // a new table, a function, or a block
     lock(table.name, kind.waiting);
     const done = kind.work?.(statement);
     if (!done) continue;

@@ -15,5 +15,5 @@ async function classesIn<T>(folder: string, named: RegExp): Promise<(new () => T
 const DECLARING = /[./](?:entity|table)\.js$/;
 export const ENTITIES = await classesIn<object>('../../', DECLARING);
 
-/** In the order in which they run. */
+/** The migrations, in the order in which they run. */
 export const MIGRATIONS = await classesIn<MigrationInterface>('../../../migrations/', /\.js$/);

@@ -34,7 +34,7 @@ class Waiting extends AsyncResource {
 /**
  * Limits concurrent requests of one kind to what keeps process and database busy. Others wait for a bounded time, round-robin by address
  * and within it by credential, so that floods and invented credentials delay nobody else. In overload, connections with a response stay
- * unread for up to a second until their address's turn, since a rejection costs nearly as much as a response.
+ * unread for up to a second, until their address's turn: a rejection costs nearly as much as a response.
  */
 export class Admission {
   refused = 0;
@@ -42,7 +42,7 @@ export class Admission {
   readonly #held = new FairQueue<{ readonly since: number; readonly connection: Readable }>();
   #atWork = 0;
   #left = 0;
-  /** Since when there is always a waiting request. */
+  /** Start of the time in which requests have always waited. */
   #standingSince = 0;
   #isOverloaded = false;
   #looking: NodeJS.Timeout | undefined;
@@ -168,7 +168,7 @@ export class FairQueue<Item extends { readonly since: number }> {
     const line = this.#lines.shift();
     if (!line) return this.#items.shift();
     const item = line.list.next();
-    if (line.list.size > 0) this.#lines.push(line); // behind the others
+    if (line.list.size > 0) this.#lines.push(line); // moves to the end
     return item;
   }
 

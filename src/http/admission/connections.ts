@@ -17,14 +17,14 @@ export const CONNECTION_BOUNDS = {
   unread: 256,
   /** Bytes of all those responses; above it, the largest is disconnected. */
   unreadBytes: 64 * 1024 * 1024,
-  /** Maximum time without any reading, in ms. */
+  /** Maximum time in ms without any reading by the client. */
   stalledMs: 10_000,
   /** Maximum time to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
   unreadMs: 60_000,
 };
 export type ConnectionBounds = Readonly<typeof CONNECTION_BOUNDS>;
 
-/** Closes connections in batches, one in so many of the address's, since choosing scans all of them. */
+/** Closes connections in batches, a fraction of the address's, since the choice scans all of them. */
 const BATCH = 16;
 
 interface Connection {
@@ -116,7 +116,7 @@ export class Connections {
     response.once('close', () => {
       clearTimeout(late);
       this.#unread.delete(socket);
-      if (!this.isIdle(socket)) socket.setTimeout(0); // or it would count for the next response
+      if (!this.isIdle(socket)) socket.setTimeout(0); // otherwise, it would count for the next response
     });
   }
 

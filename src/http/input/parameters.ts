@@ -77,7 +77,7 @@ const must = (rule: string, allowed?: readonly string[]) => ({
   context: { code: 'invalid_parameter', ...(allowed ? { allowed } : {}) },
 });
 
-/** Declares a whole number from `minimum` to `maximum`; rejected outside, never clamped. */
+/** Declares a whole number from `minimum` to `maximum`: rejects other numbers instead of clamping them. */
 export const WholeNumber = (minimum: number, maximum: number, description: string) => {
   const rule = must(`be a whole number from ${minimum} to ${maximum}`);
   return parameter({

@@ -115,7 +115,7 @@ function sendProblem(
     ...extensions,
   });
   response.writeHead(status, {
-    ...SHARED_HEADERS, // also without such a route (docs/api-contract.md §8: everywhere)
+    ...SHARED_HEADERS, // also if the route has none (docs/api-contract.md §8: on every route)
     ...headers,
     'Cache-Control': 'no-store',
     'Content-Type': 'application/problem+json; charset=utf-8',

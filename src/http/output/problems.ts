@@ -1,6 +1,6 @@
 import { nameWords } from '../../model/json-schema.js';
 
-/** Every error code of the API: status, meaning, remedy, and a title if the code says too little. Documents are generated from it. */
+/** Every error code of the API: status, meaning, remedy, and a title if the code is not clear enough. Documents are generated from it. */
 const table = {
   invalid_json: [
     400,
@@ -181,7 +181,7 @@ interface ProblemOptions {
   readonly errors?: readonly ProblemDetail[];
   /** Number of all faults, if `errors` has only the first ones. */
   readonly count?: number;
-  /** Further members of the body, such as `required_scope`. */
+  /** Further properties of the body, such as `required_scope`. */
   readonly extensions?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;

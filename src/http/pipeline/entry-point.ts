@@ -34,7 +34,7 @@ export class EntryPoint {
   readonly refusals: Partial<Record<Kind, RejectBusy>> = {};
   /** Whether callers use https, up to the proxy that terminates TLS. */
   readonly #https: boolean;
-  /** Start the responses held back; undefined without a pause. */
+  /** Starts the delayed responses; undefined without a pause. */
   #paused: (() => void)[] | undefined;
   #isEnding = false;
 
@@ -48,7 +48,7 @@ export class EntryPoint {
       if (this.#paused) this.#paused.push(AsyncResource.bind(() => this.#receive(request, response)));
       else this.#receive(request, response);
     };
-    // A proxy has the connections of everyone.
+    // A proxy's connections carry all callers.
     const bounds =
       config.trustProxy === 0 ? CONNECTION_BOUNDS : { ...CONNECTION_BOUNDS, openOfPeer: Infinity };
     this.connections = new Connections(server, answer, bounds);

@@ -50,13 +50,13 @@ export class RequestContext {
   slot: Admission | undefined = undefined;
   /** Counts an incomplete body, until the returned function is called. */
   awaitBody: () => () => void = NO_BODY;
-  /** It has a response, or its client has left. */
+  /** It has a response, or its client has disconnected. */
   isOver = false;
   /** Checks the credential again; undefined without one. */
   confirm: ((request: IncomingMessage) => Promise<void>) | undefined = undefined;
   /** Called when the response is written, before the caller can have it. */
   whenWritten: Listener | undefined = undefined;
-  /** Called when it is over, regardless of the outcome. */
+  /** Called when the request ends, regardless of the outcome. */
   readonly whenOver: Listener[] = [];
 
   /** @param path as sent, without query (and the slash of some clients for assistants) @param valid whether the target is a path */
@@ -79,7 +79,7 @@ export function leaveSlot(context: RequestContext): void {
   context.slot = undefined;
 }
 
-/** Waits for others without a slot, and then takes one again. @throws Problem temporarily_unavailable if the client has left */
+/** Releases the slot during a wait for others, then takes one again. @throws Problem temporarily_unavailable if the client has left */
 export async function withoutSlot<Result>(
   { context, socket }: IncomingMessage,
   wait: () => Promise<Result>,
@@ -147,7 +147,7 @@ function pathOf(url: string): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** Passes a path that cannot be decoded on literally: it is not found. */
+/** Forwards an undecodable path unchanged: the response is 404. */
 function decodable(url: string, path: string): string {
   if (!path.includes('%')) return url;
   try {

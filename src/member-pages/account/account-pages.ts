@@ -58,7 +58,7 @@ export interface Sender extends Member {
 /** Shared by pages below `/account` and `/developer`: the current member, sign-in on the page itself, and notices after a form. */
 @Injectable()
 export class AccountPages {
-  /** Carries a notice to the next page; with a parameter, anybody could craft such a link. */
+  /** Carries a notice to the next page; with a parameter, anyone could craft such a link. */
   readonly #notice: BrowserCookie;
 
   constructor(
@@ -73,7 +73,7 @@ export class AccountPages {
     this.#notice = new BrowserCookie(config, 'pua_done', '__Secure-', 60);
   }
 
-  /** Finds the page's member. @throws AnsweredOtherwise if nobody is signed in, after sending the sign-in */
+  /** Finds the page's member. @throws AnsweredOtherwise without a signed-in member, after sending the sign-in */
   async visitor(page: SignInPage, response: Response): Promise<Member> {
     const member = await this.#member(response);
     if (member) return member;

@@ -52,7 +52,7 @@ export class AccountController {
 
   @Get('apps')
   async apps(@Visitor('apps') visitor: Member): Promise<void> {
-    await this.usage.flush(); // so that what this process has counted is shown at once
+    await this.usage.flush(); // so that the page includes this process's latest counts
     const { shown, count } = await this.access.listApps(visitor.user.id);
     const ids = shown.map((app) => app.client_id);
     const choices = await this.ends.choicesOf(visitor.user.id, ids);
@@ -84,13 +84,13 @@ export class AccountController {
 
   @Get('activity')
   async activity(@Visitor('activity') visitor: Member): Promise<void> {
-    await this.usage.flush(); // so that what this process has counted is shown at once
+    await this.usage.flush(); // so that the page includes this process's latest counts
     visitor.send({ name: 'activity', ...(await readActivity(this.dataSource, visitor.user.id)) });
   }
 
   @Get('keys')
   async allKeys(@Visitor('keys') visitor: Member): Promise<void> {
-    await this.usage.flush(); // so that what this process has counted is shown at once
+    await this.usage.flush(); // so that the page includes this process's latest counts
     const accepted = (await this.keys.list({ userId: visitor.user.id })).filter(
       ({ status }) => status === 'active' || status === 'replaced',
     );
@@ -158,7 +158,7 @@ export class AccountController {
 
   @Get('calendar')
   async calendar(@Visitor('calendar') visitor: Member): Promise<void> {
-    await this.usage.flush(); // so that what this process has counted is shown at once
+    await this.usage.flush(); // so that the page includes this process's latest counts
     await this.#showCalendar(visitor, { made: await this.forms.take<MadeLink>(visitor) });
   }
 

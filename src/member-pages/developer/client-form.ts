@@ -14,7 +14,7 @@ const URLS = ['client_uri', 'policy_uri', 'backchannel_logout_uri'] as const;
 const eachOf = <Field extends string, Value>(fields: readonly Field[], value: (field: Field) => Value) =>
   Object.fromEntries(fields.map((field) => [field, value(field)])) as Record<Field, Value>;
 
-/** Gives the field values when an app is edited: also those that wait for an approval. */
+/** Returns the field values for editing an app, including those that wait for an approval. */
 export function fillForm({ pending_changes, ...live }: ClientDetails): ClientForm {
   const client = { ...live, ...pending_changes };
   const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] }, client.token_endpoint_auth_method);
@@ -32,7 +32,7 @@ export function fillForm({ pending_changes, ...live }: ClientDetails): ClientFor
   };
 }
 
-/** Gives the fields as sent, to show the form again. */
+/** Returns the fields as sent, to show the form again. */
 export function readForm(form: Form): ClientForm {
   return {
     ...eachOf(['name', 'profile', 'secret_auth_method', 'jwks', ...LISTS, ...URLS], (field) =>
@@ -72,7 +72,7 @@ export function splitLines(text: string): string[] {
   return [...new Set(text.split(/\r?\n/).flatMap((line) => line.trim() || []))];
 }
 
-/** Gives an app as its developer sees it. @param reviewed whether apps need a review */
+/** Returns an app as its developer sees it. @param reviewed whether apps need a review */
 export function shownClient(client: ClientDetails, reviewed: boolean): DeveloperClient {
   const byPlatform = client.disabled_at !== null && !client.disabled_by_owner;
   return {

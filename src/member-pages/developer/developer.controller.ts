@@ -141,7 +141,7 @@ export class DeveloperController {
     const values = { ...readForm(form), type: client.type };
     await this.#orShowFault(developer, client, values, async () => {
       const { jwks, ...wanted } = parseForm(values, this.#profilesFor(client));
-      // Without keys in the form, it keeps its present ones, unless a secret replaces them.
+      // Without keys in the form, the app keeps its present ones, unless a secret replaces them.
       const keys = jwks || wanted.secret_auth_method ? { jwks } : {};
       await this.clients.update(id, () => ({ ...wanted, ...keys }), 'user', owner);
       this.#clientChanged(developer, id, 'app-changed');
@@ -255,7 +255,7 @@ export class DeveloperController {
 
   async #webhooksOf(clientId: string, owner: Owner): Promise<AppWebhook[]> {
     const shown: AppWebhook[] = [];
-    // One after the other: a page holds one connection.
+    // Sequential queries: a page uses only one connection.
     for (const { id, url, status } of (await this.webhooks.list(clientId, owner)).slice(0, MAX_WEBHOOKS)) {
       const { origin, pathname } = new URL(url); // an endpoint's URL may have a secret in its query
       shown.push({

@@ -41,9 +41,9 @@ export class UpstreamController {
       return;
     }
     const interaction = await this.server.provider.Interaction.find(purpose.interaction);
-    // It may meanwhile have expired, or have been completed in another tab.
+    // The step may have expired, or another tab may have completed it.
     if (interaction?.prompt.name !== 'login' || interaction.result !== undefined) {
-      redirect(response, `/interaction/${purpose.interaction}`); // says which of the two
+      redirect(response, `/interaction/${purpose.interaction}`); // explains which of the two happened
       return;
     }
     const signedIn = await this.signIns.finish(response, begun);

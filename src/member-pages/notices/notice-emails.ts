@@ -55,12 +55,12 @@ interface NoticeEmail {
   readonly notice: NoticeType;
   readonly name: string | null;
   readonly is_bulk: boolean;
-  /** Including this one. */
+  /** Started attempts, including this one. */
   readonly attempts: number;
   readonly at: string;
   readonly is_over: boolean;
   readonly username: string;
-  /** null if the member gets no such emails any more. */
+  /** null if the member no longer gets such emails. */
   readonly address: string | null;
   readonly language: string | null;
 }

@@ -37,7 +37,7 @@ const MAX_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
 
-/** Starts a reset if one of the address's {@link MAX_PER_DAY} daily slots is free. Concurrent resets want the same slot. */
+/** Starts a reset if one of the address's {@link MAX_PER_DAY} daily slots is free. Concurrent resets compete for the same slot. */
 const BEGIN = `WITH member AS (
   SELECT u.id, u.username, u.email FROM users u
   WHERE u.folded_username = fold_case($1) AND u.email IS NOT NULL AND ${RESETTABLE} FOR SHARE
@@ -131,7 +131,7 @@ export class PasswordResets implements OnApplicationShutdown {
       ip: from.ip ?? null,
       details: { sessions_kept: false },
     } as const;
-    // First, so that nothing is used up if the database is unavailable.
+    // Checked first, so that the link stays unused if the database is unavailable.
     const passkeys = await this.#passkeysOf(member.id);
     await this.signIn.unblock(member.username);
     const used = this.states.seal(USED, token, { id: member.id });

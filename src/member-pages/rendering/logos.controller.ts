@@ -57,7 +57,7 @@ async function readBytes(url: URL): Promise<Buffer> {
   for await (const chunk of url.protocol === 'file:' ? createReadStream(url) : await fetched(url)) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`); // which ends the transfer
+    if (size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`); // this ends the transfer
   }
   return Buffer.concat(chunks);
 }

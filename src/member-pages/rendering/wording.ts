@@ -32,7 +32,7 @@ export const LANGUAGES: readonly string[] = [
 
 const TEXTS = new Map(LANGUAGES.map((language) => [language, readTexts(language)]));
 
-/** Gives the texts of one of {@link LANGUAGES}. */
+/** Returns the texts of one of {@link LANGUAGES}. */
 export function textsIn(language: string): Texts {
   return TEXTS.get(language)!;
 }
@@ -113,7 +113,7 @@ export function clip(text: string, longest: number): string {
   return characters.length <= longest ? characters.join('') : `${characters.slice(0, longest - 1).join('')}…`;
 }
 
-/** Gives the letter shown in a name's tile. */
+/** Returns the letter shown in a name's tile. */
 export function initialOf(name: string): string {
   const [first] = clip(name, 50).match(/[\p{L}\p{N}]/u) ?? [];
   return (first ?? '?').toUpperCase().slice(0, 2);
@@ -134,7 +134,7 @@ export function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** Like {@link fill}, but gives HTML. @param values as HTML */
+/** Like {@link fill}, but returns HTML. @param values as HTML */
 export function fillHtml(text: string, values: Readonly<Record<string, string | number>>): string {
   return fill(escapeHtml(text), values);
 }
@@ -203,14 +203,14 @@ export class DateTimes {
   }
 }
 
-/** Gives `Once`, `30 days`, `Until I remove it`. */
+/** Returns `Once`, `30 days`, `Until I remove it`. */
 export function formatDuration(duration: Duration, { durations }: Texts, moments: DateTimes): string {
   return duration === 'once' || duration === 'unlimited'
     ? durations[duration]
     : moments.days(Number(duration));
 }
 
-/** Gives `Firefox on Linux`, or as much of it as is known. */
+/** Returns `Firefox on Linux`, or the known part of it. */
 export function deviceOf(
   { browser, system }: Readonly<Partial<Record<'browser' | 'system', string | null>>>,
   { sessions }: Texts,

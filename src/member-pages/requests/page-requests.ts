@@ -104,12 +104,12 @@ function collectPaths(routes: readonly Route[]) {
 /** The fields of a form; a field that was sent twice is an array. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Gives a single field without surrounding white space; empty if it is missing or was sent twice. */
+/** Returns a single field without surrounding white space; empty if it is missing or was sent twice. */
 export function fieldText(value: Form[string]): string {
   return trimmed(passwordIn(value));
 }
 
-/** Gives a password as sent, including white space. */
+/** Returns a password as sent, including white space. */
 export function passwordIn(value: Form[string]): string {
   return typeof value === 'string' ? value : '';
 }
@@ -156,7 +156,7 @@ async function withBody(context: ExecutionContext, read: RequestHandler): Promis
   return request;
 }
 
-/** Makes a parameter decorator that asks a service, in a pipe, since decorators cannot inject one. */
+/** Makes a parameter decorator that calls a service through a pipe, since decorators cannot inject services. */
 export function asking<Service, Data extends readonly unknown[]>(
   service: Type<Service>,
   ask: (service: Service, context: ExecutionContext, ...data: Data) => Promise<unknown>,
@@ -278,7 +278,7 @@ const BUSY_JSON_HEADERS = busyHeaders({
 export const rejectBusyOauth: RejectBusy = (request, response) => {
   const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
   const { accept } = request.headers;
-  // Browsers accept HTML when opening a page; programs send no `Accept`, or ask for JSON.
+  // Browsers accept HTML when opening a page; programs send no `Accept`, or request JSON.
   if (isForPrograms(path) || accept?.includes('text/html') !== true)
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
   else {

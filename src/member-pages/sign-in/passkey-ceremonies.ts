@@ -47,7 +47,7 @@ const ALGORITHMS = [-8, -7, -257];
 
 const bytes = (most: number) => z.base64url().min(1).max(most);
 
-/** A credential from the pages' script (WebAuthn level 3, §5.1); other members are dropped. */
+/** A credential from the pages' script (WebAuthn level 3, §5.1); other properties are dropped. */
 const CREDENTIAL = { id: bytes(1364), type: z.literal('public-key') };
 const ASSERTION = z.object({
   ...CREDENTIAL,
@@ -122,7 +122,7 @@ export class PasskeyCeremonies {
       response: { ...credential, rawId: credential.id, clientExtensionResults: {} },
       expectedChallenge: taken.challenge,
       ...this.#expected(),
-      // Compared while storing, after verification: here, anybody could claim a lower counter.
+      // Compared while storing, after verification: here, anyone could claim a lower counter.
       credential: { id: credential.id, publicKey: Uint8Array.from(passkey.public_key), counter: 0 },
     }).catch(() => undefined); // throws for any invalid proof
     const { newCounter, credentialBackedUp, credentialDeviceType } = proof?.authenticationInfo ?? {};

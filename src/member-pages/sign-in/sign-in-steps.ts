@@ -244,8 +244,8 @@ export class BrowserSessions {
     }
     const target = URL.parse(params.redirect_uri as string);
     const isWeb = target !== null && /^https?:$/.test(target.protocol);
-    const href = client.clientUri ?? (isWeb ? target.origin : undefined); // none for an app on the device
-    const text = client.by_member === true ? 'toApp' : 'backToApp'; // it may lead anywhere
+    const href = client.clientUri ?? (isWeb ? target.origin : undefined); // an app on the device has none
+    const text = client.by_member === true ? 'toApp' : 'backToApp'; // a member's app may redirect anywhere
     const next = href === undefined ? {} : { next: { text, href, host: hostOf(href) } as const };
     return new PageFault(410, 'finished', undefined, next, 'sign_in_expired');
   }

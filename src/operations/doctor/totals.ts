@@ -91,7 +91,7 @@ const EVERYTHING = '9223372036854775807';
 interface Wrong {
   readonly name: string;
   readonly wrong: number;
-  /** One of them; a denormalized column has only the id. */
+  /** A wrong value; a denormalized column has only the id. */
   readonly example: { readonly id: number; readonly kept: number; readonly counted: number };
 }
 

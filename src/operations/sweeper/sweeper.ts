@@ -39,7 +39,7 @@ SELECT count(*)::integer AS deleted, max(moment)::text AS last FROM expired`;
 
 /**
  * Deletes expired rows in batches, with pauses of equal length. Each batch starts after the previous one's rows, which stay in the index
- * while any transaction can see them. @param more asked after each batch whether to continue @returns number of deleted rows
+ * while any transaction can see them. @param more whether to continue, called after each batch @returns number of deleted rows
  */
 export async function deleteExpired(
   dataSource: DataSource,

@@ -62,7 +62,7 @@ export const connections = recordType({
         ? new is.Fault('id, or requester_id and addressee_id, are needed to delete a connection', 'missing')
         : undefined,
     complete: (row) => {
-      if (row.id !== null) row.requester_id = row.addressee_id = null; // only the id counts
+      if (row.id !== null) row.requester_id = row.addressee_id = null; // the id alone identifies the connection
     },
     rows: `SELECT t.user_id, t.peer_id FROM import_connections s JOIN connections t ON t.id = s.id WHERE s.deleted
   UNION SELECT t.user_id, t.peer_id FROM import_connections s

@@ -1,4 +1,4 @@
-// The contents beside the reference and the guides: filters them, searches all pages, and marks the section being read.
+// The table of contents of the reference and the guides: filters it, searches all pages, and marks the current section.
 import { all, make, one, say } from './page.js';
 
 const contents = one('#contents');
@@ -28,7 +28,7 @@ if (contents) {
       .flatMap((list) => all('li:not([hidden]) a', list))
       .map((link) => link.getAttribute('href'));
     const hits = wanted.length < 2 ? [] : (await search(wanted)).filter(({ href }) => !listed.includes(href));
-    if (wanted !== input.value.trim().toLowerCase()) return; // typed on meanwhile
+    if (wanted !== input.value.trim().toLowerCase()) return; // the reader has typed more
     found.replaceChildren(...hits.slice(0, MAX_FOUND).map(hitOf));
     passages.hidden = hits.length === 0;
     nothing.hidden = hits.length + listed.length > 0;
@@ -54,7 +54,7 @@ if (contents) {
   if (document.body.classList.contains('reference')) followScrolling();
 }
 
-/** Ctrl-K anywhere, and `/` outside of fields: to the search, which the front page does not have itself. */
+/** Ctrl-K, or `/` outside of fields, opens the search; the front page has none itself. */
 addEventListener('keydown', (event) => {
   const { key, ctrlKey, metaKey, altKey, target } = event;
   const isTyping = target.closest?.('input, textarea, select') ?? null;
@@ -77,11 +77,11 @@ const MAX_FOUND = 12;
 const EXCERPT = 110;
 let index;
 
-/** Passages of the guides and calls in which every word stands, those with words in their title first. */
+/** Passages of the guides and operations with every word, first those with a word in the title. */
 async function search(wanted) {
   index ??= fetch('/docs/search.json')
     .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.statusText))))
-    .catch(() => (index = undefined)); // asked again with the next letter
+    .catch(() => (index = undefined)); // loads it again at the next letter
   const words = wanted.split(/\s+/);
   const inTitle = ({ title }) => words.filter((word) => title.toLowerCase().includes(word)).length;
   return ((await index) ?? [])
@@ -90,7 +90,7 @@ async function search(wanted) {
     .toSorted((one, other) => inTitle(other) - inTitle(one));
 }
 
-/** A passage with the words that were found in it. */
+/** A passage with its matching words marked. */
 function hitOf({ href, title, text, words }) {
   const pattern = new RegExp(
     `(${words.map((word) => word.replace(/[^\p{L}\p{N}]/gu, '\\$&')).join('|')})`,
@@ -113,7 +113,7 @@ function hitOf({ href, title, text, words }) {
   return make('li', {}, link);
 }
 
-/** Marks the section being read in the contents. */
+/** Marks the current section in the contents. */
 function followScrolling() {
   const links = new Map(
     all('a[href^="/docs#"]', contents).map((link) => [

@@ -1,4 +1,4 @@
-// In the head: one language for all samples, and from the first paint on the one that the reader chose before.
+// In the head, so that all samples have the reader's chosen language from the first paint on.
 {
   const LANGUAGE = 'public-user-api:language';
   let kept = localStorage.getItem(LANGUAGE);

@@ -9,7 +9,7 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** Announces to screen readers what others see. */
+/** Announces visible changes to screen readers. */
 export const say = (text) => (one('#heard').textContent = text);
 
 /* Copying */
@@ -24,7 +24,7 @@ export function copyButton(block) {
   return button;
 }
 
-/** Copies a text, and says so for two seconds on the button that asked for it. */
+/** Copies a text, and confirms it on the button for two seconds. */
 export async function copy(button, text) {
   await navigator.clipboard.writeText(text);
   const before = button.textContent;

@@ -1,18 +1,18 @@
-// The reference: a sample follows the form beside it, which signs in, sends the call, and can be linked to with its values.
+// The reference's forms: update the sample next to them, sign in, send the request, and have links that include their values.
 import { SignIn } from '../../../clients/typescript/src/sign-in.js';
 import { all, copy, copyButton, make, one, say } from './page.js';
 import { writeSnippets } from './snippets.js';
 import { tokenize } from './tokens.js';
 
-/** Storage key of the link that the reader left to sign in: of a section, or of a call with its values. */
+/** Storage key of the link to return to after the sign-in: of a section, or of an operation with its values. */
 const PLACE = 'public-user-api:place';
 
 const settings = one('#try-settings')?.dataset;
 
-/** The call that a form is of: `{ method, path, fixed, open, scope }`. */
+/** The form's operation: `{ method, path, fixed, open, scope }`. */
 const callOf = (form) => JSON.parse(form.closest('[data-call]').dataset.call);
 
-/** What a form sends, as the page's samples take it; the body is the text that was typed. */
+/** The form's request, in the format of the samples; the body is the typed text. */
 function requestOf(form) {
   const { method, path, fixed } = callOf(form);
   const query = new URLSearchParams(fixed);
@@ -28,7 +28,7 @@ function requestOf(form) {
   return { method, path: query.size === 0 ? target : `${target}?${query}`, body, headers };
 }
 
-/** Writes what the form sends in every language; while its body is not JSON, they stay as they are. */
+/** Writes the form's request in every language; while its body is not JSON, the samples stay unchanged. */
 function writeSample(form) {
   const section = form.closest('[data-call]');
   const { body, ...request } = requestOf(form);
@@ -61,9 +61,9 @@ function linkOf(form) {
 const afterPaint = (work) => requestAnimationFrame(() => requestAnimationFrame(work));
 
 /**
- * Puts the values of the address into the form of the call that it names, which the reader may send, and goes there.
+ * Copies the values in the URL's fragment to the form of the named operation, and scrolls there; the reader may send it.
  *
- * @returns the section that the address names, where there are no values: browsers go there by themselves
+ * @returns the named section if the fragment has no values: browsers scroll there themselves
  */
 function openLinked() {
   const [, id, query] = /^#([^?]+)(?:\?(.*))?$/.exec(location.hash) ?? [];
@@ -78,7 +78,7 @@ function openLinked() {
   }
   form.closest('.try').open = true;
   writeSample(form);
-  afterPaint(() => section.scrollIntoView()); // nothing that is on the screen shifts
+  afterPaint(() => section.scrollIntoView()); // nothing visible moves
   return undefined;
 }
 
@@ -104,7 +104,7 @@ function startTrying() {
       const { open } = callOf(form);
       const hint = one('.try-hint', form);
       const send = one('[type="submit"]', form);
-      // Disabled: or Enter in a field would send it. As the page comes, too: a quick click would send it before the token is there.
+      // Disabled, since Enter in a field would send the form; also on load, since a quick click would send it without the token.
       send.hidden = send.disabled = !open && !signedIn;
       if (open) hint.textContent = 'No credential is needed.';
       else if (signedIn) hint.textContent = 'With your access token.';

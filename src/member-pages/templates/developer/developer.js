@@ -1,4 +1,4 @@
-// Checks redirect URIs on the server while they are typed. Without this, the form shows the same faults when it is sent.
+// Checks redirect URIs on the server while they are typed. Without this script, the form shows the same faults after it is sent.
 const form = document.getElementById('client');
 const field = form.elements.redirect_uris;
 const said = document.getElementById('redirect_uris-fault');
@@ -12,7 +12,7 @@ async function check() {
     method: 'POST',
     body: new URLSearchParams({ csrf: csrf.value, type: type.value, redirect_uris: field.value }),
   }).catch(() => undefined);
-  // Ignores outdated responses; if the server does not respond, the faults are shown when the form is sent.
+  // Ignores outdated responses. If the server does not respond, the form shows the faults after it is sent.
   if (question !== asked || !response?.ok) return;
   const { faults } = await response.json();
   said.replaceChildren(
