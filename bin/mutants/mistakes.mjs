@@ -85,7 +85,7 @@ export function mistakesIn(path) {
   return found;
 }
 
-/** @returns whether a file of src has no type errors with the changed text; unused names are no errors */
+/** @returns whether a file of src has no type errors with the changed text; ignores unused names */
 export function typeChecker() {
   const { options, fileNames } = ts.parseJsonConfigFileContent(
     ts.readConfigFile('tsconfig.json', ts.sys.readFile).config,

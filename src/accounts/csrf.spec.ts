@@ -21,7 +21,7 @@ function requestWith(headers: Record<string, string>): IncomingMessage {
   return request;
 }
 
-/** A page with a form: its token, and the cookie that the browser keeps. */
+/** A page with a form: its token and its cookie. */
 function openPage(csrf: Csrf, headers: Record<string, string> = {}) {
   const request = requestWith(headers);
   const response = new ServerResponse(request);

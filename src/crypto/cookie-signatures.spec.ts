@@ -3,7 +3,7 @@ import { CookieSignatures } from './cookie-signatures.js';
 import { Secrets } from './secrets.js';
 
 const COOKIE = 'pua_session=some-id; value';
-/** Made by Keygrip. */
+/** Signed by Keygrip. */
 const [BY_CURRENT, BY_PREVIOUS] = ['0DfgO7UYV_h1b2FC4-Z8DzrdaCM', '7qSedlDtIrjyLPwdN3ZZlBezUt8'];
 
 const [CURRENT, PREVIOUS] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];

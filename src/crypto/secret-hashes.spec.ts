@@ -10,7 +10,7 @@ describe('the hash of an API key', () => {
 
   it('is unchanged since the first release, as is its pepper’s name', () => {
     const [id] = pepperIdsOf(new Secrets(OLD));
-    expect(id!.toString('hex')).toBe('58da37bb'); // computed by another program, as is the hash
+    expect(id!.toString('hex')).toBe('58da37bb'); // computed by another program, like the hash
     expect(new SecretHashes(new Secrets(OLD), 'api_keys').store(KEY).hash.toString('hex')).toBe(
       'b5ef51257659487257a9c94283264508d933363f64550f2cae114c0ad92c6dc0',
     );

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from '@jest/globals';
 import { highlight } from './highlight.js';
 
-/** The text that a browser shows for the HTML. */
+/** The text that a browser shows for this HTML. */
 const textOf = (html: string) =>
   html
     .replaceAll(/<[^>]*>/g, '')

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Counter } from './rate-limits.js';
 
-/** The beginning of a minute. */
+/** The start of a minute. */
 const BEGIN = Date.UTC(2030, 0, 1);
 
 describe('the rate-limit counter of one instance', () => {

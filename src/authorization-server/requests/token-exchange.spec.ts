@@ -20,7 +20,7 @@ const issued: NewToken = {
   seconds: 600,
 };
 
-/** @param found what the database finds; it rejects every write */
+/** @param found the database's results; the database rejects every write */
 function exchanging(found: object | null = row) {
   const ctx = { oidc: { params: { refresh_token: 'x' }, client: { clientId: 'app' } }, get: () => '' };
   const write = jest.fn<() => Promise<never>>().mockRejectedValue(new Error('written'));

@@ -5,7 +5,7 @@ import { compose } from './compose.js';
 const fault = new Error('a fault');
 const passes: RequestHandler = (_request, _response, next) => next();
 
-/** Returns the argument of the last `next`, and if the handler after `handlers` was called. */
+/** Returns the argument of the last `next`, and whether the handler after `handlers` was called. */
 function outcome(...handlers: RequestHandler[]): Promise<{ error: unknown; reached: boolean }> {
   let reached = false;
   const last: RequestHandler = (_request, _response, next) => {

@@ -10,7 +10,7 @@ function flat(texts: object, path = ''): [string, string][] {
 
 const placeholders = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([name]) => name).sort();
 
-/** Texts that are the same in English and another language. */
+/** Texts that are equal in English and another language. */
 const SAME = new Set([
   'consent.website',
   'sessionsTitle',
