@@ -287,7 +287,7 @@ export async function recordAlone(
   await query(RECORD_EVENT, eventValues(event));
 }
 
-/** Of JSON. PostgreSQL's form is at most twice as long, and the CHECK allows 2,000. */
+/** Maximum JSON length: PostgreSQL's form is at most twice as long, and the CHECK allows 2,000. */
 const MAX_BYTES = 1_000;
 const MAX_ITEMS = 10;
 

@@ -50,7 +50,7 @@ export class CredentialsGuard implements CanActivate {
     return caller.then(goOn, (error: unknown) => this.#refuse(error, credential, request));
   }
 
-  /** One function for all requests, as in {@link Usage}. */
+  /** One function for all requests, to save a closure per request, as in {@link Usage}. */
   readonly #confirm = async (message: IncomingMessage): Promise<void> => {
     const request = message as Request;
     const credential = credentialOf(request)!;

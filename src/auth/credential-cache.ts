@@ -75,7 +75,7 @@ export class CredentialCache {
 
   #forget(revocation: Revocation): void {
     if (revocation === 'all') {
-      this.#endedBy.clear(); // first, so entries need not be removed from it one by one
+      this.#endedBy.clear(); // cleared first, so that #entries need not remove each digest from it
       this.#entries.clear();
       return;
     }

@@ -119,7 +119,7 @@ async function complete(words: readonly string[]): Promise<number> {
   return DONE;
 }
 
-/** Also if the rest of the line is wrong. */
+/** Finds `--json` even if the rest of the line is wrong. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return args.slice(0, end === -1 ? undefined : end).includes('--json');

@@ -67,11 +67,11 @@ export interface Activity {
 }
 
 const DAYS = 90;
-/** Further ones are added up. */
+/** Apps with their own series in the chart; the others are added up. */
 const SHOWN_APPS = 5;
 const SHOWN = 200;
 const SHOWN_EVENTS = 50;
-/** Per kind, so that rejections, which others can cause, do not displace sign-ins. */
+/** Maximum per kind, so that rejections, which others can cause, do not displace sign-ins. */
 const SHOWN_SIGN_INS = 25;
 
 /** One row per day and app, or per day without use; apps after {@link SHOWN_APPS} are one. */

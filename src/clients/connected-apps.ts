@@ -107,7 +107,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
         [userId, clientId, actor.actor],
       );
       const { count, forgotten } = row!;
-      // Otherwise the id may be invented, and is not recorded.
+      // Without either, the id may be invented, so it is not recorded.
       if (count > 0 || forgotten) {
         await recordEvent(manager, {
           ...actor,

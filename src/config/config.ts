@@ -215,7 +215,7 @@ export function loadDotEnv(): void {
   if (existsSync('.env')) process.loadEnvFile('.env');
 }
 
-/** Otherwise pg uses PGHOST. */
+/** Tells whether the URL names a host: otherwise, pg uses PGHOST. */
 function namesHost(url: string): boolean {
   const { hostname, searchParams } = new URL(url);
   return Boolean(hostname || searchParams.get('host'));

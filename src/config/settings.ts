@@ -5,7 +5,7 @@ import * as is from './setting-types.js';
 
 interface Setting {
   readonly read: z.ZodType;
-  /** As in the environment. */
+  /** In the format of the environment. */
   readonly default?: string;
   /** The documentation's text for a variable default. */
   readonly otherwise?: string;

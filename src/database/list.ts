@@ -114,7 +114,7 @@ const MAX_FILTERED = 32;
 
 /** A WHERE that depends on the request, in constants of the code. */
 interface Conditions {
-  /** Of the list without filters: access first. */
+  /** Conditions of the list without filters, access first. */
   readonly always: readonly string[];
   readonly given: readonly string[];
   readonly values: readonly unknown[];
@@ -122,7 +122,7 @@ interface Conditions {
 
 /** Builds the SQL of a member's list: filters, sorts and pages. */
 export class List<Query extends ListQuery> {
-  /** Each is built once; those with filters, up to {@link MAX_FILTERED}. */
+  /** Each statement is built once; with filters, up to {@link MAX_FILTERED} of them. */
   readonly #statements = new Map<string, PageStatement>();
   #filtered = 0;
 

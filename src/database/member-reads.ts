@@ -17,7 +17,7 @@ type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
-  /** The members of the next announcement, and that announcement. */
+  /** The members of the next announcement, and its promise. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
   readonly reads = { primary: 0, replica: 0 };

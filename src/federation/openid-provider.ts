@@ -152,7 +152,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
         throw new UpstreamFault('wrong', 'a token of another type');
       return payload;
     } catch (error) {
-      // Its key may be newer than the last read of the keys, and the next read must wait.
+      // The token's key may be newer than the last read of the keys, and the next read must wait.
       if (coolingDown && error instanceof joseErrors.JWKSNoMatchingKey)
         throw new UpstreamFault('away', 'the key is not known yet', undefined, KEYS_COOLDOWN_SECONDS);
       throw upstreamFaultOf(error);

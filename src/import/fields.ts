@@ -65,13 +65,13 @@ interface Field {
   readonly required?: boolean;
   /** The value of a field that is absent or null; null if not given. */
   readonly fallback?: unknown;
-  /** The same, computed in SQL. */
+  /** The fallback value, computed in SQL. */
   readonly absent?: Absence;
   /** For another record's id: its type, and whether an erased member is invalid. */
   readonly refersTo?: { readonly table: string; readonly alive: boolean };
   /** Rule for a value; follows "must be". */
   readonly rule: string;
-  /** The same as JSON Schema, as far as possible. */
+  /** The rule as JSON Schema, as far as possible. */
   readonly schema: JsonSchema;
   readonly read: (value: unknown) => unknown;
 }

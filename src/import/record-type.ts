@@ -24,7 +24,7 @@ interface Declared {
   readonly notes?: Readonly<Record<string, Note>>;
   /** Queries for (line, code, reason) of staged records `s` that are invalid regardless of other lines, besides unknown references. */
   readonly references?: readonly string[];
-  /** The same for conflicts with other lines or stored records, besides lines about the same record. */
+  /** The same queries for conflicts with other lines or stored records, besides lines about the same record. */
   readonly rules?: readonly string[];
   /** Column sets of the staging table that each identify a record; default: its key. */
   readonly identities?: readonly (readonly string[])[];
@@ -38,7 +38,7 @@ interface Declared {
   readonly referred?: readonly string[];
   /** Denormalized columns from a referenced row, which the write joins. */
   readonly copies?: Copies;
-  /** Further joins of the write. */
+  /** More joins for the write. */
   readonly joins?: string;
   /** Statements before the write that release unique values for other rows. */
   readonly release?: readonly string[];
@@ -268,7 +268,7 @@ export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERI
   DELETE FROM ${staged(type.name)} s WHERE s.line IN (SELECT line FROM known) RETURNING 1
 ) SELECT count(*) AS n FROM gone`;
 
-/** One conditional write: of two concurrent ones, the later version wins in any order. `n`: number of lost records. */
+/** One conditional write: if two writes are concurrent, the later version wins in any order. `n`: number of lost records. */
 export const recordVersionsSql = (type: RecordType): string => `WITH recorded AS (
   INSERT INTO record_versions AS v (type, user_id, id, version)
   SELECT '${type.name}', ${versionKey(type)}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3

@@ -21,9 +21,9 @@ import { RECORD_TYPES } from './record-types.js';
 import type { RecordType } from './record-type.js';
 
 interface Line {
-  /** From 1. */
+  /** Starts at 1. */
   readonly number: number;
-  /** Only the beginning if the line is too long. */
+  /** The line, or its beginning if it is too long. */
   readonly text: string;
   /** Reason why it cannot be parsed. */
   readonly fault?: string;
@@ -34,7 +34,7 @@ export interface ReadLine extends Omit<Line, 'fault'> {
   /** Absent if the line does not name one. */
   readonly type?: RecordType;
   readonly row?: StagedRow;
-  /** At least one if there is no row. */
+  /** At least one fault if there is no row. */
   readonly faults?: readonly Fault[];
 }
 

@@ -79,7 +79,7 @@ function handOver(response: ServerResponse, bytes: Buffer, stalledMs: number): P
 }
 
 const STATUSES = { running: 429, full: 503 } as const;
-/** After a rejection. */
+/** Wait after a rejection. */
 const RETRY_AFTER_SECONDS = 10;
 
 /** The session is deleted when the member's sign-ins end or the member is disabled. */

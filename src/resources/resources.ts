@@ -46,7 +46,7 @@ export function listOf(resource: Resource) {
 
 /** Scope that a credential requires for any access to the resource. */
 export const readScope = <Name extends string>(resource: Name) => `${resource}:read` as const;
-/** The same in SQL. */
+/** The scope in SQL. */
 export const readScopeSql = (resource: string) => `(${resource} || ':read')`;
 
 /** SQL of the change's kind: `updated` if the member sees the item now by the lists' access rules, else `removed`. */

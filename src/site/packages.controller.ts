@@ -20,7 +20,7 @@ const TYPES: Readonly<Record<string, string>> = {
 @Public()
 @OutsideApi()
 export class PackagesController {
-  /** By path below /clients. */
+  /** Files by path below /clients. */
   readonly #files = new Map(
     readdirSync(FOLDER, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && !entry.name.endsWith('.draft'))

@@ -37,10 +37,10 @@ export const idInPath = (text: string): number =>
 
 export const MAX_PINNED = 6;
 export const MAX_TAGS = 100;
-/** Of a URL, in code points. */
+/** Maximum code points of a URL. */
 const MAX_URL_LENGTH = 2048;
 
-/** Code points, at least and at most. */
+/** Minimum and maximum code points. */
 export type Length = readonly [least: number, most: number];
 
 /** Minimum and maximum lengths of texts in Unicode code points, by table and column. */

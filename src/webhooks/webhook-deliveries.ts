@@ -291,7 +291,7 @@ export class WebhookDeliveries {
   /** Records the outcome of an attempt. @returns undefined if it is already recorded, or another instance has claimed the message */
   async finish(message: Message, attempt: Attempt): Promise<Outcome | undefined> {
     if (!attempt.taken) return this.#failed(message, attempt);
-    // Locks an endpoint before its messages, like a claim.
+    // Locks an endpoint before its messages, in the order of a claim.
     if (message.failing)
       await this.dataSource.query('UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1', [
         message.endpoint_id,

@@ -87,7 +87,9 @@ export class RateLimits implements OnApplicationShutdown {
     return refusalOf(this.#take('failed_authentication', networkOf(address), kind));
   }
 
-  /** Counts a request to the authorization server or its pages. @returns after too many, whole seconds until the next window */
+  /**
+   * Counts a request to the authorization server or its pages. @returns whole seconds until the next window after too many, else undefined
+   */
   countOauthRequest(address: string | undefined): number | undefined {
     const count = this.#take('oauth_requests', networkOf(address), 'none');
     return count?.admitted === false ? count.resetSeconds : undefined;

@@ -18,7 +18,7 @@ interface Counted {
 interface UsedApp extends Counted {
   readonly id: string;
   readonly name: string;
-  /** Those of {@link Counted} that were rejected or failed. */
+  /** The requests in {@link Counted} that were rejected or failed. */
   readonly errors_day: number;
   readonly errors_month: number;
   /** Percentiles of the stored requests; null without any. */

@@ -37,7 +37,7 @@ export interface ShownRequest {
   /** Its value as sent, unless it could be a secret. */
   readonly value: string | null;
   readonly error_id: string | null;
-  /** Until the response; null if an older version did not measure it. */
+  /** Time until the response; null if an older version did not measure it. */
   readonly duration_ms: number | null;
 }
 
@@ -219,7 +219,7 @@ FROM (${APPS}
 ) app CROSS JOIN LATERAL ((${lastOf('client_id')}) UNION ALL (${lastOf('key_id')})) d
 ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MAX_KEPT}`;
 
-/** Only a known or mistyped name; anything else could be a misplaced secret. */
+/** Keeps only a known or mistyped name; anything else could be a misplaced secret. */
 function plain(name: string | undefined): string | null {
   if (name === undefined) return null;
   return /^[\w/:.-]{1,40}$/.test(name) ? name : '***';

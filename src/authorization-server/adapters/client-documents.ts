@@ -264,7 +264,7 @@ export function findRedirectFault(
   type: StoredClient['type'],
   production: boolean,
 ): string | undefined {
-  // Only its own pages, or an app on the member's device.
+  // A document may name only its own pages, or an app on the member's device.
   if (isHttps(uri) && URL.parse(uri)!.origin !== new URL(clientId).origin)
     return `the redirect URI ${uri} has another origin than the document`;
   const fault = redirectUriFault(uri, type, production);

@@ -94,7 +94,7 @@ export function signInPolicy(config: Config, database: OauthDatabase): interacti
     }),
   );
   prompts.get('login')!.checks.add(
-    // Without it the library fails for the session of an erased or disabled member.
+    // Without this check, the library fails for the session of an erased or disabled member.
     new Check('account_gone', 'the signed-in member cannot sign in any more', ({ oidc }) => {
       return oidc.session?.accountId !== undefined && oidc.account === undefined;
     }),

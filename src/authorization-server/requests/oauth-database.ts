@@ -101,7 +101,7 @@ export const SIGNED_IN = `signed_in AS (
   FOR KEY SHARE
 )`;
 
-/** Not the id of any member. */
+/** An id that no member has. */
 const NOBODY = 0;
 
 /** The sign-ins on which a request relies, and the browser session that it reads or stores. */

@@ -94,7 +94,7 @@ export async function findToken(database: OauthDatabase, model: string, id: stri
   return { token: { ...row, payload, model, id, kept }, ended };
 }
 
-/** Returns what oidc-provider reads of a token. */
+/** Returns the token data that oidc-provider reads. */
 export function payloadOf(token: StoredToken, isConsumed: boolean): AdapterPayload {
   const { model, id, payload, ends_at, used_seconds_ago } = token;
   return {

@@ -2,7 +2,7 @@ import { Argument, type Command } from '@commander-js/extra-typings';
 import { withExample } from '../command.js';
 import { print } from '../output.js';
 
-/** They call `pua` itself. For bash, a word also begins after `:` and `=`. */
+/** The scripts call `pua` itself. In bash, a word also begins after `:` and `=`. */
 const SCRIPTS = {
   bash: `_pua() {
   local line=\${COMP_LINE:0:COMP_POINT} words

@@ -58,7 +58,7 @@ export interface ReadConsistency {
   readonly epoch: number;
   /** `taken_at` of a row of `change_marks` that this primary wrote. */
   readonly proof: string;
-  /** The primary itself: see {@link SERVER}. */
+  /** Identifies the primary: see {@link SERVER}. */
   readonly server: string;
 }
 

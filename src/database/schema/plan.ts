@@ -9,7 +9,7 @@ export type Waiting = 'nobody' | 'writers' | 'readers and writers';
 /** A transaction with its locks and duration. */
 export interface PlannedStep {
   readonly migration: string;
-  /** From 1; null for the migration's own transaction after its steps. */
+  /** Number from 1; null for the migration's own transaction after its steps. */
   readonly step: number | null;
   readonly locks: Readonly<Record<string, Waiting>>;
   /** Estimated from the current table sizes, to a tenth. */

@@ -110,7 +110,7 @@ export class Connections {
     // Counts from the last accepted byte: new input is not read, so it does not count.
     socket.setTimeout(this.bounds.stalledMs);
     queueMicrotask(() => socket.pause()); // as in #inTurn
-    // Not at close, since others may leave the connection unread.
+    // On finish only: at close, another part may want the connection unread.
     response.once('finish', () => this.#of.get(socket)?.ahead === 0 && socket.resume());
     const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
     response.once('close', () => {
@@ -172,7 +172,7 @@ export class Connections {
     if (others.size === 0) this.#ofPeer.delete(connection.peer);
   }
 
-  /** Of the idle or still sending ones: the oldest of the address that has most. */
+  /** Among idle and still sending connections, finds the oldest of the address with the most. */
   #leastMissed(sockets: Iterable<Socket>): Socket[] {
     const of = (socket: Socket) => this.#of.get(socket)!;
     const missed = [...sockets].filter((socket) => !of(socket).last?.req.complete);

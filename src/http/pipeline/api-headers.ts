@@ -58,7 +58,7 @@ export const PREFLIGHT_OF_METADATA = {
   ...PREFLIGHT,
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Methods': 'GET, HEAD',
-  'Access-Control-Allow-Headers': '*', // assistants name the version of their protocol
+  'Access-Control-Allow-Headers': '*', // assistants send their protocol's version
 };
 
 /** On every API response and every problem, readable from any origin. */

@@ -76,7 +76,7 @@ export class EntryPoint {
     if (this.#isEnding) response.shouldKeepAlive = false;
     const kind = kindOf(context);
     const admission = kind && this.admissions[kind];
-    // Not at the end of sending: a client that does not read the response keeps no slot.
+    // Before the end of sending, so that a client that does not read the response keeps no slot.
     response.on('prefinish', () => {
       context.whenWritten?.(request, response);
       leaveSlot(context);
@@ -111,7 +111,7 @@ export class EntryPoint {
       if (context.isOver) leaveSlot(context);
       else this.#begin(request, response);
     };
-    // Only with a body: a context that refers to its request survives another garbage collection, at half the cost of a short request.
+    // Only for a body: a context with a reference to its request survives another garbage collection, which costs half of a short request.
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
       context.awaitBody = () => this.connections.awaitBody(request);
     admission.enter(context.caller, begin, () => {

@@ -46,11 +46,11 @@ export class RequestContext {
   indexInProgress = 0;
   caller = NOBODY;
   readonly requester = new Requester();
-  /** Its admission while it has a slot. */
+  /** The admission while the request has a slot. */
   slot: Admission | undefined = undefined;
   /** Counts an incomplete body, until the returned function is called. */
   awaitBody: () => () => void = NO_BODY;
-  /** It has a response, or its client has disconnected. */
+  /** Whether it has a response, or its client has disconnected. */
   isOver = false;
   /** Checks the credential again; undefined without one. */
   confirm: ((request: IncomingMessage) => Promise<void>) | undefined = undefined;

@@ -210,7 +210,7 @@ export class InteractionsController {
 interface Step {
   readonly interaction: Interaction;
   readonly client: Client;
-  /** Its path, below which its forms are, and the app. */
+  /** The step's path, below which its forms are, and the app. */
   readonly shown: { readonly path: string; readonly client: PageClient };
 }
 

@@ -1,18 +1,18 @@
 import type { DataSource } from 'typeorm';
 
 export interface Counts {
-  /** Without erased ones. */
+  /** Members that are not erased. */
   readonly members: number;
   readonly members_disabled: number;
   readonly apps: number;
   readonly apps_disabled: number;
-  /** Accepted ones. */
+  /** Accepted keys. */
   readonly keys: number;
-  /** Of these, those that expire within 30 days without a successor. */
+  /** Accepted keys that expire within 30 days without a successor. */
   readonly keys_expiring: number;
-  /** Enabled ones. */
+  /** Enabled webhooks. */
   readonly webhooks: number;
-  /** Of these, those whose last message failed. */
+  /** Enabled webhooks whose last message failed. */
   readonly webhooks_failing: number;
   readonly messages_due: number;
 }

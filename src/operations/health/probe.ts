@@ -11,7 +11,7 @@ interface Probed {
   readonly problem: string | null;
 }
 
-/** Asks a server by its public URL for readiness and version. */
+/** Requests readiness and version from a server at its public URL. */
 export async function probe(address: string): Promise<Probed> {
   const startedAt = performance.now();
   const ask = (path: string) =>

@@ -35,7 +35,7 @@ const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id =
 /** Retired achievements are visible only to members who earned them. */
 const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 
-/** The same for the member's own rows. */
+/** The same achievements, for the member's own rows. */
 const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN ${ACTIVE_USERS}`;
 const OF_MEMBER = accessTo('achievements');
 

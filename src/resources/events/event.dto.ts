@@ -72,7 +72,7 @@ const EXAMPLE = '2026-01-31 18:00:00';
 
 /** JSON text of the event `e` in lists, stored when the event changes instead of built per read. */
 const CARD = new JsonFragment('e.card', true);
-/** The same for its location; the text `null` if it has none. */
+/** The stored JSON text of its location; `null` if it has none. */
 const LOCATION_KEYS = new JsonFragment('left(e.location, -1)', true);
 
 /** Fields in stored text (summary, location), of the event, of the member's relation to it, and of the organizer. */

@@ -72,7 +72,7 @@ export class Event extends row({
   folded_title: stored(text()).generated.unselected,
 }) {}
 
-/** A member's relation to an event, which gives access to it. */
+/** A member's relation to an event, which grants access to it. */
 @Entity('participants')
 @ForeignKey(
   () => Event,

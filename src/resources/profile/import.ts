@@ -8,7 +8,7 @@ import { User } from './table.js';
 /** Condition: another line takes the username of the member `t`. */
 export const USERNAME_IS_WANTED =
   'EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username AND r.id <> t.id)';
-/** The same for `external_id`. */
+/** Condition: another line takes the `external_id` of the member `t`. */
 export const EXTERNAL_ID_IS_WANTED =
   'EXISTS (SELECT FROM import_users r WHERE r.external_id = t.external_id AND r.id <> t.id)';
 

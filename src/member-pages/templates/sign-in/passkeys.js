@@ -9,7 +9,7 @@
   let waiting = new AbortController();
   let busy = false;
 
-  // Not PublicKeyCredential.parse…FromJSON and toJSON: these work in every browser, also in those that lack them.
+  // Replace PublicKeyCredential.parse…FromJSON and toJSON, which some browsers lack.
   const toBytes = (text) =>
     Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (byte) => byte.charCodeAt(0));
   const toText = (buffer) =>
