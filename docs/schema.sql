@@ -131,6 +131,7 @@ BEGIN
     NEW.sign_ins_valid_since := clock_timestamp();
   END IF;
   IF OLD.sign_ins_valid_since IS DISTINCT FROM NEW.sign_ins_valid_since THEN
+    -- Waits for transactions that store a sign-in (FOR KEY SHARE), so end_sign_ins finds their rows; later ones see the new time.
     PERFORM FROM public.users WHERE id = OLD.id FOR UPDATE;
   END IF;
   RETURN NEW;
@@ -252,7 +253,7 @@ CREATE OR REPLACE FUNCTION public.note_changed_access()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
-  -- Also before the code is redeemed: its exchange may have read the grant as it was, and told the app so.
+  -- Also before the code is redeemed: the code exchange may have read the old grant and reported it to the app.
   IF (NEW.access_ends_at > NEW.created_at) IS NOT FALSE AND is_told_of_access(NEW.client_id) THEN
     INSERT INTO access_changes (user_id, client_id) VALUES (NEW.user_id, NEW.client_id);
   END IF;
@@ -267,7 +268,7 @@ AS $function$
 DECLARE
   of_client text;
 BEGIN
-  -- First, and in two simple steps, since most exchanges end here.
+  -- Most code exchanges end after these two cheap queries.
   SELECT client_id INTO of_client FROM public.oauth_grants WHERE id = NEW.grant_id;
   IF public.is_told_of_access(of_client) THEN
     INSERT INTO public.access_changes (user_id, client_id)
@@ -346,7 +347,7 @@ CREATE OR REPLACE FUNCTION public.ends_in_use(of_grant text, since timestamp wit
 AS $function$
 BEGIN
   RETURN EXISTS (SELECT FROM oauth_grants g WHERE g.id = of_grant
-    AND g.expires_at > now() AND g.access_ends_at > g.created_at + interval '1 hour' -- not for once
+    AND g.expires_at > now() AND g.access_ends_at > g.created_at + interval '1 hour' -- not one-time access
     AND EXISTS (SELECT FROM oauth_grants o JOIN oauth_grant_usage s ON s.grant_id = o.id
       WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND s.last_used_at > since)
     AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND o.expires_at > now()
@@ -556,6 +557,7 @@ BEGIN
         OR pg_snapshot_xmax(pg_current_snapshot())::text::bigint <= pg_snapshot_xmax(last.snapshot::pg_snapshot)::text::bigint + 1)
     ON CONFLICT DO NOTHING;
   IF FOUND THEN
+    -- After an hour, only marks of a minute's first 5 s remain: at least one per minute is enough.
     DELETE FROM change_marks WHERE taken_at < clock_timestamp() - interval '40 days'
       OR (taken_at BETWEEN clock_timestamp() - interval '65 minutes' AND clock_timestamp() - interval '1 hour'
         AND extract(second FROM taken_at) >= 5);
@@ -602,7 +604,7 @@ DECLARE
 BEGIN
   SELECT * INTO place FROM change_places WHERE name = 'coalesced' FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN 0; END IF;
-  -- A number beyond all of this server's is from another one, of which this database was a dump.
+  -- A number above this server's comes from another server's dump.
   IF place.changed_in >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint THEN
     place.changed_in := 0;
   END IF;
@@ -638,7 +640,7 @@ BEGIN
     SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
       FROM public.users WHERE id = NEW.peer_id FOR KEY SHARE;
   ELSE
-    -- Fails where a member was renamed since this transaction began: it would store a name of before, and copy_names be done.
+    -- Fails if the member was renamed since this transaction began: the old name would be stored after copy_names has finished.
     SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
       FROM public.users WHERE id = NEW.peer_id FOR SHARE;
   END IF;
@@ -663,7 +665,7 @@ BEGIN
     IF counts THEN INSERT INTO public.user_totals (user_id, connections_count) VALUES (NEW.user_id, 1); END IF;
   END IF;
 
-  -- What is copied from the other person alone is that person's change.
+  -- If only denormalized columns changed, the change is recorded for the other member instead.
   IF (OLD.user_id, OLD.id, OLD.peer_id, OLD.status, OLD.source, OLD.met_at_event_id, OLD.requested_at, OLD.connected_at)
     IS NOT DISTINCT FROM
     (NEW.user_id, NEW.id, NEW.peer_id, NEW.status, NEW.source, NEW.met_at_event_id, NEW.requested_at, NEW.connected_at)
@@ -706,7 +708,7 @@ BEGIN
     NEW.changed_in := pg_current_xact_id()::text::bigint;
     NEW.revision := LEAST(OLD.revision::bigint + 1, 2147483647);
   END IF;
-  -- What the card is made of. A constraint would come too late: of an endless time the card is NULL, and that is refused first.
+  -- Checked here, since an infinite time makes the card NULL, and the error would be that of the card's NOT NULL.
   IF NOT (isfinite(NEW.starts_at) AND isfinite(NEW.created_at) AND isfinite(NEW.updated_at)) THEN
     endless := CASE WHEN NOT isfinite(NEW.starts_at) THEN 'starts_at'
       WHEN NOT isfinite(NEW.created_at) THEN 'created_at' ELSE 'updated_at' END;
@@ -726,7 +728,7 @@ BEGIN
   INSERT INTO public.changes (resource, id, kind)
     VALUES ('events', NEW.id, CASE
       WHEN NOT (OLD.is_draft OR OLD.is_deleted) AND (NEW.is_draft OR NEW.is_deleted) THEN 'removed' ELSE 'updated' END);
-  -- Drafts stay hidden from others.
+  -- Only members who could see the draft get its removal.
   IF OLD.is_draft AND NOT OLD.is_deleted AND NEW.is_deleted THEN
     INSERT INTO public.changes (user_id, resource, id, kind)
       SELECT user_id, 'events', NEW.id, 'removed' FROM public.participants
@@ -792,7 +794,7 @@ BEGIN
     WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY id LIMIT 100);
   IF batch = '{}' THEN RETURN 0; END IF;
 
-  -- Member by member: while PostgreSQL takes both tables to be small, it would read them whole for a join.
+  -- One member at a time: for a join, PostgreSQL reads both tables whole if it expects them to be small.
   FOR renamed IN SELECT id, folded_name, folded_username FROM users
     WHERE id = ANY (ARRAY(SELECT user_id FROM renamed_users WHERE id = ANY (batch))) LOOP
     UPDATE connections SET (peer_name, peer_username) = (renamed.folded_name, renamed.folded_username)
@@ -882,6 +884,7 @@ DECLARE
   last jsonb;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7862013049) THEN RETURN NULL; END IF;
+  -- Without sorts, PostgreSQL reads the index in order and only as far as needed, regardless of its statistics.
   WITH next AS MATERIALIZED (
     SELECT g.id, g.user_id, g.client_id, g.access_ends_at FROM oauth_grants g
     WHERE g.ending_notified_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
@@ -938,7 +941,7 @@ BEGIN
     IF NEW.rsvp_status = 'going' THEN INSERT INTO public.event_totals VALUES (NEW.event_id, 1); END IF;
   END IF;
 
-  -- What is copied from the event alone is the event's change.
+  -- If only denormalized columns changed, the change is recorded for the event instead.
   IF (OLD.user_id, OLD.event_id, OLD.role, OLD.rsvp_status, OLD.responded_at, OLD.checked_in_at) IS NOT DISTINCT FROM
     (NEW.user_id, NEW.event_id, NEW.role, NEW.rsvp_status, NEW.responded_at, NEW.checked_in_at) THEN RETURN NULL; END IF;
   IF moved AND TG_OP <> 'INSERT' THEN
@@ -954,7 +957,7 @@ BEGIN
     INSERT INTO public.changes (user_id, resource, id, kind)
       VALUES (NEW.user_id, 'events', NEW.event_id, CASE WHEN NEW.is_visible THEN 'updated' ELSE 'removed' END);
   END IF;
-  -- Everybody sees who organises it.
+  -- Everyone who sees the event sees its organizers.
   IF (NEW.role = 'co_organizer') <> (OLD.role IS NOT DISTINCT FROM 'co_organizer' AND NOT moved) THEN
     INSERT INTO public.changes (resource, id, kind) VALUES ('events', NEW.event_id, 'updated');
   END IF;
@@ -983,7 +986,7 @@ CREATE OR REPLACE FUNCTION public.tell_platform_of_consent()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 DECLARE
-  -- Not read where there is none: OLD of an INSERT, NEW of a DELETE.
+  -- An INSERT has no OLD, a DELETE no NEW.
   old_scopes text[] := CASE WHEN TG_OP <> 'INSERT' THEN OLD.granted ELSE '{}' END;
   new_scopes text[] := CASE WHEN TG_OP <> 'DELETE' THEN NEW.granted ELSE '{}' END;
   added text[] := ARRAY(SELECT unnest(new_scopes) EXCEPT SELECT unnest(old_scopes) ORDER BY 1);
@@ -995,7 +998,7 @@ BEGIN
   IF added <> '{}' THEN
     INSERT INTO platform_changes (type, user_id, by_id, scopes) VALUES ('consent.granted', NEW.user_id, NEW.client_id, added);
   END IF;
-  -- The app had no access: also after the end of an earlier consent, unless a grant outlives it.
+  -- Only if the app had no access: no earlier consent, or one that has ended, without a grant that outlives it.
   IF new_scopes <> '{}' AND (old_scopes = '{}' OR (
     OLD.access_ends_at <= now() AND OLD.access_ends_at IS DISTINCT FROM NEW.access_ends_at AND NOT EXISTS (
       SELECT FROM oauth_grants g WHERE g.user_id = NEW.user_id AND g.client_id = NEW.client_id
@@ -1042,7 +1045,7 @@ BEGIN
   ELSIF TG_LEVEL = 'ROW' THEN
     PERFORM announce_revocations(TG_ARGV[0], ARRAY[OLD.id]);
   ELSE
-    -- Expired rows need no announcement: no credential of theirs is cached.
+    -- Expired rows need no announcement: their credentials are not cached.
     PERFORM announce_revocations(TG_ARGV[0], (SELECT array_agg(id) FROM old_rows WHERE expires_at IS NULL OR expires_at > now()));
   END IF;
   RETURN NULL;
@@ -1068,7 +1071,7 @@ BEGIN
     DELETE FROM oauth_sessions WHERE user_id = NEW.id;
     DELETE FROM oauth_grants WHERE user_id = NEW.id;
   ELSIF (OLD.password_off_at, OLD.email) IS DISTINCT FROM (NEW.password_off_at, NEW.email)
-    OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- unless it is a better hash of the same password
+    OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- except for a stronger hash of the same password
       AND current_setting('public_user_api.same_password', true) IS DISTINCT FROM 'yes' THEN
     DELETE FROM oauth_state WHERE user_id = NEW.id AND model = 'PasswordReset';
   END IF;
@@ -1102,6 +1105,7 @@ DECLARE
   n integer;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7862013003) THEN RETURN 0; END IF;
+  -- Custom plans: a plan made for empty tables could search all rows for deltas.
 
   WITH deltas AS (
     DELETE FROM user_totals WHERE ctid = ANY (ARRAY(
@@ -1130,7 +1134,7 @@ BEGIN
   ) SELECT count(*) INTO n FROM deltas;
   folded := folded + n;
 
-  -- Those of achievements that somebody is writing, an import say, wait until that has ended; nobody waits for it.
+  -- Leaves the deltas of locked achievements to a later call instead of waiting, for example for an import.
   IF EXISTS (SELECT FROM achievement_total_deltas) THEN
     WITH free AS MATERIALIZED (
       SELECT id FROM achievements FOR NO KEY UPDATE SKIP LOCKED
