@@ -94,7 +94,7 @@ WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot =
     });
   }
 
-  /** @returns whether the member had it */
+  /** @returns whether the member had this link */
   async revoke(userId: number, id: number, actor: Actor): Promise<boolean> {
     const event = { ...actor, type: 'calendar_link.revoked', userId, details: { link: id } } as const;
     const gone = await this.database.rows(

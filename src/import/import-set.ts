@@ -257,7 +257,10 @@ FROM ${withPresent(type)}`,
       counts[outcome] = Math.ceil(number / type.rowsPerRecord);
   }
 
-  /** Writes. If others changed the same rows first, releases its locks, so that the caller checks again. @returns whether it has written */
+  /**
+   * Writes the lines. If another transaction changed the same rows first, releases the locks, so that the caller checks again. @returns
+   * whether it has written
+   */
   async #tryToWrite(): Promise<boolean> {
     const { feedBy, keepProfile = false } = this.options;
     await this.staging.manager.query('SAVEPOINT checked');

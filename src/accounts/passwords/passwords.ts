@@ -16,9 +16,9 @@ const CURRENT = { memoryCost: 12_288, timeCost: 3, parallelism: 1 };
 /** Maximum cost of imported hashes, so that one sign-in cannot occupy a processor for minutes. */
 const DEAREST = { bcryptCost: 15, memoryCost: 262_144, timeCost: 16, parallelism: 16 };
 
-/** `$2b$12` and the rest of a whole hash. */
+/** A bcrypt hash: `$2b$12` and the rest. */
 const BCRYPT = /^\$2[aby]\$(\d\d)(\$[./0-9A-Za-z]{53})?$/;
-/** `$argon2id$v=19$m=65536,t=3,p=4` and the rest of a whole hash. */
+/** An argon2 hash: `$argon2id$v=19$m=65536,t=3,p=4` and the rest. */
 const ARGON2 =
   /^\$argon2(id|i|d)\$v=(?:16|19)\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})(\$[+/0-9A-Za-z]{11,86}\$[+/0-9A-Za-z]{16,171})?$/;
 

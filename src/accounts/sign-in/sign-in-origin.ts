@@ -35,7 +35,7 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** Bounds the quadratic time of the last pattern of {@link BROWSERS} on a header that anybody can send. */
+/** Bounds the quadratic time of the last pattern of {@link BROWSERS} on a header that anyone can send. */
 const MAX_READ = 300;
 
 /** Reads browser and system from a `User-Agent`: `Firefox`, `Linux`. */

@@ -42,7 +42,7 @@ export interface ShownRequest {
 }
 
 interface DeveloperRequestRow extends Omit<ShownRequest, 'occurred_at' | 'app_name' | 'duration_ms'> {
-  /** By `process.hrtime`. */
+  /** Time of the start, by `process.hrtime`. */
   readonly startedAt: bigint;
 }
 

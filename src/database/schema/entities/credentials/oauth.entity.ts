@@ -237,7 +237,7 @@ export class OauthSession extends row({
   ip: inet.nullable,
   /** For a session from the external identity provider: HMAC of its subject. */
   upstream_subject_key: bytea.nullable,
-  /** For the same: HMAC of the provider's session. */
+  /** For such a session: HMAC of the provider's session. */
   upstream_session_key: bytea.nullable,
   /** Clients that it signed its member in to, by id, with the `sid` that each of them knows. */
   clients: jsonb.as<Record<string, string>>().sqlDefault("'{}'"),
@@ -282,9 +282,9 @@ export class OauthState extends row({
   >(),
   /** For an interaction: the member whose sign-in continues it. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
-  /** For the same: the app that sent the request. */
+  /** For an interaction: the app that sent the request. */
   client_id: anyText.nullable,
-  /** For the same: the key of the browser session to which it belongs. */
+  /** For an interaction: the key of its browser session. */
   session_uid_key: bytea.nullable,
   /** Encrypted; null if only the key matters. */
   payload: bytea.nullable,
