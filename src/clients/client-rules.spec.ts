@@ -70,7 +70,7 @@ describe('checkClient', () => {
   });
 
   it.each(['client_uri', 'policy_uri'])(
-    'accepts a %s of 2,048 characters, and rejects a longer one',
+    'accepts a %s of 2,048 characters, and rejects a longer value',
     (field) => {
       const longest = 'https://app.example/'.padEnd(2048, 'x');
       expect(() => checkClient(client({ [field]: longest }), false)).not.toThrow();

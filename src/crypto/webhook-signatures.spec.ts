@@ -4,7 +4,7 @@ import { makeWebhookSecret, signWebhook } from './webhook-signatures.js';
 
 const BODY = '{"type":"events.updated","data":{"title":"Zoë’s Küche"}}';
 
-it('a webhook signature verifies with the published library, and not after a change of the message', () => {
+it('a webhook signature is verified by the published library, but not after a change of the message', () => {
   const secret = makeWebhookSecret();
   const timestamp = Math.floor(Date.now() / 1000);
   const headers = {

@@ -177,7 +177,7 @@ RETURNING taken_at::text AS at`,
   });
 
   // On PostgreSQL, other tests' transactions run meanwhile.
-  embedded.it('records no change mark if nothing changed since the last one', async () => {
+  embedded.it('records no change mark if nothing changed since the last mark', async () => {
     const taken = await api.dataSource.transaction(async (manager) => {
       await manager.query('DELETE FROM change_marks');
       const counts: number[] = [];

@@ -278,7 +278,7 @@ describe('API credentials', () => {
       await api.dataSource.query('DELETE FROM signing_keys'); // other instances have the previous secret
     });
 
-    it('gives access only to its owner’s data', async () => {
+    it('allows access only to its owner’s data', async () => {
       const one = await newKey();
       const two = await newKey();
       const event = await api.platform.event();

@@ -237,7 +237,7 @@ thorough.describe('a slow request body', () => {
     return client.text;
   }
 
-  it('does not cause a 503: the response deadline starts at its end', async () => {
+  it('does not cause a 503: the response deadline starts at the body’s end', async () => {
     const put = dribble(
       'PUT',
       '/api/public/profile',

@@ -132,7 +132,7 @@ describe('the profile', () => {
       ['first_name', 100],
       ['last_name', 100],
       ['bio', 500],
-    ])('accepts %s of %i code points in any encoding, and rejects one more', async (field, max) => {
+    ])('accepts %s of %i code points in any encoding, and rejects a longer value', async (field, max) => {
       const { key } = await member();
       const longest = '💙'.repeat(max);
       expect((await api.put('/profile', key, { [field]: longest })).body.profile[field]).toBe(longest);
@@ -319,7 +319,7 @@ describe('the profile', () => {
       },
     );
 
-    it('accepts 16,384 bytes and responds 413 to one more, for any type', async () => {
+    it('accepts 16,384 bytes and responds 413 to one byte more, for any type', async () => {
       const { key } = await member();
       const body = (bytes: number) => `{"bio": "x"${' '.repeat(bytes - 12)}}`;
       expect((await api.put('/profile', key, body(16_384))).status).toBe(200);
@@ -329,7 +329,7 @@ describe('the profile', () => {
       );
     });
 
-    it('returns the ETag of the next GET, and a new one for each change', async () => {
+    it('returns the ETag of the next GET, and a new ETag for each change', async () => {
       const { key } = await member();
       const first = await api.get('/profile', key);
       const put = await api.put('/profile', key, { bio: 'changed' });

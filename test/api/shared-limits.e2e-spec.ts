@@ -244,7 +244,7 @@ postgres.describe('rate limits on two servers', () => {
     })();
   });
 
-  it('apply to guessed credentials per address, and delay no valid one', async () => {
+  it('apply to guessed credentials per address, and delay no valid credential', async () => {
     await start();
     await inOneWindow(async () => {
       const address = freshAddress();

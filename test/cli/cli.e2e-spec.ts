@@ -668,7 +668,7 @@ describe('pua', () => {
       expect(await verifyPassword(await stored(id), 'remember this')).toMatchObject({ matches: true });
     });
 
-    it('passkeys lists a member’s passkeys, and remove-passkey removes a lost one, even the last', async () => {
+    it('passkeys lists a member’s passkeys, and remove-passkey removes a lost passkey, even the last one', async () => {
       const id = await api.platform.user({ username: 'phoneless' });
       await api.dataSource.query(
         `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)

@@ -221,7 +221,7 @@ postgres.describe('the snapshot that embedded databases begin with', () => {
   const MAKE = `const { readySnapshot } = await import('./dist/src/database/embedded/snapshot.js');
     console.log(await readySnapshot());`;
 
-  it('is created once and completely, even if processes compete and one is killed', async () => {
+  it('is created once and completely, even if processes compete and one process is killed', async () => {
     const { folder, snapshots } = program();
     const killed = start(folder, MAKE);
     const ended = once(killed, 'close');

@@ -743,7 +743,7 @@ class World {
   }
 }
 
-describe('access that members give', () => {
+describe('access that members grant', () => {
   let oauth: OauthTest;
   let receiver: Receiver;
   beforeAll(async () => {

@@ -20,7 +20,7 @@ function formOf(page: FormPage, clientId: string): number {
 }
 
 describe('GET and POST /account/apps', () => {
-  it('sign the member in, list the apps, and revoke the access of one at once', async () => {
+  it('sign the member in, list the apps, and revoke the access of one app at once', async () => {
     const member = await oauth.member();
     const [cut, kept] = [await oauth.client({ name: 'Cut me' }), await oauth.client({ name: 'Keep me' })];
     const devices = [
@@ -76,7 +76,7 @@ describe('GET and POST /account/apps', () => {
     expect(ago).toBe('now');
   });
 
-  it('show no apps of another member, and revoke no access of theirs', async () => {
+  it('neither show another member’s apps nor revoke their access', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client({ name: 'Their app' });
     const tokens = await oauth.tokens(clientId, theirs.username);
@@ -333,7 +333,7 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
 });
 
 describe('GET and POST /account/keys', () => {
-  it('list the member’s keys with scopes and last use, and revoke one at once', async () => {
+  it('list the member’s keys with scopes and last use, and revoke one key at once', async () => {
     const member = await oauth.member();
     const [cut, kept] = [
       await oauth.api.key(member.id, ['profile:read', 'events:read']),

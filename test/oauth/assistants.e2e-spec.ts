@@ -46,7 +46,7 @@ async function signedIn(more: Record<string, string | undefined> = {}, fields: P
 }
 
 describe('an assistant', () => {
-  it('signs a member in from its URL, on any port of their device, and reads with its token', async () => {
+  it('signs a member in from its URL, on any port of the member’s device, and reads data with its token', async () => {
     const { status, body } = await signedIn();
     expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
     const { result } = (await (await use(body.access_token, 'list_events')).json()) as { result: object };
@@ -214,7 +214,7 @@ describe('an assistant', () => {
     expect(response.headers.get('location')).toContain('error=invalid_target');
   });
 
-  it('is rejected with a token for another audience, or an expired one', async () => {
+  it('is rejected with an expired token, or a token for another audience', async () => {
     for (const change of [
       `payload = t.payload || '{"aud":"https://other.example/mcp"}'`,
       `expires_at = now() - interval '1 second'`,
@@ -244,7 +244,7 @@ describe('an assistant', () => {
     await refusedSoon(body.access_token);
   });
 
-  it('with a DPoP key must prove it in each message', async () => {
+  it('with a DPoP key must send a proof with each message', async () => {
     const clientId = await oauth.client({ name: 'Bound' });
     const [own, other] = [await dpopKey(oauth), await dpopKey(oauth)];
     const { username } = await oauth.member();

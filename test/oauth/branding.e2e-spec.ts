@@ -134,7 +134,7 @@ describe('the platform’s name and texts', () => {
     expect((await oauth.browser().view(wrong)).html).toContain('Die App kann deine Antwort nicht bekommen');
   });
 
-  it('are in the language that the member chose in a page’s footer, before the app’s', async () => {
+  it('are in the language that the member chose in a page’s footer, regardless of the app’s language', async () => {
     const browser = oauth.browser();
     const signIn = await browser.view('/account/apps?other=1');
     expect(signIn.html).toContain('href="?other=1&amp;ui_locales=fr" lang="fr" hreflang="fr">Français</a>');
@@ -201,7 +201,7 @@ describe('the platform’s name and texts', () => {
     ['a malformed sign-out', `/oauth/logout?ui_locales=de${MANY}`],
     ['a secret in its URL', '/oauth/authorize?client_secret=s&ui_locales=de'],
   ])(
-    'are in the language of the app or the browser on the page about %s, which offers no other',
+    'are in the language of the app or the browser on the page about %s, which offers no other language',
     async (_, address) => {
       for (const [path, accepted, language] of [
         [address, 'fr', 'de'],

@@ -186,7 +186,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     expect(data.profile).toMatchObject({ id, username });
   });
 
-  it('sees a declined scope again if the app requests only that one', async () => {
+  it('sees a declined scope again if the app requests only that scope', async () => {
     const { username } = await oauth.member();
     const { page, signIn, ask, redeem } = await start('profile:read events:read');
     await signIn(username);

@@ -287,7 +287,7 @@ describe('a consent', () => {
     ).not.toBeNull();
   });
 
-  it('older than stored origins applies only to the app’s origins of that time', async () => {
+  it('stored without origins applies only to the app’s origins of that time', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -385,7 +385,7 @@ describe('a consent to an unreviewed app', () => {
       expect(codeIn(await allow(browser, after))).not.toBeNull();
     });
 
-    it('older than recorded values is requested once more', async () => {
+    it('stored without the shown values is requested once more', async () => {
       const { username, id } = await described.member();
       const clientId = await unreviewed(kind);
       const browser = described.browser();

@@ -36,7 +36,7 @@ describe('GET /demo', () => {
       expect((await fetch(`${oauth.issuer}/demo/${path}`)).status).toBe(404);
   });
 
-  it('is a client that signs members in, for any PUBLIC_URL', async () => {
+  it('signs members in as a registered client, for any PUBLIC_URL', async () => {
     const { dataSource, api } = oauth;
     await registerDemoClient(dataSource, { ...api.config, publicUrl: 'http://localhost:1' });
     await registerDemoClient(dataSource, api.config);

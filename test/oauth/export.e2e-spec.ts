@@ -149,7 +149,7 @@ SELECT 'session.ended', 'user', $1, jsonb_build_object('sessions', n) FROM gener
 });
 
 describe('POST /account/data/download', () => {
-  it('rejects a second export during a member’s download, and a fifth one in total', async () => {
+  it('rejects a second export during a member’s download, and a fifth export in total', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = await signedIn(member.username, browser);

@@ -204,7 +204,7 @@ describe('a form sent to a program endpoint', () => {
     };
   };
 
-  it.each(PATHS)('is invalid_request if empty, too long, or in another character set: %s', async (path) => {
+  it.each(PATHS)('gets invalid_request if empty, too long, or in another character set: %s', async (path) => {
     const form = 'application/x-www-form-urlencoded';
     const utf16 = Uint8Array.from(Buffer.from(`client_id=${clientId}&nonce=\0`, 'utf16le'));
     for (const [type, body] of [

@@ -118,7 +118,7 @@ const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unkno
 };
 
 describe('an app with a back-channel logout URI', () => {
-  it('finds back-channel logout by session in discovery, and no front channel', async () => {
+  it('finds back-channel logout by session in discovery, and no front-channel logout', async () => {
     const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     const metadata = (await response.json()) as Record<string, unknown>;
     expect(metadata).toMatchObject({

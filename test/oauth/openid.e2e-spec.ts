@@ -118,7 +118,7 @@ describe('an authorization request by POST', () => {
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
     });
 
-  it('gets a code like one by GET (Core §3.1.2.1), also if the member is signed in', async () => {
+  it('gets a code like a request by GET (Core §3.1.2.1), also if the member is signed in', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -213,7 +213,7 @@ thorough.describe('a client that is registered for RS256', () => {
     expect(decodeProtectedHeader(await idToken(clientId)).alg).toBe('ES256');
   });
 
-  it('gets ID tokens that a library for RS256 only verifies', async () => {
+  it('gets ID tokens that pass verification in a library that accepts only RS256', async () => {
     const { client_id: clientId } = await create('--id-token-alg', 'RS256');
     await idToken(clientId);
     const configuration = await oauth.configuration(clientId, client.None(), {

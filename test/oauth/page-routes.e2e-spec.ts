@@ -462,8 +462,8 @@ describe('a page without a route marker', () => {
   });
 });
 
-describe('an irreversible action', () => {
-  it('has a confirmation form, or is listed as undoable', () => {
+describe('the action of each form', () => {
+  it('requires a confirmation, or is listed with the way to undo its effect', () => {
     const forms = oauth.api.app
       .get(RouteTable)
       .routes.filter(

@@ -131,7 +131,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     expect(new URL(thief.page.url()).pathname).toBe('/account/apps/passkey');
   });
 
-  it('sees a message if the device has no passkey, and if the device already has one', async () => {
+  it('sees a message if the device has no passkey, and if the device already has a passkey', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await own.cdp.send('WebAuthn.setUserVerified', {

@@ -258,7 +258,7 @@ describe('a wrong passkey proof', () => {
     });
   });
 
-  it('with a decreased counter is rejected as a copy and audited, and an increased one is accepted', async () => {
+  it('with a decreased counter is rejected as a copy and audited, and with an increased counter accepted', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 5));
     const attempt = async () => {
       const { browser, page } = await atSignIn();
@@ -321,7 +321,7 @@ describe('a passkey challenge', () => {
     expect((await own.browser.post(own.page, actionOf(own.page), { credential })).status).toBe(303);
   });
 
-  it('for one step is rejected for another one of the same browser', async () => {
+  it('for one step is rejected for another step of the same browser', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const account = await browser.view('/account/apps');
@@ -477,7 +477,7 @@ describe('a change of sign-in methods', () => {
     expect(fresh.html).toContain('action="/account/security/password/off"');
   });
 
-  thorough.it('is rejected with a sign-in that has ended since', async () => {
+  thorough.it('is rejected if the member’s sign-in has ended', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
     const page = await browser.view('/account/security');
     await oauth.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
@@ -716,7 +716,7 @@ thorough.describe('disabled passkeys', () => {
       'if the external identity provider is the only sign-in method',
       { publicUrl: 'http://localhost:1', localSignIn: false },
     ],
-  ])('appear on no page, and no route accepts one: %s', async (_, overrides) => {
+  ])('appear on no page, and no route accepts a passkey: %s', async (_, overrides) => {
     const { browser: known, page } = await atSignIn();
     const without = await OauthTest.start(overrides, oauth);
     try {

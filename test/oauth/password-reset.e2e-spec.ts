@@ -80,7 +80,7 @@ async function canSignIn(username: string, password: string): Promise<boolean> {
 }
 
 describe('a member who forgot the password', () => {
-  it('requests an email from the sign-in page, sets a new password by its link, and all sessions end', async () => {
+  it('requests an email from the sign-in page, and sets a new password by its link, which ends all sessions', async () => {
     const { id, username, email } = await member();
     const clientId = await oauth.client();
     const tokens = await oauth.tokens(clientId, username);
@@ -184,7 +184,7 @@ describe('a member who forgot the password', () => {
     expect(received()).toHaveLength(1);
   });
 
-  thorough.it('signs in with the new password while others keep guessing the old one', async () => {
+  thorough.it('signs in with the new password while others keep guessing the old password', async () => {
     const { username } = await member();
     const guess = async () => {
       const browser = oauth.browser();

@@ -250,7 +250,7 @@ describe('a sign-in', () => {
       expect(await dataSource.query('SELECT FROM auth_events WHERE user_id IS NULL')).toEqual([]);
     });
 
-    thorough.it('takes at least half a second, for every name', async () => {
+    thorough.it('lasts at least half a second, for every name', async () => {
       await platform.user({ username: 'timed', password_hash: passwordHash });
       const as = await instance(NO_LIMIT, { shortestRefusal: 500 });
       for (const username of ['timed', 'not-timed']) {
@@ -261,7 +261,7 @@ describe('a sign-in', () => {
     });
 
     thorough.it(
-      'costs the server as much for an unknown name: the server computes a hash as well',
+      'costs the server as much for an unknown name, because the server computes a hash as well',
       async () => {
         await platform.user({ username: 'weighed', password_hash: passwordHash });
         const as = (username: string) => () => attempt(username, 'wrong');
@@ -585,7 +585,7 @@ describe('a sign-in', () => {
     const TWO_FORMS = 'ﬁne but wrong';
     const dear = () => bcrypt.hash(PASSWORD, 13);
 
-    postgres.it('takes the same time', async () => {
+    postgres.it('lasts equally long', async () => {
       await platform.user({ username: 'time-bcrypt', password_hash: await dear() });
       const disabled_at = '2026-01-01T00:00:00Z';
       await platform.user({ username: 'time-disabled', password_hash: await dear(), disabled_at });
@@ -612,7 +612,7 @@ describe('a sign-in', () => {
     });
 
     postgres.it(
-      'takes as long as the most expensive imported hash, and less time once that hash is deleted',
+      'lasts as long as the most expensive imported hash needs, and less once that hash is deleted',
       async () => {
         const config = testConfig(store.environment, { shortestRefusal: 500 });
         const refusal = async () => {

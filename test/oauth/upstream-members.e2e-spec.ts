@@ -188,7 +188,7 @@ FROM users WHERE external_id IS NOT NULL`,
   });
 
   thorough.it(
-    'creates no member for an unverified address, and no second one for a disabled member',
+    'creates no member for an unverified address, and no second member for a disabled one',
     async () => {
       await start({ createMembers: true, claim: 'email', scopes: 'openid email' });
       nobody(await signIn({ email: 'new@example.com' }));

@@ -66,7 +66,7 @@ describe('the test key of the demo', () => {
     expect(await key()).toBe(after);
   });
 
-  it('is created again after a change of SECRET_KEY without the previous one, and otherwise kept', async () => {
+  it('is created again after a change of SECRET_KEY without SECRET_KEY_PREVIOUS, and otherwise kept', async () => {
     const before = await key();
     const [one, other] = [Buffer.alloc(32, 'one'), Buffer.alloc(32, 'other')];
     const known = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');

@@ -395,7 +395,7 @@ describe('pua import', () => {
       expect(await totals('events_count')).toEqual([0, 1, 0]);
     });
 
-    thorough.it('a connection by its id, or by its two members, for both of them', async () => {
+    thorough.it('a connection by its id, or by its two members, for both members', async () => {
       await load({ ...people, connections: [connection(1, 1, 2), connection(2, 2, 3), connection(3, 1, 3)] });
       const { files } = await load({
         connections: [

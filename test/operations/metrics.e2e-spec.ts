@@ -49,7 +49,7 @@ describe('metrics', () => {
     expect((await api.send('GET', '/metrics')).status).toBe(404);
   });
 
-  it('show client secrets in use that expire without a newer one, and the age of the signing key', async () => {
+  it('show client secrets in use that expire without a newer secret, and the age of the signing key', async () => {
     const value = async (name: string) =>
       valueOf(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name);
     const query = (sql: string) => api.dataSource.query(sql);

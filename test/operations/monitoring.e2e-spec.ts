@@ -348,7 +348,7 @@ postgres.describe('monitoring', () => {
       });
     });
 
-    it('stops within ten minutes of an outage’s end, and ignores few failures at night and failures within the budget', () => {
+    it('ends alerts within ten minutes of an outage’s end, and ignores few failures at night and failures within the budget', () => {
       const burst = [token(200, '0+60x120 7200x9 7260+60x60'), token(503, '0x120 60+60x9 600x60')];
       const few = [token(200, '0x120'), token(503, '0x60 1+1x5 6x60')];
       const allowed = [token(200, '0+6000x180'), token(503, '0+5x180')];
@@ -492,7 +492,7 @@ postgres.describe('monitoring', () => {
       expect(await unknown()).toEqual([]);
     });
 
-    it('evaluates every panel’s query, and most have a result', async () => {
+    it('evaluates every panel’s query, of which most have a result', async () => {
       const withoutAnswer = async () => {
         const answers = await Promise.all(
           QUERIES.map(async ([title, query]) => ({

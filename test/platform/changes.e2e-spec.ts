@@ -125,7 +125,7 @@ describe('GET /api/platform/changes', () => {
   });
 
   describe('reports consents and sign-ins', () => {
-    it('with the granted and removed scopes and the app, and each sign-in', async () => {
+    it('with their app, and consents with the granted or removed scopes', async () => {
       const clientId = await oauth.client();
       const { id, username } = await oauth.member();
       await oauth.tokens(clientId, username, { scope: 'openid events:read profile:read' });
@@ -302,7 +302,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(await look(1, last)).toMatchObject(third!);
     });
 
-    it('about a new app with one-time access, and about each later access after that ended', async () => {
+    it('about a new app with one-time access, and about each later access after the first has ended', async () => {
       const [clientId, { id, username }] = [await oauth.client({ name: 'Diary' }), await oauth.member()];
       const signIn = (duration: string) =>
         oauth.browser().authorize(oauth.request(clientId).url, { username, duration });
@@ -379,7 +379,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       },
     );
 
-    it('with 410 if later changes were swept, or the database is another one', async () => {
+    it('with 410 if later changes were swept, or the cursor is of another database', async () => {
       const { key: ada } = await member();
       await put(ada, { bio: 'swept' });
       await oauth.api.platform.settleChanges();
@@ -408,7 +408,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(await statusWith('nothing')).toBe(401);
     });
 
-    it('without those of an erased member', async () => {
+    it('without changes of an erased member', async () => {
       const { userId, key: ada } = await member();
       await put(ada, { bio: 'secret' });
       await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));

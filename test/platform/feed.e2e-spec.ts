@@ -572,7 +572,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBeUndefined();
     });
 
-    it('returns the code and pointer of one error if a line has several', async () => {
+    it('returns the code and pointer of one error if a line has several errors', async () => {
       const [one, other, gone] = [id(), id(), id()];
       await feed([user(one), user(other), user(gone)]);
       await feed([drop('users', { id: gone })]);

@@ -87,7 +87,7 @@ describe('the version', () => {
     expect(stated.filter((one) => one.version !== version)).toEqual([]);
   });
 
-  it('is the first one in the changelog', () => {
+  it('is the first version in the changelog', () => {
     const [, first] = /^## (\S+)/m.exec(readFileSync('CHANGELOG.md', 'utf8'))!;
     expect(first).toBe(version);
   });
