@@ -31,29 +31,29 @@ export const AUTH_EVENTS = {
     changed: ['texts', 'columns of `users`'],
   }),
   'user.password_set': event('A member or an admin set a new password', {
-    sessions_kept: ['boolean', 'whether sessions and access stayed'],
+    sessions_kept: ['boolean', 'whether sessions and apps’ access continue'],
   }),
   'user.password_reset_sent': event('The server emailed a password reset link'),
   'user.password_switched': event('A member disabled or enabled the password', {
     on: ['boolean', 'whether the password is now accepted'],
   }),
-  'user.disabled': event('A member was disabled; all access to their data ended'),
+  'user.disabled': event('A member was disabled, which ended all access to their data'),
   'user.enabled': event('A member was enabled again'),
   'user.exported': event('A member downloaded their data export'),
-  'user.erased': event('All data of a member except the id was erased, also in audit events'),
+  'user.erased': event('All of a member’s data except the id was erased, including in audit events'),
   'sign_in.succeeded': event('A member signed in', {
     method: ['text', 'password, passkey, or upstream (external identity provider)'],
     ...DEVICE,
     language: ['text', 'of the page'],
   }),
   'sign_in.refused': event(
-    'A sign-in with a member’s username was rejected; unknown usernames are not recorded',
+    'A sign-in with a known username was rejected; unknown usernames are not recorded',
     {
       method: ['text', 'as above'],
       ...DEVICE,
       reason: [
         'text',
-        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; for passkeys wrong_proof or counter_went_back (copied)',
+        'no_password, disabled, wrong_password, account_blocked, address_blocked, device_blocked; for passkeys: wrong_proof, counter_went_back (copied)',
       ],
     },
   ),
@@ -62,15 +62,15 @@ export const AUTH_EVENTS = {
     synced: ['boolean', 'whether it is synced'],
   }),
   'passkey.removed': event('A member’s passkey was removed', { passkey: ['number', 'its id'] }),
-  'notice.undelivered': event('A notice to a member could not be emailed for three days', {
-    notice: ['text', 'event that it reports'],
+  'notice.undelivered': event('The server could not email a notice for three days', {
+    notice: ['text', 'the event that it reports'],
     attempts: ['number', 'how many'],
   }),
   'notice.chosen': event('A member chose which notices the server emails', {
-    muted: ['texts', 'events without emails'],
+    muted: ['texts', 'events that cause no email'],
   }),
   'session.ended': event('One or all of a member’s browser sessions were ended', {
-    session: ['text', 'start of the session’s name, if one ended'],
+    session: ['text', 'start of its id, if one ended'],
     sessions: ['number', 'how many, if all ended'],
   }),
   'session.signed_out': event('A member signed out on the account pages'),
@@ -82,14 +82,14 @@ export const AUTH_EVENTS = {
   'consent.denied': event('A member denied an app access', { scopes: ['texts', 'requested scopes'] }),
   'access.changed': event('A member changed how long an app has access', {
     grants: ['number', 'how many'],
-    duration: ['text', '`30`, `180` (days from then) or `unlimited`'],
+    duration: ['text', '`30`, `180` (days from the change) or `unlimited`'],
   }),
   'access.revoked': event('The access of one or all apps to a member’s data was revoked', {
     grants: ['number', 'how many ended'],
     sessions: ['number', 'how many ended, if all access was revoked'],
   }),
   'authorization.refused': event(
-    'An endpoint rejected an app’s request about a member; once an hour per app also wrong origins and wrong or exposed secrets',
+    'An endpoint rejected an app’s request about a member. The event also records wrong origins and wrong or exposed secrets, once an hour per app',
     {
       error: ['text', 'error code (RFC 6749)'],
       reason: ['text', 'see below'],
@@ -97,7 +97,7 @@ export const AUTH_EVENTS = {
   ),
   'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
   'token.refreshed': event('A refresh token was used', TOKEN),
-  'token.refused': event('The token endpoint rejected an app’s request (as above)', {
+  'token.refused': event('The token endpoint rejected an app’s request (recorded as above)', {
     error: ['text', 'error code (RFC 6749)'],
     reason: ['text', 'see below'],
   }),
@@ -112,10 +112,12 @@ export const AUTH_EVENTS = {
     overlap_seconds: ['number', 'how long both keys are accepted'],
   }),
   'key.revoked': event('An API key was revoked', { reason: ['text', 'given by the admin'] }),
-  'key.ending': event('An API key used in the last 7 days ends within 7 and has no successor; once per key'),
-  'access.ending': event('An app’s access used in the last 7 days ends within 7; once per grant'),
+  'key.ending': event(
+    'An API key used in the last 7 days expires within 7 days and was not rotated; once per key',
+  ),
+  'access.ending': event('An app’s access, used in the last 7 days, expires within 7 days; once per grant'),
   'key.exposed': event(
-    'An API key was sent by a browser for the first time; `pua keys show` has the origin of the page',
+    'A browser sent this API key for the first time; `pua keys show` shows the page’s origin',
   ),
   'calendar_link.created': event('A member created a calendar link', {
     link: ['number', 'its id'],
@@ -134,7 +136,7 @@ export const AUTH_EVENTS = {
     redirect_uris: ['texts', 'if changed'],
     scopes: ['texts', 'if changed'],
     grants: ['number', 'how many ended'],
-    reason: ['text', 'gone (logout URL: 410)'],
+    reason: ['text', '`gone` (410 from the logout URL)'],
   }),
   'client.secret_rotated': event('An app got a new secret', {
     overlap_seconds: ['number', 'how long both secrets are accepted'],
@@ -157,7 +159,7 @@ export const AUTH_EVENTS = {
   }),
   'tester.invited': event('A developer invited a tester to their app'),
   'tester.accepted': event('A member agreed to test an app'),
-  'tester.left': event('A member declined such an invitation, or stopped testing the app'),
+  'tester.left': event('A member declined an invitation to test an app, or stopped testing it'),
   'tester.removed': event('A developer removed a tester of their app'),
   'signing_key.rotated': event('The next key now signs ID tokens', {
     next: ['text', 'id of the following key'],
@@ -171,16 +173,16 @@ export const AUTH_EVENTS = {
     overlap_seconds: ['number', 'how long both secrets sign'],
   }),
   'webhook.tested': event('A developer sent a test message to a webhook endpoint of their app', WEBHOOK),
-  'webhook.redelivered': event('Delivered or dead messages are sent to a webhook endpoint again', {
+  'webhook.redelivered': event('The server resends delivered or dead messages to a webhook endpoint', {
     ...WEBHOOK,
     messages: ['number', 'how many'],
   }),
   'webhook.disabled': event('A webhook endpoint was disabled', {
     ...WEBHOOK,
-    reason: ['text', 'admin (or its developer), failing (for five days) or gone (responded with 410)'],
+    reason: ['text', '`admin` (or its developer), `failing` (for five days) or `gone` (410)'],
   }),
   'webhook.deleted': event('A developer deleted a webhook endpoint of their app, with its messages', WEBHOOK),
-  'platform.imported': event('An import changed data; each batch is recorded', {
+  'platform.imported': event('An import changed data; one event per batch', {
     users: ['counts', 'records by outcome'],
     events: ['counts', 'likewise'],
     participants: ['counts', 'likewise'],
@@ -188,7 +190,7 @@ export const AUTH_EVENTS = {
     achievements: ['counts', 'likewise'],
     user_achievements: ['counts', 'likewise'],
   }),
-  'audit.pruned': event('An admin started deleting old events by hand', {
+  'audit.pruned': event('An admin started `pua audit prune`', {
     older_than_seconds: ['number', 'the requested age'],
   }),
 };

@@ -28,12 +28,12 @@ export const pkceOption = () =>
 export const longestAccessOption = () =>
   new Option(
     '--longest-access <days>',
-    'longest access that members can give it (default: by its kind, or ACCESS_LONGEST)',
+    'longest access that members can give the app (default: ACCESS_LONGEST)',
   ).choices(DURATIONS);
 
 /** Makes the option that names one application of an app. */
 export const appliedAtOption = () =>
-  new Option('--applied-at <time>', 'only the application of this time, as `pua clients review` shows it');
+  new Option('--applied-at <time>', 'decide only on the application of this time, from `pua clients review`');
 
 /** Reads a file. @throws InvalidArgumentError */
 export function readFile(file: string): Buffer {

@@ -43,7 +43,7 @@ export const SETTINGS = {
   PUBLIC_URL: optional(is.origin, {
     otherwise: 'http://localhost:PORT',
     meaning: 'origin at which callers reach the server; also the OAuth issuer',
-    set: 'if others reach the server; later changes invalidate everything issued under the old one',
+    set: 'if others reach the server; later changes invalidate everything issued under the old URL',
   }),
   DATA_DIR: setting(
     is.nonEmpty.transform((folder) => resolve(folder)),
@@ -56,7 +56,7 @@ export const SETTINGS = {
   DATABASE_URL: optional(is.databaseUrl, {
     otherwise: 'embedded',
     meaning:
-      'URL of PostgreSQL 15 or later, with one host; PGPASSWORD can hold the password. Without it, the embedded database in DATA_DIR',
+      'URL of PostgreSQL 15 or later, with one host; PGPASSWORD can hold the password. Without it, the server uses the embedded database in DATA_DIR',
     set: 'in production (required)',
   }),
   DATABASE_DIRECT_URL: optional(is.databaseUrl, {
@@ -85,7 +85,7 @@ export const SETTINGS = {
     set: 'while you change SECRET_KEY ([operations.md](operations.md#changing-secret_key))',
   }),
   TRUST_PROXY: setting(is.integer(0, 100), '0', {
-    meaning: 'number of trusted proxies in front, whose X-Forwarded-For the server believes',
+    meaning: 'number of proxies in front of the server whose X-Forwarded-For it trusts',
     set: 'behind proxies; otherwise all callers share one address and one limit',
   }),
   RATE_LIMIT_READ: setting(is.integer(0, 1_000_000), '300', {
@@ -102,7 +102,7 @@ export const SETTINGS = {
   }),
   RATE_LIMIT_AUTH: setting(is.integer(0, 1_000_000), '20', {
     meaning:
-      'rejected credentials, and sign-ins, per minute and address; 100 times as many requests to OAuth routes and pages; 0: no limit',
+      'rejected credentials and sign-ins per minute and address; OAuth routes and pages allow 100 times as many requests; 0: no limit',
     set: 'higher if many members share an address, as in an office',
   }),
   RATE_LIMIT_SYNC: setting(is.integer(10, 500), '200', {
@@ -121,14 +121,14 @@ export const SETTINGS = {
     },
   ),
   METRICS_PORT: optional(is.integer(1, 65_535), {
-    meaning: 'separate port for Prometheus (GET /metrics); without it, no metrics',
+    meaning: 'separate port for Prometheus (GET /metrics); without it, the server publishes no metrics',
     set: 'to get alerts ([monitoring.md](monitoring.md))',
   }),
   SHUTDOWN_DELAY: optional(is.integer(0, 300), {
     otherwise: '0 (5 in production)',
     meaning:
-      'seconds for which a stopping instance keeps serving while `/readyz` returns 503, so that load balancers stop using it',
-    set: 'to more than the load balancer needs to notice; to 0 without one',
+      'seconds for which a stopping instance continues to serve while `/readyz` returns 503, so that load balancers stop using it',
+    set: 'to more than the load balancer needs to detect this; to 0 without a load balancer',
   }),
   SWEEP_INTERVAL: setting(is.integer(1, 86_400), '60', {
     meaning: 'seconds between sweeps of expired rows',
@@ -137,12 +137,12 @@ export const SETTINGS = {
   AUDIT_RETENTION: setting(is.duration('7d', '36500d'), '400d', {
     meaning:
       'age after which the sweeper deletes audit events: a number with s, m, h or d, at least 7d; 0: never',
-    set: 'to what your rules on personal data and evidence require',
+    set: 'to the time that your rules on personal data and evidence require',
   }),
   CHANGES_RETENTION: setting(is.duration('1d', '3650d'), '30d', {
     meaning:
       'how long to keep changes for sync and the platform: a number with s, m, h or d, at least 1d; 0: forever',
-    set: 'lower if the table `changes` is too large; higher if apps stay away longer',
+    set: 'lower if the table `changes` is too large; higher if apps pause longer between syncs',
   }),
   ASSISTANTS: optional(is.flag, {
     otherwise: 'true in development, false in production',
@@ -158,7 +158,7 @@ export const SETTINGS = {
   }),
   UPSTREAM_ISSUER: optional(is.issuer, {
     meaning:
-      'issuer of the external identity provider (OpenID Connect); without it, members have a password here ([sign-in.md](sign-in.md))',
+      'issuer of the external identity provider (OpenID Connect); without it, members sign in only here ([sign-in.md](sign-in.md))',
     set: 'if members already have a login elsewhere',
   }),
   UPSTREAM_CLIENT_ID: optional(is.nonEmpty, {
@@ -185,19 +185,20 @@ export const SETTINGS = {
   }),
   UPSTREAM_CLAIM: setting(is.claim, 'sub', {
     meaning: 'claim that identifies the member; `email` counts only if `email_verified` is true',
-    set: 'if the platform knows members by a claim other than `sub`',
+    set: 'if a claim other than `sub` identifies members',
   }),
   UPSTREAM_MATCH: setting(is.oneOf('external_id', 'id', 'username'), 'external_id', {
     meaning:
-      'member field that must equal the claim; usernames match including case. Safe only if people cannot choose the claim’s value at the provider',
+      'member field that must equal the claim, including case. This is safe only if people cannot choose the claim’s value at the provider',
     set: 'if the claim holds the member’s id or username here',
   }),
   UPSTREAM_CREATE_MEMBERS: setting(is.flag, 'false', {
-    meaning: 'create a member for anyone who signs in there and has none here; not with UPSTREAM_MATCH=id',
+    meaning:
+      'create a member for each person who signs in at that provider and is not a member yet; not with UPSTREAM_MATCH=id',
     set: 'if no import or feed creates the members first',
   }),
   UPSTREAM_LOGOUT: setting(is.flag, 'false', {
-    meaning: 'signing out here also signs the member out at that provider',
+    meaning: 'when members sign out here, also sign them out at that provider',
     set: 'if members share devices',
   }),
   LOCAL_SIGN_IN: setting(is.flag, 'true', {
@@ -207,13 +208,13 @@ export const SETTINGS = {
   }),
   DEVELOPER_CONSOLE: setting(is.console, 'off', {
     meaning:
-      'whether members can [register apps](admin.md#let-members-register-apps) and create keys at `/developer`; `reviewed`: others can use an app after you approve it; `open` (or `true`): at once',
+      'whether members can [register apps](admin.md#let-members-register-apps) and create keys at `/developer`; `reviewed`: others can use an app after you approve it; `open` (or `true`): immediately',
     set: 'if members may build on the API without asking an admin',
   }),
   ACCESS_LONGEST: optional(is.oneOf('once', '30', '180', 'unlimited'), {
     otherwise: '180 for public apps in a browser, unlimited for others',
     meaning:
-      'longest access that members can give an app, in days; unapproved apps of members get at most 180; `pua clients update --longest-access` sets one app’s',
+      'longest access that members can give an app, in days; members’ unapproved apps get at most 180; `pua clients update --longest-access` sets it per app',
     set: 'to limit all apps',
   }),
   ACCESS_PRESELECTED: optional(is.oneOf('once', '30', '180', 'unlimited'), {
@@ -283,12 +284,12 @@ export const SETTINGS = {
   SQL_REQUEST_IDS: setting(is.flag, 'false', {
     meaning:
       'append the request id to each SQL statement as a comment. Statements are then not prepared, which costs CPU ([monitoring.md](monitoring.md#from-postgresqls-log-to-ours))',
-    set: 'while you look for the requests behind slow statements',
+    set: 'while you investigate which requests run slow statements',
   }),
   SEED_DEMO: optional(is.flag, {
     otherwise: 'true in development where PUBLIC_URL and HOST are loopback, false otherwise',
     meaning:
-      'fill an empty database with demo members, whose password is public: rejected if others can reach the server',
+      'fill an empty database with demo members, whose password is public; the server rejects true if others can reach it',
     set: 'to false to start with an empty database',
   }),
 } satisfies Record<string, Setting>;

@@ -55,7 +55,7 @@ export type StagedRow = Record<string, unknown>;
 
 /** Value of the column if the record omits the field, in the words of docs/operators/import.md. */
 export type Absence =
-  'as it was; null for a new member' | 'the time of the import' | 'the time of the import that changes it';
+  'unchanged; null for a new member' | 'the time of the import' | 'the time of the import that changes it';
 
 /** Converts a record's JSON value into a column of the staging table. */
 interface Field {
@@ -88,7 +88,7 @@ export const required = (field: Field): Field => ({ ...field, required: true });
 /** Sets the field's default. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
 /** Keeps the value of an existing row's column if the field is absent. */
-export const keeping = (field: Field): Field => ({ ...field, absent: 'as it was; null for a new member' });
+export const keeping = (field: Field): Field => ({ ...field, absent: 'unchanged; null for a new member' });
 
 /** A field whose allowed values are stored unchanged. */
 const plain = (

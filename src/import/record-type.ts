@@ -109,7 +109,7 @@ export const erased = (name: string, column: string) =>
 /** SQL of a value, by the meaning of its absence. */
 const VALUES: Readonly<Record<Absence | 'null', (column: string) => string>> = {
   null: (column) => `s.${column}`,
-  'as it was; null for a new member': (column) =>
+  'unchanged; null for a new member': (column) =>
     `CASE WHEN s.says_${column} THEN s.${column} ELSE t.${column} END`,
   'the time of the import': (column) => `COALESCE(s.${column}, t.${column}, now())`,
   'the time of the import that changes it': (column) => `COALESCE(s.${column}, now())`,
@@ -135,7 +135,7 @@ export function recordType(declared: Declared) {
   for (const [column, { absent }] of all) {
     if (absent === 'the time of the import that changes it')
       compared[column] = `COALESCE(s.${column}, t.${column})`;
-    if (absent === 'as it was; null for a new member')
+    if (absent === 'unchanged; null for a new member')
       notes[`says_${column}`] = (_, record) => Object.hasOwn(record, column);
   }
   const removal: Removal = {

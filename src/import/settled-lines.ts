@@ -71,7 +71,7 @@ function sayWhatIsSilent(fields: Fields, row: StagedRow, earlier: StagedRow): vo
   for (const [column, { absent }] of columnsOf(fields)) {
     if (absent === 'the time of the import') row[column] ??= earlier[column];
     const says = `says_${column}`;
-    if (absent !== 'as it was; null for a new member' || row[says]) continue;
+    if (absent !== 'unchanged; null for a new member' || row[says]) continue;
     row[column] = earlier[column];
     row[says] = earlier[says];
   }

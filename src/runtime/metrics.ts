@@ -24,7 +24,7 @@ export const METRICS = {
     together: 'first',
   },
   server_processes: {
-    help: 'Server processes that did and did not respond to this scrape; silent ones report their last values',
+    help: 'Server processes that responded to this scrape (`answering`) or did not (`silent`); for silent ones, the response has their last values',
     labels: { state: ['answering', 'silent'] },
   },
   server_ready: {
@@ -51,11 +51,11 @@ export const METRICS = {
     },
   },
   rate_limits_shared: {
-    help: '1 while the instances share rate limits; 0 while the store is unavailable and this one limits alone',
+    help: '1 while the instances share rate limits; 0 while the store is unavailable and this instance limits independently',
     together: 'min',
   },
   overload_refusals_total: {
-    help: 'Requests rejected because of overload: `api`, `platform`, `oauth` and `pages` waited too long on arrival, `database_pool` and `password_hashing` later',
+    help: 'Requests rejected because of overload. `api`, `platform`, `oauth` and `pages` waited too long to start; `database_pool` and `password_hashing` waited too long later',
     labels: { reason: NAMES },
   },
   admission: {
@@ -66,7 +66,7 @@ export const METRICS = {
     },
   },
   sign_ins_total: {
-    help: 'Sign-in attempts by result (`failed`: the database or the external identity provider was unavailable), page and method',
+    help: 'Sign-in attempts by result, page (`way`) and method; `failed`: the database or the external identity provider was unavailable',
     labels: {
       result: ['signed-in', 'invalid', 'throttled', 'busy', 'failed'],
       way: ['authorization', 'account'],
@@ -74,7 +74,7 @@ export const METRICS = {
     },
   },
   password_hashing_queue: {
-    help: 'Passwords being hashed, and waiting',
+    help: 'Passwords that the server is hashing, or that wait for it',
     labels: { state: ['running', 'waiting'] },
   },
   password_hashing_duration_seconds: {
@@ -82,7 +82,7 @@ export const METRICS = {
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
   },
   oauth_errors_total: {
-    help: 'Error responses of the authorization server and its pages, by code; `other`: not in OAuth or OpenID specifications. Overload is in `overload_refusals_total`',
+    help: 'Error responses of the authorization server and its pages, by code. `other`: no code of an OAuth or OpenID specification. `overload_refusals_total` counts overload',
     labels: { error: NAMES },
   },
   database_pool_connections: {
@@ -93,28 +93,28 @@ export const METRICS = {
     help: 'Open connections for pipelined reads; 0 if reads are not pipelined',
   },
   database_pipelined_reads_under_way: {
-    help: 'Statements in progress on those connections',
+    help: 'Statements in progress on connections for pipelined reads',
   },
   database_replica_lag_seconds: {
-    help: 'Lag of a replica, by its position in DATABASE_READ_URL; absent while it is unavailable or follows another primary',
+    help: 'Lag of a replica, by its position in DATABASE_READ_URL; absent while the replica is unavailable or follows another primary',
     labels: { replica: NAMES },
     together: 'max',
   },
   database_replica_asked: {
-    help: '1 while a replica, by its position in DATABASE_READ_URL, is used (at most five seconds behind); 0 while the primary replaces it',
+    help: '1 while the server reads from this replica (at most five seconds behind); 0 while the primary replaces it. By position in DATABASE_READ_URL',
     labels: { replica: NAMES },
     together: 'min',
   },
   member_writes_channel_up: {
-    help: '1 while this process is notified of other instances’ writes; 0 while it is not and uses no replica; absent without DATABASE_READ_URL',
+    help: '1 while this process receives notifications of other instances’ writes; 0 while it receives none and uses no replica; absent without DATABASE_READ_URL',
     together: 'min',
   },
   member_reads_total: {
-    help: 'Reads of members’ lists and profiles, by server; 0 without DATABASE_READ_URL',
+    help: 'Reads of members’ lists and profiles, by database server; 0 without DATABASE_READ_URL',
     labels: { place: ['primary', 'replica'] },
   },
   client_secrets_expiring: {
-    help: 'Secrets used last week that expire next week, if the enabled app has or uses no newer one',
+    help: 'Secrets of enabled apps, used last week, that expire next week while the app uses no newer secret',
     together: 'max',
   },
   signing_key_age_seconds: {
@@ -131,7 +131,7 @@ export const METRICS = {
     together: 'max',
   },
   revocation_channel_up: {
-    help: '1 while credentials may be cached; 0 while no revocations arrive and the database verifies each credential',
+    help: '1 while this process receives revocations and may cache credentials; 0 while it reads every credential from the database',
     together: 'min',
   },
   logout_attempts_total: {
@@ -139,7 +139,7 @@ export const METRICS = {
     labels: { outcome: ['delivered', 'failed', 'dead'] },
   },
   notice_emails_total: {
-    help: 'Attempts to email a notice to a member, by outcome: `failed` is retried; `undelivered` has waited for three days and is not',
+    help: 'Attempts to email a notice to a member, by outcome: `failed` is retried; `undelivered` is not retried after three days',
     labels: { outcome: ['sent', 'failed', 'undelivered'] },
   },
   webhook_attempts_total: {
@@ -159,11 +159,11 @@ export const METRICS = {
     together: 'max',
   },
   webhook_oldest_due_seconds: {
-    help: 'Delay of the oldest due webhook message, without failing endpoints; 0 if none',
+    help: 'Delay of the oldest due webhook message to an endpoint that is not failing; 0 if none',
     together: 'max',
   },
   webhook_deliveries_under_way: {
-    help: 'Webhook messages being sent',
+    help: 'Webhook messages that the server is sending',
   },
   sweeper_last_success_timestamp_seconds: {
     help: 'Time of the last successful sweep, in seconds since 1970; 0 before the first',
@@ -171,12 +171,12 @@ export const METRICS = {
     together: 'max',
   },
   sweeper_overdue_seconds: {
-    help: 'Age since expiry of the oldest row that the last sweep left; 0 if none',
+    help: 'Time since expiry of the oldest expired row that the last sweep left; 0 if none',
     labels: { rows: NAMES },
     together: 'max',
   },
   sweeper_deleted_rows_total: {
-    help: 'Expired rows deleted, by kind',
+    help: 'Deleted expired rows, by kind',
     labels: { rows: NAMES },
   },
   sweeper_failures_total: {
@@ -184,7 +184,7 @@ export const METRICS = {
     labels: { rows: NAMES },
   },
   periodic_work_failures_total: {
-    help: 'Failed runs of periodic work; it runs again after its interval',
+    help: 'Failed runs of periodic work, which runs again after its interval',
     labels: {
       work: [
         'access_changes',

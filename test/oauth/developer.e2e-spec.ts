@@ -593,7 +593,7 @@ describe('a developer’s recent requests', () => {
     );
     has('Trailmix', 'GET /oauth/authorize 400', 'invalid_scope', 'scope=connections:read');
     has('Trailmix', 'POST /oauth/token 400', 'invalid_request redirect_uri', 'A parameter is missing');
-    has('Trailmix', 'POST /oauth/token 400', 'invalid_grant code', 'There is no such code');
+    has('Trailmix', 'POST /oauth/token 400', 'invalid_grant code', 'The code does not exist');
     for (const id of errors) expect(shown.html).toContain(id);
     expect(shown.html).not.toContain('code=secret');
     expect(

@@ -299,7 +299,7 @@ SELECT sha256(id::bytea), 'RefreshToken', id, '{}', now() + interval '30 days' F
         }
       };
       const reading = [bystander(), bystander()];
-      await run(commandsOf('admin', 'An app has gone bad').join('\n'), { ...environment, CLIENT_ID });
+      await run(commandsOf('admin', 'Block an app').join('\n'), { ...environment, CLIENT_ID });
       ended = true;
       await Promise.all(reading);
       expect(answered).toBeGreaterThan(50);

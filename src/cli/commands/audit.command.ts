@@ -33,7 +33,7 @@ export function auditCommand(command: Command): void {
     .option('--user <id|username>', 'only events that concern this member')
     .option('--client <id>', 'only events that concern this app')
     .option('--key <id>', 'only events that concern this API key', parseKeyId)
-    .option('--error-id <id>', 'the rejection with this id from a page or response, also of unknown apps')
+    .option('--error-id <id>', 'the rejection with this error id, even of an unknown app')
     .option(
       '--since <duration>',
       'how far back (default 24h; with --error-id, everything)',

@@ -26,8 +26,8 @@ import { note, table, withDetails } from '../output.js';
 const LISTS = [
   listOptions('redirect_uris', 'redirect-uri <uri...>', 'redirect URIs'),
   listOptions('post_logout_redirect_uris', 'post-logout-redirect-uri <uri...>', 'post-logout redirect URIs'),
-  listOptions('allowed_origins', 'origin <origin...>', 'origins of its pages'),
-  listOptions('scopes', 'scopes <list>', 'API scopes that it may request, comma separated,', parseScopes),
+  listOptions('allowed_origins', 'origin <origin...>', 'origins of the app’s pages'),
+  listOptions('scopes', 'scopes <list>', 'API scopes (comma separated)', parseScopes),
 ];
 
 function listOptions(
@@ -37,7 +37,7 @@ function listOptions(
   parse?: (text: string) => readonly string[],
 ) {
   const [add, remove] = ['add', 'remove'].map((verb) => {
-    const option = new Option(`--${verb}-${flags}`, `${what} to ${verb}`);
+    const option = new Option(`--${verb}-${flags}`, `${verb} ${what}`);
     return parse ? option.argParser(parse) : option;
   }) as [Option, Option];
   return { field, add, remove };
@@ -76,7 +76,7 @@ export function clientsCommands(group: Command): void {
 
   add(
     'create',
-    'Register an app. stdout has only its client_id, and below it the secret of an app that has one',
+    'Register an app. stdout has only its client_id and, on the second line, its secret if it has one',
     "pua clients create --name 'Ada’s calendar' --type web --redirect-uri https://calendar.example/callback",
   )
     .requiredOption('--name <text>', 'name of the app on the consent page', parseName)
@@ -92,7 +92,7 @@ export function clientsCommands(group: Command): void {
     .addOption(
       new Option(
         '--assistant',
-        'for AI assistants (MCP): native, with the redirect URIs of common assistants; prints their settings',
+        'register a native app with the redirect URIs of common AI assistants (MCP), and print their settings',
       ).implies({ type: 'native', redirectUri: OF_ASSISTANTS }),
     )
     .option(
@@ -104,17 +104,28 @@ export function clientsCommands(group: Command): void {
       '--backchannel-logout-uri <url>',
       'URL that is notified of ended sessions (OpenID Connect Back-Channel Logout)',
     )
-    .option('--scopes <list>', 'API scopes that it may request, comma separated (default: all)', parseScopes)
+    .option(
+      '--scopes <list>',
+      'API scopes that the app may request, comma separated (default: all)',
+      parseScopes,
+    )
     .option('--jwks-file <file>', 'public keys (JWK set) for private_key_jwt', readKeySet)
     .addOption(profileOption().default('oauth21' as const))
     .addOption(authOption('by default, private_key_jwt with --jwks-file, else none'))
     .addOption(pkceOption())
     .addOption(longestAccessOption())
-    .option('--client-uri <url>', 'home page of the app, shown on the consent page')
-    .option('--policy-uri <url>', 'privacy policy of the app, also shown there')
-    .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB, also shown there', readFile)
+    .option('--client-uri <url>', 'home page, shown on the consent page')
+    .option('--policy-uri <url>', 'privacy policy, shown on the consent page')
+    .option(
+      '--logo-file <file>',
+      'a PNG, JPEG, WebP or GIF of at most 64 KB, shown on the consent page',
+      readFile,
+    )
     .addOption(
-      new Option('--id-token-alg <alg>', 'algorithm of its ID tokens; RS256 for libraries without ES256')
+      new Option(
+        '--id-token-alg <alg>',
+        'algorithm of the app’s ID tokens; RS256 for libraries without ES256',
+      )
         .choices(['ES256', 'RS256'])
         .default('ES256'),
     )
@@ -164,7 +175,7 @@ export function clientsCommands(group: Command): void {
 
   const update = ofApp(
     'update',
-    'Change the registration of an app. If it loses scopes, its grants that include them end',
+    'Change the registration of an app. If the app loses scopes, grants that include them end',
     'pua clients update demo --name Calendar --add-redirect-uri https://calendar.example/callback',
   )
     .option('--name <text>', 'name of the app on the consent page', parseName)
@@ -174,14 +185,17 @@ export function clientsCommands(group: Command): void {
       readKeySet,
     )
     .addOption(profileOption())
-    .addOption(authOption('of an app that changes it, keys or secrets end'))
+    .addOption(authOption('the server deletes keys or secrets that it does not use'))
     .addOption(pkceOption())
     .addOption(longestAccessOption())
     .option('--client-uri <url>', 'home page of the app; "" removes it')
     .option('--policy-uri <url>', 'privacy policy of the app; "" removes it')
     .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB', readFile)
     .addOption(
-      new Option('--id-token-alg <alg>', 'algorithm that signs its ID tokens').choices(['ES256', 'RS256']),
+      new Option('--id-token-alg <alg>', 'algorithm that signs the app’s ID tokens').choices([
+        'ES256',
+        'RS256',
+      ]),
     )
     .option('--backchannel-logout-uri <url>', 'URL that is notified of ended sessions; "" removes it')
     .refuses((options) => changesNothing(options) || faultOfKeys(options));
@@ -250,7 +264,10 @@ export function clientsCommands(group: Command): void {
     'Show an app that a member registered: its application, the pending changes and its requests of the last 30 days',
     'pua clients review 5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
   )
-    .option('--logo-file <file>', 'write the logo to this file: the new one, if it is to change')
+    .option(
+      '--logo-file <file>',
+      'write the logo to this file: the new logo, if a change of the logo is pending',
+    )
     .runs(async ({ get, print, dataSource }, id, { logoFile, json }) => {
       const clients = get(ClientsService);
       const client = await clients.find(id);
@@ -277,12 +294,12 @@ export function clientsCommands(group: Command): void {
 
   ofApp(
     'approve',
-    'Approve the pending application of an app: all members can use it then. Its owner is notified',
+    'Approve an app’s pending application, so that all members can use the app. The owner gets a notice',
     'pua clients approve 5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c --scopes profile:read',
   )
     .option(
       '--scopes <list>',
-      'only these scopes, comma separated (default: all that it applies for)',
+      'approve only these scopes, comma separated (default: all requested scopes)',
       parseScopes,
     )
     .addOption(appliedAtOption())
@@ -295,10 +312,10 @@ export function clientsCommands(group: Command): void {
 
   ofApp(
     'reject',
-    'Reject the pending application of an app. Its owner is notified and sees the reason',
+    'Reject an app’s pending application. The owner gets a notice and sees the reason',
     "pua clients reject 5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c --reason 'The privacy policy names no contact.'",
   )
-    .requiredOption('--reason <text>', 'why, for its owner', textArgument([1, 500]))
+    .requiredOption('--reason <text>', 'reason, which the owner sees', textArgument([1, 500]))
     .addOption(appliedAtOption())
     .runs(async ({ get, print }, id, { reason, appliedAt }) => {
       const clients = get(ClientsService);

@@ -11,7 +11,7 @@ export function dbCommands(group: Command): void {
   const add = (...command: [string, string, string]) => inGroup(...command, 'anything');
 
   add('migrate', 'Run pending migrations', 'pua db migrate')
-    .option('--plan', 'show which tables each would lock, and the estimated time; run none')
+    .option('--plan', 'show which tables each migration would lock and the estimated time, and run none')
     .runs(async ({ dataSource, print }, { json, plan: isPlanned }) => {
       if (isPlanned) {
         const plan = await planMigrations(dataSource);
@@ -39,7 +39,7 @@ export function dbCommands(group: Command): void {
     'Undo the most recent migrations, and lose the data in dropped tables and columns',
     'pua db rollback --yes',
   )
-    .option('--to <migration>', 'undo all that ran after this one')
+    .option('--to <migration>', 'undo all migrations after this one')
     .option('--yes', 'skip the confirmation')
     .runs(async ({ dataSource, print, confirm }, { json, to }) => {
       const last = await lastMigrations(dataSource, to);

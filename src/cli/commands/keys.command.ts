@@ -22,7 +22,7 @@ export function keysCommands(group: Command): void {
 
   add(
     'create',
-    'Create a key. It is shown only once: stdout has only the key, or with --json also its details',
+    'Create a key. It is shown only once: stdout has only the key; with --json, also its details',
     "pua keys create --user ada --name 'Ada’s calendar' --scopes profile:read,events:read",
   )
     .option('--user <id|username>', 'the member whose data the key can read')
@@ -35,25 +35,25 @@ export function keysCommands(group: Command): void {
     .requiredOption('--name <text>', 'what the key is for', parseName)
     .requiredOption(
       '--scopes <list>',
-      'scopes of the key, comma separated; with "", it opens /credential only',
+      'scopes of the key, comma separated; with "", the key can read only /credential',
       parseKeyScopes,
     )
     .option(
       '--expires <duration>',
-      'how long it is valid, at most 365d (default: 90d)',
+      'how long the key is valid, at most 365d (default: 90d)',
       durationBetween('1s', '365d'),
     )
     .addOption(new Option('--no-expiry', 'valid until it is revoked; requires --reason').conflicts('expires'))
     .option('--reason <text>', 'why the key needs no expiry', textArgument([1, 500]))
     .option(
       '--cidr <network...>',
-      'accept it only from these networks or addresses (IPv4 or IPv6)',
+      'accept the key only from these networks or addresses (IPv4 or IPv6)',
       collectCidr,
     )
     .addOption(
       new Option(
         '--env <environment>',
-        'production rejects test keys (default: live in production, else test)',
+        'kind of key; production rejects test keys (default: live in production, else test)',
       ).choices(['live', 'test']),
     )
     .refuses(({ expiry, reason, platform = false, user, scopes }) => {
@@ -110,7 +110,7 @@ export function keysCommands(group: Command): void {
     });
 
   add('show', 'Show everything about a key except the key itself', 'pua keys show 4fGh7Kq2LmPz')
-    .argument('<id>', '12 characters after pua_live_ or pua_test_; or the whole key', parseKeyId)
+    .argument('<id>', 'the 12 characters after pua_live_ or pua_test_, or the whole key', parseKeyId)
     .runs(async ({ get, print }, id) => {
       const key = await get(ApiKeysService).find(id);
       if (!key) throw new UnknownKey(id);
@@ -179,7 +179,7 @@ export function signingKeysCommands(group: Command): void {
 
   add(
     'rotate',
-    'Sign with the next key; running servers follow within a second, and earlier signatures stay valid',
+    'Sign with the next key; running servers switch to it within a second, and earlier signatures stay valid',
     'pua signing-keys rotate',
   ).runs(async ({ get, print }) =>
     print({ data: await get(SigningKeysService).rotate() }, ({ data }) => table(data, SIGNING_KEY_COLUMNS)),

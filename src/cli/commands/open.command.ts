@@ -18,7 +18,7 @@ const PAGES = {
 export function openCommand(command: Command): void {
   withExample(command, 'pua open docs')
     .addArgument(
-      new Argument('[page]', 'which page')
+      new Argument('[page]', 'the page')
         .choices(Object.keys(PAGES) as (keyof typeof PAGES)[])
         .default('front' as const),
     )

@@ -53,7 +53,7 @@ export function usersCommands(group: Command): void {
       'only members whose username or name contains this text, ignoring case',
       textArgument([1, 100]),
     )
-    .option('--before <id>', 'only members with a lower id: continues a list', parseNumber)
+    .option('--before <id>', 'only members with a lower id, to continue a list', parseNumber)
     .runs(async ({ get, print }, { search, before }) => {
       const found = await get(UsersService).list(MOST + 1, { search, before });
       const truncated = found.length > MOST;
@@ -66,7 +66,7 @@ export function usersCommands(group: Command): void {
 
   const update = ofMember(
     'update',
-    'Change a member’s account; an import can change it again. "" clears a field',
+    'Change a member’s account; a later import can overwrite the change. "" clears a field',
     "pua users update ada --first-name Augusta --bio ''",
   ).option('--username <username>', 'unique, ignoring case; must not consist of digits only', parseUsername);
   profileOptions(update, { empty: true })
@@ -93,7 +93,7 @@ export function usersCommands(group: Command): void {
       '--password-stdin',
       'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
     )
-    .option('--keep-sessions', 'end none of these')
+    .option('--keep-sessions', 'keep all of these')
     .refuses(() => process.stdin.isTTY && NO_PIPE)
     .runs(async ({ get, print }, who, { keepSessions = false }) => {
       const password = await readPassword();
@@ -122,7 +122,7 @@ export function usersCommands(group: Command): void {
 
   ofMember(
     'remove-passkey',
-    'Remove a passkey, even the last one: a member without a password then needs one (`pua users set-password`). Sessions continue (`pua users revoke-access` ends them)',
+    'Remove a passkey, even the last one. If the member has no password, set one (`pua users set-password`). Sessions continue; `pua users revoke-access` ends them',
     'pua users remove-passkey ada 7',
   )
     .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parseNumber)

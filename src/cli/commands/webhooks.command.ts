@@ -21,7 +21,7 @@ export function webhooksCommands(group: Command): void {
 
   add(
     'create',
-    'Register a webhook endpoint. Its secret is shown only once: stdout has only the secret, with --json also the details',
+    'Register a webhook endpoint. Its secret is shown only once: stdout has only the secret; with --json, also the details',
     'pua webhooks create --url https://app.example/webhooks --types events.updated,events.removed --client demo',
   )
     .requiredOption(
@@ -88,7 +88,7 @@ export function webhooksCommands(group: Command): void {
 
   ofReceiver(
     'test',
-    'Send one message of the type webhook.test from here, and print the response',
+    'Send a test message (type webhook.test) from this host, and print the response',
     'pua webhooks test wh_4fGh7Kq2LmPz9xQa',
   ).runs(async ({ get, print }, id) => {
     const { taken, status, error, seconds } = await get(WebhooksService).test(id, get(WebhookSender));
@@ -105,7 +105,7 @@ export function webhooksCommands(group: Command): void {
 
   add(
     'redeliver',
-    'Resend delivered or dead messages with the same id; running servers do it at once',
+    'Resend delivered or dead messages with the same ids; running servers send them immediately',
     'pua webhooks redeliver msg_0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a',
   )
     .argument('<id>', 'id of a message, or of a webhook endpoint for all its dead messages')
@@ -120,7 +120,7 @@ export function webhooksCommands(group: Command): void {
     'pua webhooks rotate wh_4fGh7Kq2LmPz9xQa --overlap 24h',
   )
     .addOption(
-      new Option('--overlap <duration>', 'how long the old secret also signs; 0s: not at all')
+      new Option('--overlap <duration>', 'how long both secrets sign; 0s: only the new one signs')
         .argParser(durationBetween('0s', '30d'))
         .default(parseDuration('24h'), '24h'),
     )

@@ -14,7 +14,7 @@ export class ChangeMark extends row({
 @Entity('changes')
 @Expires({ at: 'changed_at', kept: { setting: 'changesRetentionSeconds' }, also: recordedAs('swept') })
 @OfMember<Change>({
-  export: { none: 'which item changed when, for a few days; the export has the items' },
+  export: { none: 'item ids with their times of change, for 30 days by default; the export has the items' },
 })
 export class Change extends row({
   /** Number of the transaction (xid8). */

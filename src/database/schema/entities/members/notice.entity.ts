@@ -17,7 +17,7 @@ export class MutedNotice extends row({
 @Entity('notice_emails')
 @Expires({ at: 'created_at', kept: '4 days' })
 @OfMember<NoticeEmail>({
-  export: { none: 'pending emails, for three days at most; the export has the notices' },
+  export: { none: 'pending emails, for four days at most; the export has the notices' },
 })
 export class NoticeEmail extends row({
   id: identity('ALWAYS'),

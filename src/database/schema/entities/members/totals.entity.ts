@@ -22,8 +22,8 @@ export class MemberUsage extends row({
 /** A name change that is not in all denormalized columns yet. Only the database writes it. */
 @Entity('renamed_users')
 @OfMember<RenamedUser>({
-  erase: { keep: 'copies of a name still to be replaced, for seconds' },
-  export: { none: 'names still to be copied, for seconds' },
+  erase: { keep: 'for seconds, until the server has replaced all copies of the name' },
+  export: { none: 'names that the server copies within seconds' },
 })
 export class RenamedUser extends row({
   id: identity('ALWAYS'),
