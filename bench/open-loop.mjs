@@ -60,7 +60,7 @@ const nextDue = () => repeated.pop() ?? begun + (taken++ / plan.rate) * 1000;
 class Connection {
   #socket;
   #text = '';
-  /** Length of the whole response; 0 until its headers have arrived. */
+  /** Length of the complete response; 0 until its headers have arrived. */
   #length = 0;
   #due = 0;
   /** Whether part of the response has arrived. */

@@ -48,7 +48,7 @@ const STATEMENTS = JSON.stringify(
 
 /**
  * @typedef {{name: string, url: string, pid: number, postgresPid: number, stop: () => Promise<void>}} Server
- * @returns {Promise<Server[]>} ours first
+ * @returns {Promise<Server[]>} this server first
  */
 export async function startAll(dataset, peers) {
   const servers = [await startOurs(dataset)];

@@ -16,7 +16,7 @@ export function cpuMicroseconds(pid) {
   return ticks * TICK_MICROSECONDS;
 }
 
-/** CPU time of the whole host, used and available, since its start. */
+/** CPU time of the entire host, used and available, since its start. */
 export function machineMicroseconds() {
   const [, ...fields] = readFileSync('/proc/stat', 'utf8').split('\n')[0].trim().split(/\s+/);
   const [user, nice, system, idle, iowait, irq, softirq, steal] = fields.map(

@@ -59,7 +59,7 @@ describe('the limits that the code and the database share', () => {
     await database.drop();
   });
 
-  /** Whether all checks over these columns alone let the values through: `{ role: "'attendee'::text" }`. */
+  /** Whether all checks that cover only these columns accept the values: `{ role: "'attendee'::text" }`. */
   const accepted = async (table: string, values: Record<string, string>) => {
     const concerned = checks.filter(
       (check) => check.table === table && check.columns.every((column) => Object.hasOwn(values, column)),

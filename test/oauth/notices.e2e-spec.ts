@@ -247,7 +247,7 @@ postgres.describe('an instance that is killed', () => {
         'SELECT EXTRACT(epoch FROM due_at - now())::float8 AS seconds, attempts FROM notice_emails',
       );
       expect([claim!.attempts, claim!.seconds <= 60]).toEqual([1, true]);
-      await dataSource.query('UPDATE notice_emails SET due_at = now()'); // lets those seconds pass
+      await dataSource.query('UPDATE notice_emails SET due_at = now()'); // skips those seconds
       await Promise.all([start(), start()]);
       await eventually(
         async () =>

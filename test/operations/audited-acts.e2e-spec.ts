@@ -124,7 +124,7 @@ async function at(path: string): Promise<{ id: number; browser: Browser; page: F
   return { id, browser, page: (await browser.open(path)) as FormPage };
 }
 
-/** A member with two sessions, who gave an app access. */
+/** A member with two sessions, who granted an app access. */
 async function withApp(): Promise<{ id: number; clientId: string; refreshToken: string }> {
   const { id, username } = await oauth.member();
   const clientId = await oauth.client();

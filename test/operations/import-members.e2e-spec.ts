@@ -192,7 +192,7 @@ postgres.describe('an import of existing members', () => {
     let isRunning = true;
     const put = async (n: number) =>
       (await api.put('/profile', keys[n % keys.length]!, { bio: `I am number ${n}` })).status;
-    // The lock that a foreign key takes.
+    // The lock that a foreign key acquires.
     const refer = (n: number) =>
       rows(`SELECT FROM users WHERE id = ${1 + ((n * 500) % members)} FOR KEY SHARE`);
     const writers = async () => {

@@ -820,7 +820,7 @@ describe('pua import', () => {
       const lines = [readFeedLine({ number: 1, text: JSON.stringify(line) })];
       expect(await set.run([{ position: 0, lines }], undefined)).toBe(true);
       expect(set.counts.get('users')).toMatchObject({ updated: 1 });
-      // The lock that a foreign key takes.
+      // The lock that a foreign key acquires.
       expect(await api.dataSource.query('SELECT id FROM users WHERE id = 1 FOR KEY SHARE NOWAIT')).toEqual([
         { id: 1 },
       ]);

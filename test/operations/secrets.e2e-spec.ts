@@ -175,7 +175,7 @@ describe('every secret that is issued, sent or typed', () => {
     expect((await get('/api/public/me', withProof)).status).toBe(200);
     expect((await get('/api/public/me', withProof)).status).toBe(401);
 
-    // The session's identifier in interactions: it gives no access, but would link tokens to browsers.
+    // The session's identifier in interactions: it grants no access, but would link tokens to browsers.
     const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
     const sessions = await oauth.dataSource.query<{ payload: Buffer; uid_key: Buffer; key: Buffer }[]>(
       'SELECT payload, uid_key, key FROM oauth_sessions WHERE user_id = $1',

@@ -98,7 +98,7 @@ postgres.describe('a list and a field added by the recipes', () => {
       .filter((path) => existsSync(path) && path !== ''))
       cpSync(path, join(root, path), { recursive: true });
     symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
-    run(root, 'git', ['init', '-q']); // tests ask git for the project's files
+    run(root, 'git', ['init', '-q']); // tests query git for the project's files
     for (const { path, code } of FILES) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), code);

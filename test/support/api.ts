@@ -83,7 +83,7 @@ export class TestApi {
       environment: 'live',
       cidrs: [],
       expiresInSeconds: 3600,
-      actor: 'system', // gives the member no notice
+      actor: 'system', // creates no notice for the member
       ...more,
     });
     return key;

@@ -3,7 +3,7 @@ const { readFileSync } = require('node:fs');
 const MARKED = /\b(postgres|thorough)\.(it|describe)\b/;
 /** The contract. */
 const ALWAYS = /\/test\/api\//;
-/** Files whose other tests may differ on PostgreSQL as well: folders, and files that ask which database they use. */
+/** Files whose other tests may differ on PostgreSQL as well: folders, and files that check which database they use. */
 const OF_DATABASE = /\/test\/(database|webhooks)\//;
 const ASKS = /\b(onPostgres|isThorough)\b/;
 

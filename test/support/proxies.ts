@@ -63,7 +63,7 @@ include ${folder}/site.conf;
   logs: ['public-user-api.log', 'public-user-api.error.log', 'main.log'],
 };
 
-/** apt-get install caddy: for `localhost` it makes the certificate itself. */
+/** apt-get install caddy: for `localhost` Caddy creates the certificate itself. */
 const CADDY: Program = {
   prepare(folder, { plain, keepaliveSeconds }) {
     // Shares nothing with the host: neither its trusted certificates nor Caddy's default ports.

@@ -15,7 +15,7 @@ import { freePort, OauthTest, REDIRECT_URI } from './oauth.js';
 
 const DAYS = 28;
 
-/** A server with a constant URL whose instances change, and a member who gives an app access without an end. */
+/** A server with a constant URL whose instances change, and a member who grants an app access without an end. */
 export class Year {
   #key = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
   #instance: NestExpressApplication | undefined;
