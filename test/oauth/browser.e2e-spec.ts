@@ -127,7 +127,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     expect(violations).toEqual([]);
   });
 
-  it('creates a calendar link, revokes it and a key, and downloads their data, with the keyboard only', async () => {
+  it('creates and revokes a calendar link, revokes a key, and downloads their data, with the keyboard only', async () => {
     const { id, username } = await oauth.member();
     const key = await oauth.api.key(id);
     const page = await (await browser.newContext({ acceptDownloads: true })).newPage();

@@ -325,7 +325,7 @@ postgres.describe('client documents on a server', () => {
       expect(durations).toEqual(['once', '30', '180 checked', 'unlimited']);
     });
 
-    it('signs a member in under its document’s host, and is stored from then on', async () => {
+    it('signs a member in under its document’s host, and is stored at the first sign-in', async () => {
       const clientId = `${at}/client.json`;
       const { username } = await oauth.member();
       const { url, redeem } = ask(clientId);

@@ -181,7 +181,7 @@ describe('a secret in a URL', () => {
     expect(JSON.stringify([kept, await events(id)])).not.toContain(secret);
   });
 
-  it('is not created from a form, which gets an error instead of a redirect', async () => {
+  it('is never created from a form: the form gets an error, not a redirect', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const { status, headers } = await oauth.post('/oauth/authorize', {
       client_id: id,

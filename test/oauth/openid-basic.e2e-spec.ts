@@ -139,12 +139,12 @@ describe.each(['query', 'form_post'])('an app with responses by %s', (response_m
   );
 });
 
-describe('an app with an empty', () => {
-  it('response_mode signs a member in like an app without it', async () => {
+describe('an app', () => {
+  it('with an empty response_mode signs a member in like an app without response_mode', async () => {
     await signedIn({ response_mode: '' });
   });
 
-  it('response_type gets the same error as an app without it', async () => {
+  it('with an empty response_type gets the same error as an app without response_type', async () => {
     const told = async (response_type?: string) =>
       toldBy('query', await open(requestOf(app, { response_type }), {}));
     expect(await told('')).toEqual(await told(undefined));

@@ -138,7 +138,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
 });
 
 describe('a logout token of the external identity provider', () => {
-  it('for a session ends only that session’s sign-ins, not apps’ access', async () => {
+  it('for a session ends only that session’s sign-ins, and no app’s access', async () => {
     const one = await member();
     const other = await member(one);
     expect(one.sid).not.toBe(other.sid);
