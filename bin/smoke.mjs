@@ -17,7 +17,7 @@ const env = { ...process.env, PORT: String(port) };
 for (const name of ['DATABASE_URL', 'DATA_DIR', 'SECRET_KEY', 'NODE_ENV', 'TEST_DATABASE_URL'])
   delete env[name];
 
-/** Starts the server; resolves when it is ready, with what it printed. */
+/** Starts the server; resolves with its output when it is ready. */
 function start() {
   const began = performance.now();
   const server = spawn('npm', ['start'], {

@@ -27,7 +27,7 @@ export class RepeatFunctions1763802100000 implements MigrationInterface {
     await runner.query(`
 CREATE TABLE schema_versions (
   digest text PRIMARY KEY,
-  -- Each statement by what DROP calls what it makes.
+  -- Each statement by the name with which DROP removes its object.
   objects jsonb NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );

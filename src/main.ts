@@ -26,7 +26,7 @@ const REPLACE_MS = 1_000;
 /** Loads while the embedded database opens, and only in processes that serve requests. */
 const loadApp = () => import('./app.js');
 
-/** Prepares what processes share, then serves in this process or in workers. */
+/** Prepares shared resources, then serves in this process or in workers. */
 async function start(config: Config): Promise<void> {
   await refuseTakenPort(config);
   if (!config.production) console.log(beginning(config));

@@ -97,8 +97,7 @@ func (c *Client) Profile(ctx context.Context) (*Profile, error) {
 	return get[Profile](ctx, c, "/profile", nil)
 }
 
-// ProfileWithETag is the same with its ETag, with which [Client.UpdateProfile] fails if somebody else has changed the profile in
-// the meantime.
+// ProfileWithETag is the same with its ETag, with which [Client.UpdateProfile] fails if the profile has changed in the meantime.
 func (c *Client) ProfileWithETag(ctx context.Context) (*Profile, string, error) {
 	return getWithETag[Profile](ctx, c, "/profile", nil)
 }

@@ -42,11 +42,11 @@ type Pending struct {
 	Issuer   string `json:"issuer"`
 }
 
-// Tokens are what a member granted. Store them like passwords.
+// Tokens are a member's granted tokens. Store them like passwords.
 type Tokens struct {
 	AccessToken  string `json:"access_token"`
 	RefreshToken string `json:"refresh_token,omitempty"`
-	// What the member granted, which may be less than was requested.
+	// The granted scope, which may be less than requested.
 	Scope     string    `json:"scope"`
 	ExpiresAt time.Time `json:"expires_at"`
 	// When the access that the member chose ends; zero if it has no end.

@@ -133,7 +133,7 @@ ORDER BY u.id DESC LIMIT $1`,
     });
   }
 
-  /** Works on any version of the schema, so that access can be removed during a migration. @throws OperatorError if there is none */
+  /** Works on any version of the schema, so that access can be removed during a migration. @throws OperatorError without such a member */
   async identify(typed: string): Promise<IdentifiedUser> {
     const idOrUsername = trimmed(typed);
     try {

@@ -11,7 +11,7 @@ import { addressOf } from '../values/network.js';
 import { CalendarFiles, PATIENCE_MS } from './calendar-files.js';
 import { CalendarLinks, type ReadableLink } from './calendar-links.js';
 
-/** Calendar apps cannot send credentials, so the URL is one. Links have their own read limit; unknown ones count as rejected. */
+/** Calendar apps cannot send credentials, so the URL is the credential. Links have their own read limit; unknown ones count as rejected. */
 @Controller('calendar')
 @Public()
 @OutsideApi()

@@ -16,8 +16,8 @@ interface CommandWork extends Work {
   /** Prints JSON with `--json`; for people, {@link plain} must clean text chosen by others. */
   readonly print: <Result>(result: Result, human: (result: Result) => string) => void;
   /**
-   * Asks for confirmation of an irreversible action (`--yes` or on the terminal). @param what would happen, as a sentence @param unasked
-   * without a terminal, `go on` proceeds; otherwise it is wrong use @throws CommanderError {@link DECLINED}, which is not a failure
+   * Asks for confirmation of an irreversible action (`--yes` or on the terminal). @param what the effect, as a sentence @param unasked
+   * without a terminal, `go on` proceeds; otherwise the command fails @throws CommanderError {@link DECLINED}, which is not a failure
    */
   readonly confirm: (what: string, unasked?: 'go on') => Promise<void>;
 }

@@ -252,7 +252,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     });
   }
 
-  /** Unexpired tokens work again later. Owners cannot undo what others disabled. @returns whether that changed anything */
+  /** Unexpired tokens work again later. Owners cannot enable clients that others disabled. @returns whether that changed anything */
   async setDisabled(
     id: string,
     disabled: boolean,

@@ -23,7 +23,7 @@ export type ReviewState = 'none' | 'pending' | 'approved' | 'rejected';
 export const REVIEW_STATE = `CASE WHEN c.applied_at IS NOT NULL THEN 'pending' WHEN c.rejection IS NOT NULL THEN 'rejected'
     WHEN c.approved_at IS NOT NULL THEN 'approved' ELSE 'none' END`;
 
-/** What a developer writes when they apply for a review. */
+/** A developer's application for a review. */
 export interface Application {
   readonly purpose: string;
   readonly policy_uri: string;

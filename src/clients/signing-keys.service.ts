@@ -55,7 +55,7 @@ export class SigningKeysService {
     });
   }
 
-  /** Encrypts under SECRET_KEY what is still encrypted under the previous one. */
+  /** Encrypts keys under SECRET_KEY that are still under the previous one. */
   async moveToCurrentSecret(): Promise<void> {
     const { manager } = this.dataSource;
     for (const { kid, private_jwk } of await this.#read()) {

@@ -32,7 +32,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       for (const { message } of error?.issues ?? []) faults.push(`${name} ${message}`);
       return [name, data];
     }),
-  ) as Environment; // a faulty one is undefined
+  ) as Environment; // a faulty setting is undefined
   const given = (name: SettingName) => Boolean(environment[name]);
   for (const [name, remedy] of Object.entries(REMOVED_SETTINGS))
     if (environment[name]) faults.push(`${name} no longer exists: ${remedy}`);

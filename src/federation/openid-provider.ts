@@ -250,7 +250,7 @@ export async function discover(upstream: UpstreamConfig): Promise<Known> {
   }
 }
 
-/** Maximum age of a logout token in seconds: what it ends began before it was issued. */
+/** Maximum age of a logout token in seconds: it ends only sessions that began before it was issued. */
 const MAX_LOGOUT_SECONDS = 300;
 
 /** Words the fault of an error. Error responses may contain untrusted input or a token, so they are not copied. */
@@ -277,7 +277,7 @@ function isAway(error: unknown): boolean {
   if (error instanceof Response) return error.status >= 500;
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
-  // The second: the keys' URL did not respond with 200 and JSON.
+  // ERR_JOSE_GENERIC: the keys' URL did not respond with 200 and JSON.
   return error.message === 'fetch failed' || code === 'ERR_JOSE_GENERIC' || isAway(error.cause);
 }
 

@@ -58,7 +58,7 @@ export class LogoutTokens {
     private readonly dataSource: DataSource,
   ) {}
 
-  /** Ends browser sessions; apps keep their access unless the member is gone. @throws UpstreamFault */
+  /** Ends browser sessions; apps keep their access unless the provider removed the member. @throws UpstreamFault */
   async redeem(token: string): Promise<void> {
     const claims = LOGOUT_CLAIMS.safeParse(await this.provider.verifyLogoutToken(token));
     if (!claims.success)

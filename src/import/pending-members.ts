@@ -21,7 +21,7 @@ export async function leaveMembersPending(manager: EntityManager, keepProfile: b
   const values = Object.entries(type.values).map(([column, sql]) => `'${column}', ${sql}`);
   const changing = `t.id = s.id AND NOT s.deleted AND ${differs(type)}
   AND NOT ${USERNAME_IS_WANTED} AND NOT ${EXTERNAL_ID_IS_WANTED}`;
-  // Rejects now what the database would reject then.
+  // Rejects changes now that the database would reject later.
   await manager.query(`CREATE TEMP TABLE ${CHANGED_USERS} (LIKE users INCLUDING CONSTRAINTS) ON COMMIT DROP;
 INSERT INTO ${CHANGED_USERS} SELECT r.* FROM ${staged('users')} s JOIN users t ON ${changing}
 CROSS JOIN LATERAL jsonb_populate_record(t, jsonb_build_object(${values.join(', ')})) r`);

@@ -33,7 +33,7 @@ export interface Tool {
 interface Tuning {
   readonly name?: string;
   readonly description?: string;
-  /** Default fields of an item: what most questions are about. */
+  /** Default fields of an item: those that most questions need. */
   readonly brief?: readonly string[];
   readonly defaults?: (values: Readonly<Json>) => Json;
   /** Handler of another route whose fields are added. */

@@ -13,7 +13,7 @@ export const isOpaqueSecret = (text: string): boolean => OPAQUE.test(text);
 /** Tells whether a text that a caller chose could be a secret, or contains the beginning of one. */
 export const looksSecret = (text: string): boolean => isOpaqueSecret(text) || NAMED.test(text);
 
-/** Finds what could be an opaque secret anywhere in a text. */
+/** Finds possible opaque secrets anywhere in a text. */
 export const findOpaqueSecret = (text: string): string | undefined =>
   /(?<![\w-])[\w-]{43}(?![\w-])/.exec(text)?.[0];
 

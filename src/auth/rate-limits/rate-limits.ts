@@ -121,8 +121,8 @@ interface Calls {
 }
 
 /**
- * Counts requests by limit and caller in fixed windows, in memory. Every `intervalMs`, instances exchange counts through the store, so
- * they may admit too many by at most what arrives in one interval (docs/operators/scaling.md). Each key is exchanged once more after its
+ * Counts requests by limit and caller in fixed windows, in memory. Every `intervalMs`, instances exchange counts through the store, so they
+ * may exceed a limit by the requests of one interval (docs/operators/scaling.md). Each key is exchanged once more after its
  * last request, to learn later counts. While the store is unavailable, instances continue with what they know.
  */
 export class Counter {

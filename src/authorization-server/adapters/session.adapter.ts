@@ -85,7 +85,7 @@ function storing(
 /**
  * Runs after the session is stored. A logout token writes its mark before it queries sessions, so this finds the mark, or the token finds
  * the session.
- * Ending a subject ends its earlier sessions; ending a session ends all that came from it.
+ * The end of a subject ends its earlier sessions; the end of a provider's session ends all browser sessions from it.
  */
 const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
   SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND ${unexpired('e.expires_at')}
@@ -101,7 +101,7 @@ interface Outcome {
 
 /**
  * Browser sessions, encrypted, found by keys of id and uid. Reads member and consent with the session, and holds grant and code until the
- * session is stored: one statement each, instead of the library's several.
+ * session is stored: one statement each, where the library needs several.
  */
 export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;

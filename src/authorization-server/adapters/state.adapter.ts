@@ -89,7 +89,7 @@ const CONSENTED = `${RECORDED}, remembered AS (
     )}
 )`;
 
-/** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
+/** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and deleted within an hour. */
 export function stateAdapter(
   database: OauthDatabase,
   model: 'Interaction' | 'PushedAuthorizationRequest',

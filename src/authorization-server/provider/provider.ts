@@ -153,7 +153,7 @@ export function createProvider(parts: ProviderParts): Provider {
         Configuration['enabledJWA']
       >['clientAuthSigningAlgValues'],
     },
-    // Default: allows assertions with several audiences, and for years, as long as the database would keep their ids.
+    // Default: allows several audiences, and validity for years: the database would keep each id that long.
     assertJwtClientAuthClaimsAndHeader: (ctx, claims, header, client) => {
       checkAssertion(
         claims,
@@ -162,7 +162,7 @@ export function createProvider(parts: ProviderParts): Provider {
         config.publicUrl + ROUTES.token,
         client,
       );
-      // Accepted until clients have followed (draft-ietf-oauth-rfc7523bis): other servers could use such an assertion.
+      // Accepted until clients implement draft-ietf-oauth-rfc7523bis: other servers could misuse such an assertion.
       if (claims.aud !== config.publicUrl)
         parts.logger.info(
           { client_id: ctx.oidc.client!.clientId },
@@ -187,7 +187,7 @@ export function createProvider(parts: ProviderParts): Provider {
       },
       claims: (ctx: KoaContextWithOIDC, value: string | undefined) => keepEssentialClasses(ctx, value),
     },
-    // Default: all claims. ID tokens always have how and when the member signed in; userinfo responds from the grant.
+    // Default: all claims. ID tokens always have the time and method of the sign-in; userinfo responds from the grant.
     claims: {
       openid: ['sub', 'auth_time', 'amr', 'acr'],
       profile: ['preferred_username', 'name', 'picture'],
@@ -201,7 +201,7 @@ export function createProvider(parts: ProviderParts): Provider {
         // Default: reveals other clients' tokens to confidential clients.
         allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
       },
-      // Default: WebCrypto, see SynchronousSigningKey. If the experiment changes, startup fails; then pass the JWKs as they are.
+      // Default: WebCrypto, see SynchronousSigningKey. If the experiment changes, startup fails; then pass the JWKs unchanged.
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: {
         enabled: true,

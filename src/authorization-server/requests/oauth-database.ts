@@ -16,7 +16,7 @@ import { addressOf } from '../../values/network.js';
 import { because } from '../reasons/rejection-reasons.js';
 import type { Duration } from '../../clients/access-durations.js';
 
-/** A browser session's origin at the external identity provider, as base64url HMACs, to find it when that one ends. */
+/** A browser session's origin at the external identity provider, as base64url HMACs, to find it when the provider's session ends. */
 export interface UpstreamSession {
   /** HMAC of `sub`. */
   readonly subject: string;
@@ -95,7 +95,10 @@ export interface NewGrant extends NewAccess {
   readonly scopes: readonly string[];
 }
 
-/** Finds the member $1 if their sign-in is still valid ($2). Ending the sign-ins waits for this lock, and then finds what was stored. */
+/**
+ * Finds the member $1 if their sign-in is still valid ($2). A change that ends the sign-ins waits for this lock, and then finds the stored
+ * rows.
+ */
 export const SIGNED_IN = `signed_in AS (
   SELECT FROM users u WHERE u.id = $1::bigint AND u.disabled_at IS NULL AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $2::bigint
   FOR KEY SHARE

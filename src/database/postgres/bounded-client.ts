@@ -16,7 +16,9 @@ const REFUSED_MS = 1_000;
 const WORDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'COMMIT', 'START TRANSACTION', ...WRITING_FUNCTIONS];
 const WRITE = new RegExp(`\\b(?:${WORDS.join('|')})\\b`, 'i');
 
-/** Rejects writes while a synchronous standby is lost, since each would hold a connection. One per second checks for its return. */
+/**
+ * Rejects writes while a synchronous standby is lost, since each would hold a connection. One write per second checks whether it is back.
+ */
 export class WriteGate {
   #unconfirmed = 0;
   #closedUntil = 0;
@@ -58,7 +60,7 @@ type Callback = (error: Error | undefined, result?: QueryResult) => void;
 /**
  * Cancels late statements at the server and keeps their connection until they end. A COMMIT that waits for a standby outlives its client,
  * so reconnecting would use up all connections. Reports a commit without the standby's confirmation as Unavailable: its outcome is
- * unknown, and the write may be repeated. Ends a request's transaction, except during COMMIT, when its caller leaves.
+ * unknown, and the write may be repeated. Ends a request's transaction, except during COMMIT, when its caller disconnects.
  */
 export class BoundedClient extends PrimaryClient {
   readonly #send: (query: string | QueryConfig, values?: unknown[]) => Promise<QueryResult>;

@@ -50,7 +50,7 @@ interface WalPosition {
   readonly at: number;
 }
 
-/** What a replica must prove before it is used. */
+/** The data that a replica must have before its use. */
 export interface ReadConsistency {
   /** Position in the log of the primary, in bytes. */
   readonly position: number;

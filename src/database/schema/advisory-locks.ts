@@ -2,7 +2,7 @@
 export const ADVISORY_LOCKS = {
   /** Migrations and rollbacks run one at a time. */
   migrations: 7_862_013_001,
-  /** Concurrent processes make one set of signing keys. */
+  /** Concurrent processes create only one set of signing keys. */
   signingKeys: 7_862_013_002,
   /** Taken by the function fold_totals. */
   foldTotals: 7_862_013_003,

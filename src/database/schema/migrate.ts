@@ -103,7 +103,10 @@ const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
 const TRY_AGAIN = ['55P03', '40P01'];
 
-/** Finds what {@link rollback} would undo: the last migration, or all after `to`. @returns last first @throws OperatorError if it cannot */
+/**
+ * Finds the migrations that {@link rollback} would undo: the last one, or all after `to`. @returns last first @throws OperatorError if it
+ * cannot
+ */
 export async function lastMigrations(dataSource: DataSource, to?: string) {
   const schema = await readSchema(dataSource);
   rejectOtherVersions(schema, schema.unknown);

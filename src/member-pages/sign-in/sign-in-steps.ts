@@ -229,7 +229,7 @@ export class BrowserSessions {
     redirect(response, interaction.returnTo);
   }
 
-  /** Explains why a step has ended (Back, reload), or redirects to the request's open step. @returns what to throw instead */
+  /** Explains why a step has ended (Back, reload), or redirects to the request's open step. @returns the error to throw instead */
   async explain(response: Response, error: unknown, uid: string): Promise<unknown> {
     if (!isStepGone(error)) return error;
     const { params, open } = (await this.states.completed(uid)) ?? {};

@@ -54,7 +54,7 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
 }
 
 export interface Examination {
-  /** Whether to repair first what needs no decision. */
+  /** Whether to repair problems first that need no decision. */
   readonly mend?: boolean;
   /** Whether to recount all members; otherwise a tenth of many. */
   readonly full?: boolean;
