@@ -204,9 +204,7 @@ export function parseOrigin(redirectUri: string): string {
   return `${protocol}//${host}`;
 }
 
-/**
- * Returns the origins that may call the token endpoint: registered ones, else a web app's redirect URIs; none for a client with a secret.
- */
+/** Returns the origins that may call the token endpoint: registered or a web app's redirect URIs; none for a client with a secret. */
 export function allowedOriginsOf(
   client: {
     readonly type: NewClient['type'];

@@ -56,10 +56,7 @@ export class Encryption {
     return undefined;
   }
 
-  /**
-   * Moves a value to the current key, never back: instances disagree about it during a rotation. @returns undefined if the value must not
-   * move
-   */
+  /** Moves a value to the current key, never back, since instances disagree during a rotation. @returns undefined if it must not move */
   moved<T extends Moved>(...[sealed, kind, ...rowKeys]: SealedValue): Buffer | undefined {
     const found = this.openNamed<T>(sealed, kind, ...rowKeys);
     if (!found || !this.#isToMove(found)) return undefined;

@@ -66,8 +66,8 @@ export class TokenKeys {
 }
 
 /**
- * Makes two parameters for `key IN ($1, $2)`, since `= ANY ($1)` would be planned at every execution. Repeats a single key, because NULL
- * would make another plan look cheaper. Null if it cannot have been issued.
+ * Makes two parameters for `key IN ($1, $2)`: `= ANY ($1)` would be planned each time, and a NULL would change the plan, so a single key is
+ * repeated. Null if it cannot have been issued.
  */
 export function eitherOf(keys: readonly Buffer[]): [Buffer | null, Buffer | null] {
   const [current = null, before = current] = keys;

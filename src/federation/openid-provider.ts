@@ -159,10 +159,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     }
   }
 
-  /**
-   * Returns the provider's sign-out URL (OpenID Connect RP-Initiated Logout 1.0). @param state returned by the provider @returns undefined
-   * without one
-   */
+  /** Returns the provider's sign-out URL, if any (OpenID Connect RP-Initiated Logout 1.0). @param state returned by the provider */
   async endSessionUrl(state: string | undefined): Promise<URL | undefined> {
     try {
       const { configuration } = await this.#provider();

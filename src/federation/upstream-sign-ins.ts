@@ -207,9 +207,7 @@ export class UpstreamSignIns {
   }
 }
 
-/**
- * Chooses the parameters to forward, and whether the member must authenticate again. @param other whether the member wants another account
- */
+/** Chooses the parameters to forward, and whether to authenticate again. @param other whether the member wants another account */
 export function wishesOf({ params, prompt, session }: Interaction, other: boolean): Wishes {
   const passedOn = ['login_hint', 'ui_locales', 'acr_values'].flatMap((name) =>
     typeof params[name] === 'string' ? [[name, params[name]] as const] : [],

@@ -257,10 +257,7 @@ FROM ${withPresent(type)}`,
       counts[outcome] = Math.ceil(number / type.rowsPerRecord);
   }
 
-  /**
-   * Writes the lines. If another transaction changed the same rows first, releases the locks, so that the caller checks again. @returns
-   * whether it has written
-   */
+  /** Writes the lines, or releases the locks if another transaction changed the same rows first. @returns false: the caller checks again */
   async #tryToWrite(): Promise<boolean> {
     const { feedBy, keepProfile = false } = this.options;
     await this.staging.manager.query('SAVEPOINT checked');

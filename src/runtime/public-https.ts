@@ -36,8 +36,8 @@ export interface PostResponse {
 }
 
 /**
- * Looks up an untrusted name only by DNS: getaddrinfo would block one of libuv's four threads, which database connections, files and
- * hashing need. @param servers default: the system's name servers @throws Error if no address is found within 2 s
+ * Looks up an untrusted name only by DNS: getaddrinfo would block one of libuv's four threads, which database, files and hashing need.
+ * @param servers default: the system's name servers @throws Error without an address after 2 s
  */
 export async function resolveAddresses(
   name: string,

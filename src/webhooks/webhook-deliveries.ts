@@ -62,8 +62,8 @@ WHERE name = 'told'`;
 
 /**
  * Creates messages for at most $4 members, one per item, endpoint and member, and advances the position ($1, $2). Reads at most $3 changes:
- * the unfinished ones and the next ones, alternately. A member gets all messages of these changes at once, therefore in order, and `after`
- * and `ahead` of an unfinished change say who already got them.
+ * the unfinished ones and the next ones, alternately. A member gets all messages of these changes at once, so in order. For an unfinished
+ * change, `after` and `ahead` record the members that already have them.
  */
 const FAN_OUT = `WITH unfinished AS MATERIALIZED (
   SELECT c.*, u.after, u.ahead FROM change_places p
@@ -236,8 +236,7 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Creates the next messages, each once, a member's in commit order. @returns number, and whether others are left; none if another
-   * instance does it
+   * Creates the next messages once, in commit order per member. @returns number, and whether others are left; 0 if another instance does it
    */
   async fanOut(): Promise<{ made: number; behind: boolean }> {
     let told;

@@ -31,9 +31,8 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
 ) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MAX_KINDS}`;
 
 /**
- * Delays every failed sign-in to the time of the most expensive stored hash, so that timing reveals neither missing names nor imported
- * hashes. Measures that time in the background: at startup, after imports, and from time to time while passwords are rejected. It never
- * depends on the hash of the account that was tried.
+ * Delays each failed sign-in to the time of the most expensive stored hash, so that timing reveals neither missing names nor imported
+ * hashes. Measures that time in the background, regardless of the requested account.
  */
 @Injectable()
 export class RefusalTime implements OnModuleInit {

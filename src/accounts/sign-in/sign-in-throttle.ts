@@ -35,9 +35,8 @@ const MAX_TRIES = 10;
 const MAX_WAITING = 150;
 
 /**
- * Takes a permit before the password check, so that parallel guesses on all instances stay within the allowance. Each lease is unique:
- * later than all others, even if the clock steps. `attempts` counts failures in the window and attempts in progress. No row is returned
- * if all permits are taken but some may be released.
+ * Takes a permit before the password check, so that parallel guesses on all instances stay within the allowance. Each lease is later than
+ * all others, even if the clock steps. Returns no row if all permits are taken but some may be released.
  */
 const TAKE = `INSERT INTO login_throttle AS t (key, attempts, window_ends_at, under_way)
 VALUES ($1, 1, now() + make_interval(secs => ${WINDOW_SECONDS}), ARRAY[clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})])

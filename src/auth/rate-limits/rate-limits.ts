@@ -87,9 +87,7 @@ export class RateLimits implements OnApplicationShutdown {
     return refusalOf(this.#take('failed_authentication', networkOf(address), kind));
   }
 
-  /**
-   * Counts a request to the authorization server or its pages. @returns whole seconds until the next window after too many, else undefined
-   */
+  /** Counts a request to the authorization server or its pages. @returns seconds until the next window after too many, else undefined */
   countOauthRequest(address: string | undefined): number | undefined {
     const count = this.#take('oauth_requests', networkOf(address), 'none');
     return count?.admitted === false ? count.resetSeconds : undefined;
@@ -122,8 +120,7 @@ interface Calls {
 
 /**
  * Counts requests by limit and caller in fixed windows, in memory. Every `intervalMs`, instances exchange counts through the store, so they
- * may exceed a limit by the requests of one interval (docs/operators/scaling.md). Each key is exchanged once more after its
- * last request, to learn later counts. While the store is unavailable, instances continue with what they know.
+ * may exceed a limit by one interval's requests (docs/operators/scaling.md). Each key is exchanged once more after its last request.
  */
 export class Counter {
   #window = 0;

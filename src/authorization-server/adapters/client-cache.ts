@@ -141,10 +141,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
   };
 }
 
-/**
- * Makes a digest of the client data that a consent depends on. Keys behind a URL may change, and the order of a key's members is
- * meaningless.
- */
+/** Makes a digest of the data that a consent depends on. Keys behind a URL may change; the order of a key's properties is meaningless. */
 function hash({ name, redirect_uris, jwks, jwks_uri, profile, secret_auth_method }: StoredClient): string {
   const inOrder = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

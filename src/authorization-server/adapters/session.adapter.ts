@@ -84,8 +84,7 @@ function storing(
 
 /**
  * Runs after the session is stored. A logout token writes its mark before it queries sessions, so this finds the mark, or the token finds
- * the session.
- * The end of a subject ends its earlier sessions; the end of a provider's session ends all browser sessions from it.
+ * the session. The mark of a subject ends only its earlier sessions.
  */
 const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
   SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND ${unexpired('e.expires_at')}

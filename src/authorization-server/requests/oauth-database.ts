@@ -95,10 +95,7 @@ export interface NewGrant extends NewAccess {
   readonly scopes: readonly string[];
 }
 
-/**
- * Finds the member $1 if their sign-in is still valid ($2). A change that ends the sign-ins waits for this lock, and then finds the stored
- * rows.
- */
+/** Finds the member $1 if their sign-in is still valid ($2). An end of the sign-ins waits for this lock, and then finds the stored rows. */
 export const SIGNED_IN = `signed_in AS (
   SELECT FROM users u WHERE u.id = $1::bigint AND u.disabled_at IS NULL AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $2::bigint
   FOR KEY SHARE

@@ -136,9 +136,8 @@ function buildEvent({ oidc }: KoaContextWithOIDC): NewAuthEvent {
 }
 
 /**
- * Writes all results, or none. Locks the grant first, like revocations. Consumes the token by a conditional UPDATE, which lets one of
- * several parallel requests succeed, and keeps the response. Moves the end of unused access at most once a day. Separate parameters for
- * each issued token are cheaper than arrays.
+ * Writes all results, or none. Locks the grant first, like revocations. Consumes the token by a conditional UPDATE, so only one of several
+ * parallel requests succeeds. Separate parameters for each issued token are cheaper than arrays.
  */
 function storing(
   { token, staysValid, issued }: Accepted,

@@ -16,9 +16,7 @@ const REFUSED_MS = 1_000;
 const WORDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'COMMIT', 'START TRANSACTION', ...WRITING_FUNCTIONS];
 const WRITE = new RegExp(`\\b(?:${WORDS.join('|')})\\b`, 'i');
 
-/**
- * Rejects writes while a synchronous standby is lost, since each would hold a connection. One write per second checks whether it is back.
- */
+/** Rejects writes while a synchronous standby is lost, since each would hold a connection. One write per second tests for its return. */
 export class WriteGate {
   #unconfirmed = 0;
   #closedUntil = 0;

@@ -49,9 +49,8 @@ class RetryingDataSource extends DataSource {
 }
 
 /**
- * Makes a DataSource. `requests` is a pool with {@link Config.databaseDeadlines} (see {@link RequestPool}); `maintenance` has two direct
- * connections without deadlines for migrations, imports and the command line. The others are direct connections for background work,
- * separate from those of members (see {@link BACKGROUND}).
+ * Makes a DataSource. `requests` is a {@link RequestPool} with {@link Config.databaseDeadlines}; `maintenance` has two direct connections
+ * without deadlines for migrations, imports and commands. The others are direct connections for background work ({@link BACKGROUND}).
  */
 export function createDataSource(config: Config, use: DataSourceUse): DataSource {
   const options: DataSourceOptions = {

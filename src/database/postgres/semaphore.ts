@@ -23,10 +23,7 @@ export class Semaphore {
     return { running: this.slots - this.#free, waiting: this.#waiting.length };
   }
 
-  /**
-   * Runs `work` when a permit is free. @throws the refusal if too many callers of the same or a lower rank wait, or no permit became free
-   * in time
-   */
+  /** Runs `work` when a permit is free. @throws the refusal if too many callers of its or a lower rank wait, or after the time limit */
   async take<T>(work: () => Promise<T>, patienceMs = this.patienceMs, rank = 0): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await this.#wait(patienceMs, rank);

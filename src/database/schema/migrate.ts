@@ -103,10 +103,7 @@ const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
 const TRY_AGAIN = ['55P03', '40P01'];
 
-/**
- * Finds the migrations that {@link rollback} would undo: the last one, or all after `to`. @returns last first @throws OperatorError if it
- * cannot
- */
+/** Finds the migrations that {@link rollback} would undo: the last, or all after `to`. @returns last first @throws OperatorError */
 export async function lastMigrations(dataSource: DataSource, to?: string) {
   const schema = await readSchema(dataSource);
   rejectOtherVersions(schema, schema.unknown);

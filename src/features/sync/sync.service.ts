@@ -35,9 +35,7 @@ const READ_PLACE = {
 /** Maximum rows of a member for the shared plan: for so few, planning would take longer than reading. */
 const FEW_ROWS = 200;
 
-/**
- * Selects at most $7 changes of the member ($1) in the resources ($4) after a place ($2, $3, $5, $6), each item once, at its last change.
- */
+/** Selects up to $7 changes of the member ($1) in the resources ($4) after a place ($2, $3, $5, $6), each item at its last change. */
 const readChanges = (
   value: (parameter: string) => string,
   itemsIf: (items: string) => string,

@@ -32,11 +32,9 @@ class Waiting extends AsyncResource {
 }
 
 /**
- * Limits concurrent requests of one kind to the number that keeps process and database busy. Others wait for a bounded time, round-robin by
- * address
- * and within it by credential, so that floods and invented credentials delay no other callers. In overload, connections with a response
- * stay
- * unread for up to a second, until their address's turn: a rejection costs nearly as much as a response.
+ * Limits concurrent requests of one kind. Others wait for a bounded time, round-robin by address and then by credential, so that floods and
+ * invented credentials delay no other callers. In overload, connections with a response stay unread for up to a second, until their
+ * address's turn: a rejection costs nearly as much as a response.
  */
 export class Admission {
   refused = 0;

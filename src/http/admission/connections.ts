@@ -41,9 +41,8 @@ interface Connection {
 }
 
 /**
- * Bounds a client's resources, regardless of what it sends or reads. Responses on a connection are sequential (RFC 9112 §9.3.2), each
- * after the previous one was handed to the system, and a waiting request stops reading. A client that does not read therefore gets no
- * further responses, and is disconnected.
+ * Bounds a client's resources. Responses on a connection are sequential (RFC 9112 §9.3.2), each after the system has accepted the previous
+ * one, and a waiting request stops reading. So a client that does not read gets no further responses and is disconnected.
  */
 export class Connections {
   readonly #of = new Map<Socket, Connection>();
