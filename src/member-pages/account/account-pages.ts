@@ -47,7 +47,7 @@ export interface Member {
   send(page: MemberPage, status?: number): void;
   /** Redirects to another of their pages, which shows a notice. @param count affected items */
   redirect(path: string, done?: FlashMessage, count?: number): void;
-  /** @returns where to sign in again before using a form of this page; undefined after a recent sign-in */
+  /** @returns URL of the sign-in that a form of this page requires; undefined after a recent sign-in */
   confirmationOn(page: SignInPage): Promise<string | undefined>;
 }
 

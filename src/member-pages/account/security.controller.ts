@@ -135,7 +135,7 @@ export class SecurityController {
     );
   }
 
-  /** @returns why the password cannot be changed; `changed` for a repeated form. Checks the old one last, with the throttle. */
+  /** @returns the reason for a rejection; `changed` for a repeated form. Checks the old password last, with the throttle. */
   async #refusalOf(
     { response, user: { username } }: Member,
     old: string,

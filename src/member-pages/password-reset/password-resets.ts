@@ -77,7 +77,7 @@ const FINISH = `WITH taken AS (
   WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
 ), told AS (${recordEventIf('changed', 6)}) SELECT id, ${endedBy(`'user'`)} FROM changed`;
 
-/** Password resets by email. They do not reveal who is a member, or who has an email address. */
+/** Password resets by email. They reveal neither who is a member nor who has an email address. */
 @Injectable()
 export class PasswordResets implements OnApplicationShutdown {
   readonly #pending = new Set<Promise<void>>();
