@@ -81,10 +81,7 @@ export const concernedBy = (log: string, resource?: Resource) =>
 export const committedSince = (transaction: string, moment: string) =>
   `committed_after(${transaction}, (SELECT last_mark_before(${moment}::timestamptz)))`;
 
-/**
- * SQL: whether an item of the member ($1) changed since then; true for all items if changes of that time were deleted. @param id SQL of its
- * id
- */
+/** SQL: whether an item of the member ($1) changed since then; true for all if those changes were deleted. @param id SQL of its id */
 export const changedSince = (resource: Resource, id: string) => (moment: string) =>
   `EXISTS (SELECT FROM change_places WHERE name = 'swept' AND ${committedSince('changed_in', moment)})
   OR ${id} IN (SELECT s.id FROM (${concernedBy('changes', resource)}) s
