@@ -36,7 +36,7 @@ export function auditCommand(command: Command): void {
     .option('--error-id <id>', 'the rejection with this error id, even of an unknown app')
     .option(
       '--since <duration>',
-      'how far back (default 24h; with --error-id, everything)',
+      'how far back to search (default 24h; with --error-id, everything)',
       durationBetween('1s', LONGEST),
     )
     .addOption(

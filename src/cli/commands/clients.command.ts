@@ -102,7 +102,7 @@ export function clientsCommands(group: Command): void {
     .option('--post-logout-redirect-uri <uri...>', 'where members may return after signing out')
     .option(
       '--backchannel-logout-uri <url>',
-      'URL that is notified of ended sessions (OpenID Connect Back-Channel Logout)',
+      'URL that the server notifies of ended sessions (OpenID Connect Back-Channel Logout)',
     )
     .option(
       '--scopes <list>',
@@ -175,7 +175,7 @@ export function clientsCommands(group: Command): void {
 
   const update = ofApp(
     'update',
-    'Change the registration of an app. If the app loses scopes, grants that include them end',
+    'Change an app’s registration. If the app loses scopes, grants that include them end',
     'pua clients update demo --name Calendar --add-redirect-uri https://calendar.example/callback',
   )
     .option('--name <text>', 'name of the app on the consent page', parseName)
@@ -197,7 +197,7 @@ export function clientsCommands(group: Command): void {
         'RS256',
       ]),
     )
-    .option('--backchannel-logout-uri <url>', 'URL that is notified of ended sessions; "" removes it')
+    .option('--backchannel-logout-uri <url>', 'URL that the server notifies of ended sessions; "" removes it')
     .refuses((options) => changesNothing(options) || faultOfKeys(options));
   for (const { add, remove } of LISTS) update.addOption(add).addOption(remove);
   update.runs(async ({ get, print }, id, options) => {
@@ -261,7 +261,7 @@ export function clientsCommands(group: Command): void {
 
   ofApp(
     'review',
-    'Show an app that a member registered: its application, the pending changes and its requests of the last 30 days',
+    'Show an app that a member registered: its application, pending changes and requests of the last 30 days',
     'pua clients review 5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
   )
     .option(
