@@ -37,7 +37,7 @@ func main() {
 		"--redirect-url=https://app.example/oauth2/callback",
 		"--scope=openid profile profile:read events:read",
 		"--code-challenge-method=S256",
-		"--oidc-email-claim=preferred_username", // this server discloses no address
+		"--oidc-email-claim=preferred_username", // this server discloses no email address
 		"--email-domain=*",
 		"--cookie-refresh=1s",        // in production less than the 10 minutes that a token lives
 		"--pass-access-token=true",   // to the site, in X-Forwarded-Access-Token
@@ -45,7 +45,7 @@ func main() {
 		// end
 		"--http-address=" + address,
 		"--cookie-secret=" + rand.Text()[:16],
-		"--cookie-secure=false", // over http, here alone
+		"--cookie-secure=false", // over http, only in this test
 		"--skip-provider-button=true",
 	}
 	program, err := os.Executable()

@@ -1,4 +1,4 @@
-/** SQL that builds JSON text in half the time of `json_build_object`, for Node to pass on (docs/contributors/performance.md). */
+/** SQL that builds JSON text in half the time of `json_build_object`, which Node forwards unchanged (docs/contributors/performance.md). */
 
 declare const isColumn: unique symbol;
 export type ColumnSql = string & { readonly [isColumn]: true };

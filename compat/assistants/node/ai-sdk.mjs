@@ -2,12 +2,12 @@ import { ADDRESS, CLIENT, done, REDIRECT_URI, SCOPE, signIn, WEEK } from './harn
 // docs: @ai-sdk/mcp · The flow above · storing tokens
 import { auth, createMCPClient, UnauthorizedError } from '@ai-sdk/mcp';
 
-const kept = {}; // the tokens where nobody else can read them
+const kept = {}; // store these tokens where no other user can read them
 let back;
 const authProvider = {
   redirectUrl: REDIRECT_URI,
   clientMetadata: { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' },
-  clientInformation: () => ({ client_id: CLIENT }), // where your metadata document is
+  clientInformation: () => ({ client_id: CLIENT }), // the URL of your metadata document
   authorizationServerInformation: () => kept.server,
   saveAuthorizationServerInformation: (server) => void (kept.server = server),
   tokens: () => kept.tokens,
@@ -18,7 +18,7 @@ const authProvider = {
   saveState: (state) => void (kept.state = state),
   storedState: () => kept.state,
   redirectToAuthorization: async (url) => {
-    // To write later: it does not ask for one more scope.
+    // Requests all scopes at once: this client never requests another one.
     if (SCOPE) url.searchParams.set('scope', SCOPE);
     back = (await signIn(url)).searchParams;
   },

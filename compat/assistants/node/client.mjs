@@ -2,11 +2,11 @@ import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs
 // docs: @modelcontextprotocol/client · The client of TypeScript SDK 2 · the check of `state`; `versionNegotiation` for 2026-07-28
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
-const kept = {}; // for each issuer; the tokens where nobody else can read them
+const kept = {}; // one per issuer; store the tokens where no other user can read them
 let back;
 const authProvider = {
   redirectUrl: REDIRECT_URI,
-  clientMetadataUrl: CLIENT, // where your metadata document is
+  clientMetadataUrl: CLIENT, // the URL of your metadata document
   clientMetadata: { redirect_uris: [REDIRECT_URI] },
   clientInformation: () => kept.client,
   saveClientInformation: (client) => void (kept.client = client),

@@ -22,7 +22,7 @@ const read = async () => {
   const { content } = await client.callTool({ name: 'get_profile', arguments: {} });
   console.log(JSON.parse(content[0].text).id);
 };
-await read().catch(() => undefined); // prints where to sign in
+await read().catch(() => undefined); // prints the sign-in URL
 for await (const line of createInterface({ input: process.stdin })) {
   if (line.startsWith('https:')) await transport.finishAuth(new URL(line).searchParams);
   await read().catch(read);

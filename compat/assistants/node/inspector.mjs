@@ -9,7 +9,7 @@ async function inspect(...method) {
   const inspector = 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js';
   const options = {
     transport: 'http',
-    'client-metadata-url': CLIENT, // where your metadata document is
+    'client-metadata-url': CLIENT, // the URL of your metadata document
     'callback-url': REDIRECT_URI,
     'protocol-era': 'auto',
     format: 'json',

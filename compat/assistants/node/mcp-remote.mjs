@@ -14,7 +14,7 @@ const args = [
   '--callback-path',
   pathname,
   '--client-metadata-url',
-  CLIENT, // where your metadata document is
+  CLIENT, // the URL of your metadata document
 ];
 // end
 const transport = new StdioClientTransport({

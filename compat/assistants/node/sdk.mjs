@@ -5,11 +5,11 @@ const { UnauthorizedError } = await import(`${SDK}/client/auth.js`);
 const { Client } = await import(`${SDK}/client/index.js`);
 const { StreamableHTTPClientTransport } = await import(`${SDK}/client/streamableHttp.js`);
 
-const kept = {}; // the tokens where nobody else can read them
+const kept = {}; // store these tokens where no other user can read them
 let back;
 const authProvider = {
   redirectUrl: REDIRECT_URI,
-  clientMetadataUrl: CLIENT, // where your metadata document is
+  clientMetadataUrl: CLIENT, // the URL of your metadata document
   clientMetadata: { redirect_uris: [REDIRECT_URI] },
   clientInformation: () => kept.client,
   saveClientInformation: (client) => void (kept.client = client),
@@ -19,7 +19,7 @@ const authProvider = {
   saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
   state: () => (kept.state = crypto.randomUUID()),
   redirectToAuthorization: async (url) => {
-    // To write later: this version does not ask for one more scope.
+    // Requests all scopes at once: this version never requests another one.
     if (SCOPE) url.searchParams.set('scope', SCOPE);
     back = await signIn(url);
   },

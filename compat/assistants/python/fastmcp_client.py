@@ -11,7 +11,7 @@ from fastmcp.client.auth import OAuth
 async def main():
     redirect = urlsplit(REDIRECT_URI)  # its path is /callback
     auth = OAuth(
-        client_metadata_url=CLIENT,  # where your metadata document is
+        client_metadata_url=CLIENT,  # the URL of your metadata document
         callback_host=redirect.hostname,
         callback_port=redirect.port,
     )

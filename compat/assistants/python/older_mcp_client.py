@@ -10,7 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
 
-class Kept:  # the tokens where nobody else can read them
+class Kept:  # store these tokens where no other user can read them
     tokens = client = None
 
     async def get_tokens(self):
@@ -43,7 +43,7 @@ async def main():
         storage=Kept(),
         redirect_handler=member.begin,
         callback_handler=member.end,
-        client_metadata_url=CLIENT,  # where your metadata document is
+        client_metadata_url=CLIENT,  # the URL of your metadata document
     )
     async with httpx.AsyncClient(auth=auth) as http:
         async with streamable_http_client(ADDRESS, http_client=http) as (read, write, _):

@@ -9,7 +9,7 @@ from mcp_use import MCPClient
 
 
 async def main():
-    # To write later: it does not ask for one more scope.
+    # Requests all scopes at once: this client never requests another one.
     auth = {"client_metadata_url": CLIENT, "callback_port": urlsplit(REDIRECT_URI).port, "scope": SCOPE}
     client = MCPClient({"mcpServers": {"week": {"url": ADDRESS, "auth": auth}}})
     session = await client.create_session("week")

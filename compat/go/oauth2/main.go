@@ -31,7 +31,7 @@ func main() {
 		Endpoint: oauth2.Endpoint{
 			AuthURL:   issuer + "/oauth/authorize",
 			TokenURL:  issuer + "/oauth/token",
-			AuthStyle: style, // of a public client oauth2.AuthStyleInParams
+			AuthStyle: style, // for a public client: oauth2.AuthStyleInParams
 		},
 	}
 	verifier, state := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()

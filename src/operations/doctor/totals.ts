@@ -218,7 +218,7 @@ async function mendInBatches(dataSource: DataSource, { owners, mend }: Kept): Pr
         mended += row!.rows;
         low = high;
       } catch (error) {
-        // The source row changed meanwhile, or a deadlock: repeating the batch succeeds.
+        // After a concurrent change of the source row, or a deadlock, the next attempt at the batch succeeds.
         if (attempt === ATTEMPTS || !isLostRace(error)) throw error;
       }
     }

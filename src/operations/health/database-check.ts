@@ -12,7 +12,7 @@ const MAX_AGE_MS = 250;
 interface DatabaseState {
   /** Neither a standby nor read-only. */
   readonly writable: boolean;
-  /** Why this version cannot use the schema; undefined if it can, also during an upgrade with newer, compatible migrations. */
+  /** Reason why this version cannot use the schema; undefined if it can, also during an upgrade with newer, compatible migrations. */
   readonly mismatch: string | undefined;
 }
 

@@ -65,7 +65,7 @@ interface Sweeping {
   deleted: number;
   failures: number;
   lastSuccessAt?: Date;
-  /** Since when the oldest row of the last check is expired; undefined without one. */
+  /** Expiry of the oldest row that the last check found; undefined without one. */
   overdueSince?: Date | undefined;
 }
 

@@ -16,10 +16,10 @@ import (
 func main() {
 	ctx := context.Background()
 	config := client.OAuthConfig{
-		ClientID:                os.Getenv("CLIENT"), // where your metadata document is
+		ClientID:                os.Getenv("CLIENT"), // the URL of your metadata document
 		TokenEndpointAuthMethod: "none",
 		RedirectURI:             os.Getenv("REDIRECT_URI"),
-		Scopes:                  strings.Fields(os.Getenv("SCOPE")), // to write later: it does not ask for one more scope
+		Scopes:                  strings.Fields(os.Getenv("SCOPE")), // all scopes at once: this client never requests another one
 		TokenStore:              client.NewMemoryTokenStore(),
 		PKCEEnabled:             true,
 	}

@@ -19,7 +19,7 @@ func main() {
 		return &auth.AuthorizationResult{Code: back.Get("code"), State: back.Get("state"), Iss: back.Get("iss")}, nil
 	}
 	handler := harness.Must(auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
-		// Where your metadata document is.
+		// The URL of your metadata document.
 		ClientIDMetadataDocumentConfig: &auth.ClientIDMetadataDocumentConfig{URL: os.Getenv("CLIENT")},
 		RedirectURL:                    os.Getenv("REDIRECT_URI"),
 		AuthorizationCodeFetcher:       signIn,

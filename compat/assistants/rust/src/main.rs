@@ -19,8 +19,8 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut state = OAuthState::Unauthorized(AuthorizationManager::new_allowing_private_addresses(&address).await?);
     let request = AuthorizationRequest::new(std::env::var("REDIRECT_URI")?)
         .with_initial_scope_selection()
-        .with_scopes(std::env::var("SCOPE")?.split_whitespace()) // to write later: it does not ask for one more scope
-        .with_client_metadata_url(std::env::var("CLIENT")?); // where your metadata document is
+        .with_scopes(std::env::var("SCOPE")?.split_whitespace()) // all scopes at once: this client never requests another one
+        .with_client_metadata_url(std::env::var("CLIENT")?); // the URL of your metadata document
     state.start_authorization(request).await?;
     state.handle_callback_url(&sign_in(&state.get_authorization_url().await?)).await?;
     let http = AuthClient::new(reqwest::Client::default(), state.into_authorization_manager().ok_or("no token")?);

@@ -63,7 +63,7 @@
       if (!signal.aborted)
         send(await navigator.credentials.get({ mediation: 'conditional', publicKey, signal }));
     } catch {
-      // No passkey was chosen, or it was aborted: the button and the password remain.
+      // The member chose no passkey, or aborted: the button and the password remain.
     }
   }
 
