@@ -153,7 +153,7 @@ try {
   if (cluster.isPrimary) await start(config);
   else onSignal(await serve(config));
 } catch (error) {
-  // Operators get one line for problems that they can fix; others are bugs, shown with the stack.
+  // Operators get one line for problems that they can fix; other errors are bugs, shown with the stack.
   console.error(error instanceof OperatorError ? error.message : error);
   process.exit(1);
 }

@@ -47,7 +47,7 @@ export class SigningKeysService {
   async provide(alg: SigningAlgorithm): Promise<void> {
     const isCurrent = (key: SigningKey) => key.alg === alg && key.status === 'current';
     if ((await this.#read()).some(isCurrent)) return;
-    const [current, next] = [await makeSigningKey(alg), await makeSigningKey(alg)]; // before taking the lock, for which others wait
+    const [current, next] = [await makeSigningKey(alg), await makeSigningKey(alg)]; // before taking the lock, for which other processes wait
     await this.#change(async (manager) => {
       if ((await this.#read(manager)).some(isCurrent)) return;
       await this.#store(manager, 'current', current);

@@ -1,7 +1,7 @@
 import { openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { randomUUID } from '../crypto/random.js';
 
-/** Makes an unguessable name for a draft of a file, so that others cannot create a link or file there (CWE-59, CWE-377). */
+/** Makes an unguessable name for a draft of a file, so that other users cannot create a link or file there (CWE-59, CWE-377). */
 const draftOf = (path: string) => `${path}.${randomUUID()}`;
 
 /** Creates an empty draft next to a file, readable by its owner only. @returns its path, and its descriptor, which appends */

@@ -112,7 +112,7 @@ export class ImportSet {
     private readonly options: SetOptions,
   ) {}
 
-  /** @returns false after a dry run, or if bad lines stopped it @throws OperatorError if others kept changing the same rows */
+  /** @returns false after a dry run, or if bad lines stopped it @throws OperatorError if other transactions kept changing the same rows */
   async run(portions: Portions, rejects?: RejectsFile): Promise<boolean> {
     const { dryRun = false, feedBy, progress } = this.options;
     const before = rejects?.size;

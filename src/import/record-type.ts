@@ -42,7 +42,7 @@ interface Declared {
   readonly joins?: string;
   /** Statements before the write that release unique values for other rows. */
   readonly release?: readonly string[];
-  /** Values with `--keep-profile`, instead of the others. */
+  /** Values with `--keep-profile`, instead of the default ones. */
   readonly kept?: Values;
   /** Effect of `"op": "delete"`, and in some files of `"deleted": true`; default: deletes the row with that key. */
   readonly removal?: Partial<Removal>;

@@ -7,7 +7,7 @@ import type { Asked, Toolbox } from './toolbox.js';
 
 export type Sdk = typeof import('@modelcontextprotocol/server');
 
-/** The revision without sessions, whose requests have an envelope, and those that begin with `initialize`. */
+/** The revision without sessions, whose requests have an envelope, and earlier ones, which begin with `initialize`. */
 export const CURRENT = '2026-07-28';
 export const EARLIER: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26'];
 

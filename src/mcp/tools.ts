@@ -16,7 +16,7 @@ type Call = (handler: string, call: RouteCall) => Promise<JsonResponse>;
 /** A tool for assistants, which calls a route of the API. */
 export interface Tool {
   readonly name: string;
-  /** Requires one of these; the result depends on those that the caller has. */
+  /** Requires one of these scopes; the result depends on the caller's scopes. */
   readonly scopes: readonly Scope[];
   readonly writes: boolean;
   /** For `tools/list`. */

@@ -33,7 +33,7 @@ const WAIT_MS = 10_000;
 /** Deadline of a whole feed, including its wait. */
 export const FEED_PATIENCE_MS = 30_000;
 
-/** Attempts of a feed that conflicts with others over the same rows. */
+/** Maximum attempts of a feed that conflicts with other feeds over the same rows. */
 const ATTEMPTS = 5;
 const MAX_PAUSE_MS = 100;
 

@@ -115,7 +115,7 @@ export class PublicHttps {
       requireAllowed(found.map(({ address }) => address));
       return found;
     };
-    // A new connection: others were checked for other names.
+    // Always a new connection: an open one was checked for another name.
     return send(url, lookUp, { ...options, agent: false, maxHeaderSize: MAX_BYTES }, body);
   }
 }

@@ -126,7 +126,7 @@ export function passwordFault(password: string, username: string): PasswordFault
   if (length < SHORTEST || length > LONGEST) return 'length';
   const [folded, name] = [normal.toLowerCase(), username.normalize('NFKC').toLowerCase()];
   if (folded.includes(name) && folded.length - name.length < BESIDE_USERNAME) return 'username';
-  // bin/common-passwords.mjs omits those that are too short anyway.
+  // bin/common-passwords.mjs omits passwords that are too short anyway.
   common ??= new Set(readFileSync(new URL('./common-passwords.txt', import.meta.url), 'utf8').split('\n'));
   return common.has(sha256(folded, 'hex').slice(0, DIGITS)) ? 'common' : undefined;
 }

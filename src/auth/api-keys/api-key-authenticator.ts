@@ -94,7 +94,7 @@ export class ApiKeyAuthenticator {
     };
   }
 
-  /** Records once per key that a browser sent it, so that others may know it. @param origin the Origin or Sec-Fetch-Site header */
+  /** Records once per key that a browser sent it: the key is no longer secret. @param origin the Origin or Sec-Fetch-Site header */
   recordExposure(caller: Caller, origin: string): Promise<void> {
     const { credentialId } = caller;
     let recorded = this.#exposed.get(credentialId);

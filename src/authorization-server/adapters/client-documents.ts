@@ -298,7 +298,7 @@ export function parseClient(
   const faultOf = (uri: string) => findRedirectFault(clientId, uri, type, production);
   const redirect_uris = uris.filter((uri) => faultOf(uri) === undefined).slice(0, MAX_REDIRECT_URIS);
   if (redirect_uris.length === 0 && uris.length > 0) throw new Error(faultOf(uris[0]!));
-  // Only the document's own host, so that it cannot direct requests at others.
+  // Only the document's own host, so that it cannot direct requests at other hosts.
   const logoutUri = said.backchannel_logout_uri;
   const isOwn = typeof logoutUri === 'string' && URL.parse(logoutUri)?.origin === origin;
   const backchannel_logout_uri = isOwn ? logoutUri : null;

@@ -59,7 +59,7 @@ async function readParameters(ctx: KoaContextWithOIDC): Promise<string> {
 const PAUSE_MS = 2_000;
 const BATCH = 1_000;
 
-/** Uses oauth_tokens_successor_idx. Locked rows are left to others, or to the next run. */
+/** Uses oauth_tokens_successor_idx. Leaves locked rows to other instances, or to the next run. */
 const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
   SELECT key FROM oauth_tokens
   WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '${REPEAT_SECONDS} s'

@@ -155,7 +155,7 @@ export class OauthRequest {
   readonly signIn = new RequestSignIn();
   readonly authorization: Authorization = {};
 
-  /** @param leaveSlot call it before waiting for others @param isOfAssistants whether the resource is the assistants' URL */
+  /** @param leaveSlot call it before a wait for other requests @param isOfAssistants whether the resource is the assistants' URL */
   constructor(
     readonly id: string,
     readonly ip: string | undefined,

@@ -38,7 +38,7 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
   if (!unlock) return undefined;
   rmSync(socket, { force: true });
   try {
-    process.umask(0o077); // the socket is created inaccessible to others
+    process.umask(0o077); // makes the new socket inaccessible to other users
     if (!existsSync(folder) || readdirSync(folder).length === 0) await fillFromSnapshot(folder);
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o700); // PGlite sets the modes of the files inside

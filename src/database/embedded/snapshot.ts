@@ -20,7 +20,7 @@ import { REPEATABLE_DIGEST } from '../schema/schema.js';
 import { MIGRATIONS } from '../schema/tables.js';
 import { sha256 } from '../../crypto/digests.js';
 
-/** Next to the build, where only those who may change the program can write. */
+/** Next to the build, where only users who may change the program can write. */
 const SNAPSHOTS = join(import.meta.dirname, '../../../.snapshots');
 /** Older files of other versions are unused. */
 const OLD_MS = 3_600_000;

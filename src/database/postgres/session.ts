@@ -6,7 +6,7 @@ export interface SessionConfig extends ClientConfig {
   readonly pooled?: boolean;
 }
 
-/** Formats of values as text. A server, database or role may have others. */
+/** Formats of values as text. A server, database or role may have other formats. */
 const FORMATS = { DateStyle: 'ISO, MDY', TimeZone: 'UTC', standard_conforming_strings: 'on' };
 
 /** PgBouncer rejects these: docs/operators/scaling.md sets them for the role. */

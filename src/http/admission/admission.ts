@@ -145,7 +145,7 @@ export class FairQueue<Item extends { readonly since: number }> {
   readonly #items: Item[] = [];
   size = 0;
 
-  /** Number of other keys with waiting items; Infinity if this one has any. */
+  /** Number of other keys with waiting items; Infinity if this key has any. */
   countOtherKeys(key: string): number {
     return this.#lines.some((line) => line.key === key) ? Infinity : this.#lines.length;
   }

@@ -100,7 +100,7 @@ export interface Operation {
   readonly summary?: string;
   readonly description?: string | undefined;
   readonly response?: JsonSchema;
-  /** In its path and headers; a class declares those of its query. */
+  /** Parameters in its path and headers; a class declares the query's parameters. */
   readonly parameters: readonly DescribedParameter[];
   readonly body?: RequestBody;
   /** Codes of possible problems, besides those implied by its access and query. */

@@ -58,7 +58,7 @@ function pairsOf(headers: Headers): Pairs {
   );
 }
 
-/** Joins both, without those of the first that the second also names. */
+/** Joins both lists of headers; a header of the second replaces one of the same name in the first. */
 function joined(first: Pairs, second: Pairs): Pairs {
   const names = second.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
   return [...without(first, names), ...second];

@@ -79,7 +79,9 @@ export function leaveSlot(context: RequestContext): void {
   context.slot = undefined;
 }
 
-/** Releases the slot during a wait for others, then takes one again. @throws Problem temporarily_unavailable if the client has left */
+/**
+ * Releases the slot during the wait for other work, then takes one again. @throws Problem temporarily_unavailable if the client has left
+ */
 export async function withoutSlot<Result>(
   { context, socket }: IncomingMessage,
   wait: () => Promise<Result>,

@@ -83,7 +83,7 @@ function changedSince(moment: string): string {
   return `e.updated_at >= ${moment}::timestamptz OR ${changed}`;
 }
 
-/** PostgreSQL, appendix A: among others, a time zone that it does not know. */
+/** PostgreSQL, appendix A: for example, an unknown time zone. */
 const INVALID_PARAMETER_VALUE = '22023';
 
 @Injectable()
@@ -99,7 +99,7 @@ export class EventsService {
     );
   }
 
-  /** Returns JSON texts as in {@link read} by id, for those of the events that the member can see. */
+  /** Returns JSON texts as in {@link read} by id, for the events that the member can see. */
   async wholeEvents(userId: number, ids: readonly number[]): Promise<Map<number, string>> {
     return inKnownZones(({ whole }) => whole.items(this.reads.of(userId), userId, ids));
   }
