@@ -96,7 +96,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     within: DataSource | EntityManager = this.dataSource,
   ): Promise<number> {
     return audited(within, async (manager) => {
-      // A grant that is being stored holds its consent: the next statement sees it.
+      // A transaction that stores a grant locks its consent: this waits for it, so the next statement sees the grant.
       await manager.query(LOCK_CONSENTS, [userId, clientId]);
       const [row] = await manager.query<{ count: number; forgotten: boolean }[]>(
         `WITH forgotten AS (
