@@ -152,9 +152,9 @@ function buildContents(config: Config): string {
   );
   return `# ${apiNameOf(config)}
 
-> A member’s own profile, events, connections and achievements, for apps and assistants that the member allows to read them.
+> A member’s own profile, events, connections and achievements, for the apps and assistants that the member allows.
 
-- [OpenAPI](${publicUrl}/api/public/openapi.json): every call, with examples
+- [OpenAPI](${publicUrl}/api/public/openapi.json): all requests, with examples
 ${assistants ? `- Model Context Protocol: ${publicUrl}/api/public/mcp\n` : ''}
 ## Guides
 

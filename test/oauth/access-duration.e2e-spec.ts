@@ -300,7 +300,7 @@ describe('/account/apps', () => {
     const { body } = await oauth.refresh(clientId, tokens.refresh_token);
     expect(body.refresh_token_expires_in).toBeGreaterThan(150 * DAY);
     const shorter = await change(browser, page, '30');
-    expect(shorter.html).toContain('You changed the end of the app’s access.');
+    expect(shorter.html).toContain('You changed how long the app has access.');
     expect(await ends(clientId)).toEqual([{ days: 30 }]);
     const events = await oauth.query<{ details: object }>(
       `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'access.changed' ORDER BY id`,

@@ -337,7 +337,7 @@ postgres.describe('an unregistered client', () => {
     const browser = oauth.browser();
     const signIn = await browser.open(`${server.authorization_endpoint}?${new URLSearchParams(sent)}`);
     const consent = await browser.press(signIn as FormPage, { username, password: PASSWORD });
-    for (const shown of ['Week planner', `This app comes from <bdi>${new URL(site.at).host}</bdi>`])
+    for (const shown of ['Week planner', `Its description comes from <bdi>${new URL(site.at).host}</bdi>`])
       expect(consent.html).toContain(shown);
     const allowed = { scope: scopesOn(consent.html), decision: 'allow' };
     const back = (await browser.submit(consent, allowed, /\/consent$/)) as URL;

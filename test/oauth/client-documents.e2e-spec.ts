@@ -337,9 +337,9 @@ postgres.describe('client documents on a server', () => {
       const consent = await browser.press(page, { username, password: PASSWORD });
       expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
       expect(consent.html).toContain(
-        `<strong>This app comes from <bdi>${new URL(at).host}</bdi>, which describes it.</strong> Allow only what`,
+        `<strong>This app is not registered here. Its description comes from <bdi>${new URL(at).host}</bdi>.</strong> Allow only what`,
       );
-      expect(consent.html).toContain('If it is an assistant, it may pass on what it reads.');
+      expect(consent.html).toContain('An assistant may share the data that it reads.');
       const back = (await browser.submit(
         consent,
         { scope: scopesOn(consent.html), decision: 'allow' },

@@ -110,7 +110,7 @@ postgres.describe('a developer in Chromium', () => {
     const call = (headers: Record<string, string>) =>
       fetch(new URL('/api/public/connections', oauth.issuer), { headers });
     const wrong = (await (await call({ 'X-API-Key': access_token })).json()) as { request_id: string };
-    expect(await reasonOf(page, wrong.request_id)).toContain('send that as Authorization: Bearer');
+    expect(await reasonOf(page, wrong.request_id)).toContain('send a token as Authorization: Bearer');
     expect((await call({ Authorization: `Bearer ${access_token}` })).status).toBe(200);
     await page.goto(`${oauth.issuer}/developer/requests?of=${clientId}`);
     expect(await page.locator('#request-0').innerText()).toMatch(/GET \/api\/public\/connections\s+200/);

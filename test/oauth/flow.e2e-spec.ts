@@ -344,7 +344,7 @@ describe('an error without a redirect to the app', () => {
       const { url } = oauth.request(await oauth.client(), sent);
       const { html } = await oauth.browser().view(url);
       expect(html.replace(/\n/g, '')).toContain(
-        `The app sent this, but it is not registered in exactly this form:</p><p><code>${name}=${shown}</code></p>`,
+        `The app sent this value, but has not registered exactly this value:</p><p><code>${name}=${shown}</code></p>`,
       );
       const shownOf = /Registered for this app:[^]*?<ul>\s*<li><code>([^<]*)<\/code>/.exec(html)?.[1];
       expect(shownOf).toBe(registered);

@@ -110,7 +110,7 @@ describe('a notice to a member', () => {
       'The access of the app “Diary” to your account at Gipfel ends within 7 days.',
     );
     expect(textOf(mail).replaceAll('\r', '')).toContain(
-      `choose another end:\n${oauth.issuer}/account/apps\n`,
+      `choose another duration:\n${oauth.issuer}/account/apps\n`,
     );
   });
 

@@ -238,7 +238,7 @@ describe('a member who forgot the password, and may have passkeys,', () => {
       const html = await done.text();
       expect([done.status, html]).toEqual([
         200,
-        expect.stringContaining('You can still sign in with these.'),
+        expect.stringContaining('You can still sign in with these passkeys.'),
       ]);
       for (const name of ['Old &lt;phone&gt;', 'Key at work']) expect(html).toContain(name);
       expect(html).toContain('href="/account/security"');

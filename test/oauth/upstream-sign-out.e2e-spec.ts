@@ -375,7 +375,7 @@ describe('a server whose identity provider is unavailable at startup', () => {
       const browser = server.browser();
       const page = await browser.view('/account/apps');
       const away = await browser.view(upstreamLink(page));
-      expect([away.status, /does not answer/.test(away.html)]).toEqual([503, true]);
+      expect([away.status, /does not respond/.test(away.html)]).toEqual([503, true]);
       expect(away.html).toMatch(/href="\/account\/apps">Try again/);
       expect((await logOut(await upstream.logoutToken({ sub: 'x' }), server.issuer)).status).toBe(503);
     } finally {

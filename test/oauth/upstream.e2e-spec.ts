@@ -472,7 +472,7 @@ describe('a callback from the external identity provider', () => {
     const back = await upstream.visit(await begin(browser));
     upstream.faults = faults;
     const page = await browser.view(back);
-    failed(page, 503, /<bdi>Example<\/bdi> does not answer/);
+    failed(page, 503, /<bdi>Example<\/bdi> does not respond/);
     expect(page.headers.get('retry-after')).toBe('1');
     upstream.faults = {};
     const [, href] = /href="(\/interaction\/[\w-]+)">Try again/.exec(page.html)!;

@@ -127,7 +127,7 @@ postgres.describe('the public pages in Chromium', () => {
     await page.locator('#contents a', { hasText: 'List events' }).waitFor();
     await page.keyboard.press('/');
     await page.keyboard.type('xyzzy');
-    await page.getByText('Nothing of that name.').waitFor();
+    await page.getByText('Nothing found.').waitFor();
     await page.keyboard.press('Escape');
     await page.locator('#contents a', { hasText: 'List events' }).waitFor();
     await context.close();
@@ -178,7 +178,7 @@ postgres.describe('the public pages in Chromium', () => {
     const { page, context, complaints } = await open('/docs#listEvents');
     const events = call(page, 'listEvents');
     await events.getByText('Try it', { exact: true }).click();
-    expect(await events.getByText('A key is refused here').isVisible()).toBe(true);
+    expect(await events.getByText('You cannot use a key here').isVisible()).toBe(true);
     expect(await events.getByRole('button', { name: 'Send' }).isVisible()).toBe(false);
     await events.getByRole('button', { name: 'Sign in' }).click();
     await page.getByLabel('Username').fill(username);
@@ -237,7 +237,7 @@ postgres.describe('the public pages in Chromium', () => {
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'Deny' }).click();
-    await page.getByText('You did not allow it.').waitFor({ state: 'attached' });
+    await page.getByText('You denied access.').waitFor({ state: 'attached' });
     expect(new URL(page.url()).search).toBe('');
     const problem = call(page, 'getProblem');
     await problem.getByText('Try it', { exact: true }).click();

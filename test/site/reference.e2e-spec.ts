@@ -260,7 +260,7 @@ describe('GET /docs', () => {
     try {
       const { text } = await limited.send('GET', '/docs', { Accept: 'text/html' });
       expect(textOf(text)).toContain(
-        '7 reads a minute, any number of writes, for each member and credential',
+        'Each member and credential can send 7 reads per minute and any number of writes',
       );
     } finally {
       await limited.close();

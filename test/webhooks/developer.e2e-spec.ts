@@ -71,7 +71,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     const page = (await ada.browser.submit(await open(), {}, /\/redeliver$/)) as FormPage;
     expect([page.url.pathname, page.html]).toEqual([
       `/developer/clients/${clientId}`,
-      expect.stringContaining('The message is on its way again.'),
+      expect.stringContaining('The server is sending the message again.'),
     ]);
     await receiver.untilReceived(before + 2);
     expect(receiver.received[before + 1]!.id).toBe(message);

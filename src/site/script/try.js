@@ -107,7 +107,7 @@ function startTrying() {
       // Disabled, since Enter in a field would send the form; also on load, since a quick click would send it without the token.
       send.hidden = send.disabled = !open && !signedIn;
       if (open) hint.textContent = 'No credential is needed.';
-      else if (signedIn) hint.textContent = 'With your access token.';
+      else if (signedIn) hint.textContent = 'This sends your access token.';
       else hint.replaceChildren(...(possible ? invitation(form) : noSignIn()));
     }
     if (text) say(text);
@@ -125,12 +125,12 @@ function startTrying() {
     button.addEventListener('click', () => begin(linkOf(form)));
     return [
       button,
-      ' to send it as yourself. A key is refused here: every browser would show it to its user. With a key, use the curl line above.',
+      ' to send it as yourself. You cannot use a key here, because a browser shows it to its user. To use a key, run the curl command above.',
     ];
   }
 
   const noSignIn = () => [
-    `Signing in works at ${settings.issuer} only, over https. With a key, use the curl line above.`,
+    `You can sign in only at ${settings.issuer}, over https. To use a key, run the curl command above.`,
   ];
 
   async function begin(place) {
@@ -245,7 +245,7 @@ function startTrying() {
       await session.finish(came);
       return 'Signed in';
     } catch (error) {
-      return error.code === 'access_denied' ? 'You did not allow it.' : error.message;
+      return error.code === 'access_denied' ? 'You denied access.' : error.message;
     }
   }
 }
