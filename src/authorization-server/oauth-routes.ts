@@ -132,7 +132,7 @@ export class OauthRoutes {
       await this.#refuse(request, response, {
         status: 403,
         words: { error: 'invalid_request', reason: 'foreign_form' },
-        description: 'the form is not one of this server',
+        description: 'the form did not come from this server',
         page: new PageFault(403, 'foreignForm').page(context.id),
       });
     } else if (isRedirected) {
@@ -153,7 +153,7 @@ export class OauthRoutes {
     await this.#refuse(request, response, {
       status: 403,
       words: { error: 'access_denied', reason: 'unsupported' },
-      description: `There is no open registration. ${clientIdMetadataDocuments ? 'Use the https URL of a client metadata document as client_id, or a client_id that the operator gives you' : 'Use a client_id that the operator gives you'} (pua clients create --assistant).`,
+      description: `Open registration is not available. ${clientIdMetadataDocuments ? 'Use the https URL of a client metadata document as client_id, or a client_id that the operator gives you' : 'Use a client_id that the operator gives you'} (pua clients create --assistant).`,
       page: new PageFault(403, 'nothingHere').page(request.context.id),
     });
   }

@@ -28,7 +28,7 @@ describe('parseScopes', () => {
     expect(parseScopes('events:read, profile:read,events:read')).toEqual(['profile:read', 'events:read']));
   it('returns no scopes for an empty text', () => expect(parseScopes('')).toEqual([]));
   it.each(['openid', 'constructor', 'profile:read events:read'])('rejects %p', (text) =>
-    expect(() => parseScopes(text)).toThrow(/There are: profile:read, profile:write/),
+    expect(() => parseScopes(text)).toThrow(/The scopes are: profile:read, profile:write/),
   );
 });
 

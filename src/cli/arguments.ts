@@ -41,7 +41,7 @@ function scopesAmong<Known extends string>(known: readonly Known[], text: string
   const names = text.split(',').flatMap((name) => name.trim() || []);
   const unknown = names.find((name) => !known.some((scope) => scope === name));
   if (unknown !== undefined)
-    throw new InvalidArgumentError(`There is no scope ${unknown}. There are: ${known.join(', ')}.`);
+    throw new InvalidArgumentError(`There is no scope ${unknown}. The scopes are: ${known.join(', ')}.`);
   return known.filter((scope) => names.includes(scope));
 }
 
@@ -82,7 +82,7 @@ export const parseUsername = (text: string) =>
   textThat(isUsername, USERNAME_RULE)(textArgument(LENGTHS.users.username)(text));
 
 /** Reads an email address. @throws InvalidArgumentError */
-export const parseEmail = textThat(isEmailAddress, 'be an e-mail address');
+export const parseEmail = textThat(isEmailAddress, 'be an email address');
 
 /** Reads the id of an API key, also from a whole (leaked) key: its secret is not used, and no message repeats it. */
 export const parseKeyId = (text: string) =>

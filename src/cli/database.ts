@@ -82,8 +82,8 @@ export async function onDatabase<T>(
   } catch (error) {
     if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new OperatorError(
-      `The database refuses this to its role (${(error as Error).message}): ` +
-        'run it as the owner of the tables, or grant what docs/operators/operations.md lists',
+      `The database role lacks a privilege (${(error as Error).message}): ` +
+        'run the command as the owner of the tables, or grant the privileges that docs/operators/operations.md lists',
       { cause: error },
     );
   } finally {

@@ -26,7 +26,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/users.command.js')).usersCommands,
   },
   webhooks: {
-    description: 'Receivers that are notified of changes (Standard Webhooks)',
+    description: 'Webhook endpoints that are notified of changes (Standard Webhooks)',
     load: async () => (await import('./commands/webhooks.command.js')).webhooksCommands,
   },
   import: {
@@ -135,7 +135,7 @@ function explain(error: unknown, json: boolean): number {
   const known = error instanceof OperatorError;
   const lost = !known && isUnavailable(error);
   const message = lost
-    ? `The connection to the database was lost (${(error as Error).message}): the command may or may not have taken effect. Check, then run it again`
+    ? `The connection to the database was lost (${(error as Error).message}). The command may have taken effect: check before you run it again`
     : String((error as Partial<Error> | undefined)?.message ?? error);
   const unavailable = lost || error instanceof UnreachableDatabase;
   if (json) fail(unavailable ? 'unavailable' : known ? 'failed' : 'fault', message);

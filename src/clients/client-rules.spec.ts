@@ -58,8 +58,8 @@ describe('checkClient', () => {
     [{ jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', d: 'd' }] } }, 'private key'],
     [{ jwks: { keys: [{ kty: 'oct', k: 'k' }] } }, 'private key'],
     [{ post_logout_redirect_uris: ['http://app.example/'] }, 'must be https'],
-    [{ client_uri: 'http://app.example/' }, 'not the address of a page'],
-    [{ policy_uri: 'javascript:alert(1)' }, 'not the address of a page'],
+    [{ client_uri: 'http://app.example/' }, 'not a page URL'],
+    [{ policy_uri: 'javascript:alert(1)' }, 'not a page URL'],
     [
       { logo: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>') },
       'the logo must be a PNG',
@@ -74,9 +74,7 @@ describe('checkClient', () => {
     (field) => {
       const longest = 'https://app.example/'.padEnd(2048, 'x');
       expect(() => checkClient(client({ [field]: longest }), false)).not.toThrow();
-      expect(() => checkClient(client({ [field]: `${longest}x` }), false)).toThrow(
-        'not the address of a page',
-      );
+      expect(() => checkClient(client({ [field]: `${longest}x` }), false)).toThrow('not a page URL');
     },
   );
 });

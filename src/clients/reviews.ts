@@ -103,7 +103,7 @@ export class ClientReviews {
         throw new OperatorError(`The client ${id} has nothing to review`);
       const { scopes } = wantedClient(client);
       if (scopes.some((scope) => application.reasons[scope] === undefined))
-        throw new OperatorError(`The application names no reason for a scope of the client ${id}`);
+        throw new OperatorError(`The application gives no reason for one of the scopes of the client ${id}`);
       await manager.update(
         OauthClient,
         { id },
@@ -131,7 +131,7 @@ export class ClientReviews {
       const live = await readClient(manager, id);
       if (!(await isPending(manager, id, appliedAt)))
         throw new OperatorError(
-          `The client ${id} has no pending application${appliedAt === undefined ? '' : ` of ${appliedAt}`}: \`pua clients review ${id}\` shows what there is`,
+          `The client ${id} has no pending application${appliedAt === undefined ? '' : ` of ${appliedAt}`}: \`pua clients review ${id}\` shows its state`,
         );
       const event = { type: 'client.reviewed', actor: 'admin', userId: live.owner_id, clientId: id } as const;
       if ('rejection' in result) {

@@ -44,7 +44,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   if (production) {
     if (!given('SECRET_KEY'))
       faults.push(
-        'SECRET_KEY is required in production: generate one with `npx pua secrets generate` or `openssl rand -base64 32`',
+        'SECRET_KEY is required in production: generate one with `pua secrets generate` or `openssl rand -base64 32`',
       );
     if (!given('DATABASE_URL'))
       faults.push('DATABASE_URL is required in production: the embedded database is for development');
@@ -226,8 +226,8 @@ export function exposedDevelopment({ production, publicUrl }: Config): string | 
   const { protocol, hostname } = new URL(publicUrl);
   if (production || protocol !== 'https:' || isLoopback(hostname)) return undefined;
   return (
-    'PUBLIC_URL is public, but NODE_ENV is not production: the secrets and the database of a developer’s machine, ' +
-    'test keys and redirect URIs with http are accepted'
+    'PUBLIC_URL is public, but NODE_ENV is not production: the server accepts development secrets, the embedded database, ' +
+    'test keys and http redirect URIs'
   );
 }
 

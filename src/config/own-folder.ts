@@ -8,7 +8,7 @@ export class UnsafeFolder extends Error {
 /** Creates `folder` (mode 0700), or checks that only this user can write to it; files in it are private. @throws UnsafeFolder */
 export function ownFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  refuse(folder, statSync(folder), 0o022, 'may be written to by others');
+  refuse(folder, statSync(folder), 0o022, 'is writable by others');
 }
 
 /** Creates `folder` (mode 0700) in a public place, or checks that it is private and not a link. @throws UnsafeFolder */
@@ -16,12 +16,12 @@ export function secretFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);
   if (!found.isDirectory()) throw new UnsafeFolder(`${folder} is a link: remove it`);
-  refuse(folder, found, 0o077, 'is open to others');
+  refuse(folder, found, 0o077, 'is accessible to others');
 }
 
 function refuse(folder: string, { uid, mode }: Stats, bits: number, what: string): void {
   const own = process.getuid?.(); // Windows has neither user ids nor such modes
   if (own === undefined) return;
-  if (uid !== own) throw new UnsafeFolder(`${folder} belongs to another user: name one of your own`);
+  if (uid !== own) throw new UnsafeFolder(`${folder} belongs to another user: name a folder of this user`);
   if ((mode & bits) !== 0) throw new UnsafeFolder(`${folder} ${what}: run \`chmod 700 ${folder}\``);
 }

@@ -46,7 +46,7 @@ export const issuer = url('https:', 'http:').refine(
 
 /** libpq accepts several hosts, but other users of the URL do not. */
 export const SEVERAL_HOSTS =
-  'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a DNS name';
+  'must name one host, which leads to the primary, such as HAProxy, PgBouncer or a DNS name';
 
 export const databaseUrl = z.string().superRefine((value, context) => {
   const severalHosts =
@@ -71,7 +71,7 @@ export const secretKey = z
   .string()
   .refine(
     (value) => /^[A-Za-z0-9+/_-]+={0,2}$/.test(value) && Buffer.from(value, 'base64').length >= 32,
-    'must be at least 32 random bytes in base64: generate one with `npx pua secrets generate` or `openssl rand -base64 32`',
+    'must be at least 32 random bytes in base64: generate one with `pua secrets generate` or `openssl rand -base64 32`',
   )
   .transform((value) => Buffer.from(value, 'base64'));
 

@@ -63,7 +63,7 @@ export const SETTINGS = {
     otherwise: 'DATABASE_URL',
     meaning:
       'the same database without a pooler, for migrations, notifications (LISTEN), rate limits and background work',
-    set: 'if DATABASE_URL leads to a pooler in transaction mode, such as PgBouncer',
+    set: 'if DATABASE_URL points to a pooler in transaction mode, such as PgBouncer',
   }),
   DATABASE_READ_URL: optional(is.databaseUrls, {
     meaning:
@@ -233,7 +233,7 @@ export const SETTINGS = {
   }),
   SECURITY_CONTACT: optional(is.url('https:', 'mailto:'), {
     meaning:
-      'where to report a vulnerability: published in `/.well-known/security.txt` (RFC 9116), which otherwise does not exist',
+      'where to report a vulnerability, published in `/.well-known/security.txt` (RFC 9116); without it, that file does not exist',
     set: 'in production',
   }),
   PLATFORM_NAME: optional(is.name(60), {
@@ -287,7 +287,7 @@ export const SETTINGS = {
     set: 'while you investigate which requests run slow statements',
   }),
   SEED_DEMO: optional(is.flag, {
-    otherwise: 'true in development where PUBLIC_URL and HOST are loopback, false otherwise',
+    otherwise: 'true in development if PUBLIC_URL and HOST are loopback, otherwise false',
     meaning:
       'fill an empty database with demo members, whose password is public; the server rejects true if others can reach it',
     set: 'to false to start with an empty database',

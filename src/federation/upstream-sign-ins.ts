@@ -140,7 +140,7 @@ export class UpstreamSignIns {
       const answer = await this.provider.redeem(queryOf(request), begun);
       const { claim, match } = this.config.upstream!;
       if (answer.member[claim] === undefined)
-        throw new UpstreamFault('wrong', `the provider says nothing of the claim ${claim}`);
+        throw new UpstreamFault('wrong', `the provider did not send the claim ${claim}`);
       const authTime = readAuthTime(answer.idToken, begun);
       const member = await this.members.signIn(answer.member, signInOriginOf(request));
       count(member ? 'signed-in' : 'invalid');

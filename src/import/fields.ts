@@ -154,7 +154,7 @@ const text = ([shortest, longest]: Length): Field => ({
     const length = value.length <= longest && value.length > shortest ? value.length : [...value].length;
     if (length >= shortest && length <= longest) return value;
     const limits = shortest === 0 ? `at most ${longest}` : `${shortest} to ${longest}`;
-    return new Fault(`must have ${limits} characters, it has ${length}`, 'invalid_length');
+    return new Fault(`must have ${limits} characters, but has ${length}`, 'invalid_length');
   },
 });
 
@@ -184,7 +184,7 @@ export const url = ([, longest]: Length): Field =>
     `an absolute http or https URL of at most ${longest} characters, without user and password`,
     isHttpUrl,
   );
-export const email = textThat(LENGTHS.users.email[1], 'an e-mail address', isEmailAddress);
+export const email = textThat(LENGTHS.users.email[1], 'an email address', isEmailAddress);
 
 export const passwordHash = textThat(
   LENGTHS.users.password_hash[1],

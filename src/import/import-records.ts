@@ -115,7 +115,7 @@ class ImportRun {
       const through = report.committed_through;
       if (!(error instanceof OperatorError) || through === undefined) throw error;
       const done = through
-        ? `Everything up to line ${through.line} of ${through.file} is imported, and nothing after it: go on there, or run it again as a whole`
+        ? `Everything up to line ${through.line} of ${through.file} is imported, and nothing after it: continue there, or run the whole import again`
         : 'Nothing was imported';
       const why = error.message.replace(/: nothing was imported/, '');
       throw new OperatorError(`${why}. ${done}`, { cause: error });

@@ -313,7 +313,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     // "Failing row contains (5, 7, …)", in the order of the columns; keys are numbers, and come first.
     const row = /\((\d.*)/.exec(detail ?? '')?.[1]?.split(', ');
     if (!type || !row)
-      throw new OperatorError(`The database refuses a record: ${error.message}`, { cause: error });
+      throw new OperatorError(`The database rejects a record: ${error.message}`, { cause: error });
     const columns = await this.staging.rows<{ name: string }>(
       `SELECT attname AS name FROM pg_attribute
 WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
@@ -322,7 +322,7 @@ WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped OR
       Number.parseInt(row[columns.findIndex(({ name }) => name === column)]!),
     );
     const isRow = type.key.map((column, i) => `s.${column} = $${i + 1}`);
-    const why = `record: breaks the rule ${constraint ?? `that ${column} is needed`} of the database`;
+    const why = `record: violates the database rule ${constraint ?? `that ${column} is required`}`;
     const rule = `SELECT s.line, 'invalid_value', '${why.replaceAll("'", "''")}' FROM ${type.source} WHERE ${isRow.join(' AND ')}`;
     await this.#applyRules(type, [rule], key);
   }

@@ -100,7 +100,7 @@ export async function settleMembers(dataSource: DataSource, signal?: AbortSignal
     if (!row!.pending) return;
     if (signal?.aborted)
       throw new OperatorError(
-        'Everything is imported, but members are still being changed: a running server goes on with it, or the next import',
+        'Everything is imported, but not all affected members are updated: a running server or the next import continues',
       );
     const written = await writeNextMembers(dataSource).catch((error: unknown) => {
       if (isLostRace(error)) return 0;

@@ -164,7 +164,7 @@ export function recordType(declared: Declared) {
       twice(
         name,
         identity,
-        `'${id}: the same${identity.length > 1 ? ' pair' : ''} already stands in line ' || d.first`,
+        `'${id}: the same${identity.length > 1 ? ' pair' : ''} is already in line ' || d.first`,
       ),
       ...(declared.rules ?? []),
     ],

@@ -123,7 +123,7 @@ export function readFeedLine(line: Line): ReadLine {
   for (const { path, text, code } of inRecord) fault(path === '' ? 'record' : `record.${path}`, text, code);
   if (row && version !== null) {
     if (type.version.some((column) => (row[column] ?? null) === null))
-      fault('record', `needs ${type.version.join(', ')} beside a version`, 'missing');
+      fault('record', `needs ${type.version.join(', ')} with a version`, 'missing');
     row.version = version;
   }
   return row && faults.length === 0 ? { ...line, type, row } : { ...line, type, faults };

@@ -26,7 +26,7 @@ const INSTRUCTIONS = `The data of one member, who allowed you to use it: their p
 const MY_WEEK = {
   name: 'my_week',
   title: 'My week',
-  description: 'What I have on in the next seven days',
+  description: 'My events in the next seven days',
   text:
     'What do I have on this week? Call list_events with time_filter upcoming and starts_before the day in seven days. ' +
     'Then tell me, day by day, what there is, when it begins in my time zone, where it is, and what I have not responded to yet.',

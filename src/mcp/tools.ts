@@ -81,14 +81,15 @@ const TUNED: Readonly<Record<string, Tuning>> = {
   },
   listAllAchievements: {
     description:
-      'All achievements with the member’s progress. What they are close to: earned false, sort -progress. Hidden ones are masked until they are earned.',
+      'All achievements with the member’s progress. To find nearly earned ones: earned false, sort -progress. Hidden ones are masked until they are earned.',
     brief: ['id', 'name', 'description', 'category', 'earned', 'progress'],
   },
   listPinnedAchievements: { brief: ['id', 'name', 'description', 'rarity', 'pin_position'] },
-  getAchievement: { description: 'One achievement: what it takes to earn it, and how many members did.' },
+  getAchievement: { description: 'One achievement: its criteria, and how many members have earned it.' },
   getAchievementStatistics: {
     name: 'achievement_statistics',
-    description: 'How many achievements and points there are and the member has, by category and by rarity.',
+    description:
+      'The number of achievements and points, in total and earned by the member, by category and rarity.',
   },
 };
 
@@ -159,7 +160,13 @@ export function changesTool(lists: readonly Tool[]): Tool {
         'What is new or has changed since a time, in all lists at once: events and RSVPs, connections and requests, achievements. It cannot tell what was removed.',
       properties: {
         updated_since: { type: 'string' },
-        limit: { type: 'integer', minimum: 1, maximum: 100, default: 5, description: 'Of each list' },
+        limit: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 100,
+          default: 5,
+          description: 'Maximum number of items in each list',
+        },
       },
       required: ['updated_since'],
       writes: false,

@@ -10,14 +10,14 @@ const SECONDS = { ...integer(2 ** 31 - 1), minimum: 1 };
 
 export const HEADERS = {
   'X-Request-Id': header(
-    'The one sent with the request, if it was 1–64 characters of `[A-Za-z0-9._-]`; otherwise generated',
+    'The id that the request sent, if it was 1–64 characters of `[A-Za-z0-9._-]`; otherwise generated',
     { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
   ),
   ETag: header('Strong validator'),
   'Cache-Control': header('`private, no-cache`; on errors `no-store`'),
   Vary: header('`Authorization, X-API-Key, Origin`'),
   'X-OAuth-Scopes': header('Scopes of the credential, separated by ", "'),
-  'X-Accepted-OAuth-Scopes': header('The scope that the endpoint needs'),
+  'X-Accepted-OAuth-Scopes': header('The scope that the endpoint requires'),
   'RateLimit-Policy': header(
     '`"read";q=300;w=60`: requests per window, and its length in seconds (draft-ietf-httpapi-ratelimit-headers)',
   ),
@@ -28,20 +28,24 @@ export const HEADERS = {
   Link: header('Links to the first, previous and next page (RFC 8288)'),
   'X-Total-Count': header('`pagination.total`', { ...integer(), minimum: 0 }),
   'WWW-Authenticate': header('RFC 6750 §3, RFC 9728 §5.1'),
-  Deprecation: header('Only if the route, or a parameter or field of it, ends: since when (RFC 9745)'),
-  Sunset: header('With `Deprecation`: when it ends, at least 12 months later (RFC 8594)'),
+  Deprecation: header(
+    'Only if the route, or one of its parameters or fields, is deprecated: since when (RFC 9745)',
+  ),
+  Sunset: header(
+    'With `Deprecation`: when the route, parameter or field ends, at least 12 months later (RFC 8594)',
+  ),
   'Retry-After': header('Seconds to wait', SECONDS),
 };
 
 const TEXT = { type: 'string' };
 const always = (schema: JsonSchema) => ({ schema });
 const sometimes = (schema: JsonSchema) => ({ schema, required: false });
-const CODE = always({ ...TEXT, description: 'What is wrong, for programs' });
-const PARAMETER = sometimes({ ...TEXT, description: 'The parameter that is wrong' });
+const CODE = always({ ...TEXT, description: 'Kind of fault, for programs' });
+const PARAMETER = sometimes({ ...TEXT, description: 'The invalid parameter' });
 const ALLOWED = sometimes({
   type: 'array',
   items: TEXT,
-  description: 'With `parameter`: the values that it can have, if they are few',
+  description: 'With `parameter`: its allowed values, if they are few',
 });
 
 const FIX = sometimes({
@@ -53,7 +57,10 @@ const Fault = new Model(
   'ProblemDetail',
   {
     parameter: PARAMETER,
-    pointer: sometimes({ ...TEXT, description: 'What is wrong in the body: a JSON pointer as a fragment' }),
+    pointer: sometimes({
+      ...TEXT,
+      description: 'The invalid part of the body: a JSON pointer as a fragment',
+    }),
     field: sometimes({
       type: ['string', 'null'],
       description: 'With `pointer`: the name of the field; null if the whole body is wrong',
@@ -62,8 +69,8 @@ const Fault = new Model(
     detail: always(TEXT),
     allowed: ALLOWED,
     fix: FIX,
-    max: sometimes({ ...integer(), description: 'How long the text may be' }),
-    actual: sometimes({ ...integer(), description: 'How long the text is' }),
+    max: sometimes({ ...integer(), description: 'Maximum length of the text' }),
+    actual: sometimes({ ...integer(), description: 'Length of the text' }),
   },
   'One fault of a request: a parameter, or a part of the body',
 );
@@ -72,7 +79,7 @@ const FeedFault = new Model(
   'FeedProblemDetail',
   {
     parameter: PARAMETER,
-    line: sometimes({ ...integer(), minimum: 1, description: 'The line that is wrong' }),
+    line: sometimes({ ...integer(), minimum: 1, description: 'The invalid line' }),
     pointer: sometimes({ ...TEXT, description: 'With `line`: a JSON pointer into it, as a fragment' }),
     code: CODE,
     detail: always(TEXT),

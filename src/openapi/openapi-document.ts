@@ -60,8 +60,8 @@ export class OpenApiDocument {
     const info = {
       title: apiNameOf(this.config),
       description:
-        'A member’s own profile, events, connections and achievements. Every response holds only data of the member ' +
-        'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`. Errors are ' +
+        'A member’s own profile, events, connections and achievements. Each response contains only data of the member ' +
+        'who owns the access token or API key. Times are UTC, `YYYY-MM-DD HH:MM:SS`. Errors are ' +
         '`application/problem+json` (RFC 9457) with a `code`.',
     };
     return this.#build(API_PREFIX, info, PROBLEM, {
@@ -173,7 +173,7 @@ export class OpenApiDocument {
 }
 
 function apiKey(whose: string): Json {
-  const description = `${whose}. For servers only: a key sent by a browser is refused.`;
+  const description = `${whose}. For servers only: the server rejects keys that a browser sends.`;
   return { type: 'apiKey', in: 'header', name: 'X-API-Key', description };
 }
 
@@ -210,9 +210,9 @@ const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
 const TAGS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Array.from(ABOUT, ([name, about]) => [capitalized(name), about])),
-  Sync: 'What has changed in the member’s data, so that a copy of it can be kept up to date.',
-  Credential: 'What the credential sent with the request is, and what it may do.',
-  Platform: 'The calls for the platform’s own backend, with its own keys.',
+  Sync: 'Changes of the member’s data, to keep a copy up to date.',
+  Credential: 'The credential that the request sent, and the requests that it allows.',
+  Platform: 'Requests for the platform’s own backend, with its own keys.',
   Documents: 'Descriptions of the API itself. No credential is needed.',
 };
 

@@ -30,7 +30,7 @@ const message = (
         },
       },
     },
-    responses: { '2XX': { description: 'The endpoint took the message.' } },
+    responses: { '2XX': { description: 'The endpoint accepted the message.' } },
   },
 });
 

@@ -36,17 +36,17 @@ export class PlatformChangesQuery {
   @ListOf(PLATFORM_CHANGE_TYPES, 'Only changes of these types')
   types?: PlatformChangeType[];
 
-  @WholeNumber(0, 30, 'How many seconds to wait for a change if there is none yet')
+  @WholeNumber(0, 30, 'Seconds to wait for a change if there is none yet')
   wait = 0;
 }
 
 export const PlatformChangeItem = new Model('PlatformChange', {
   sequence: textField(
     IN_NODE,
-    'Identifies the change. Compare it for equality only: the order of changes is that of the list',
+    'Identifies the change. Compare it only for equality: the list defines the order of changes',
   ),
-  type: enumField(PLATFORM_CHANGE_TYPES, IN_NODE, 'What the member did; notice for a notice to the member'),
-  at: timestampField(IN_NODE, 'When it happened'),
+  type: enumField(PLATFORM_CHANGE_TYPES, IN_NODE, 'The member’s action; `notice` for a notice to the member'),
+  at: timestampField(IN_NODE, 'Time of the change'),
   member_id: idField(IN_NODE, 'Id of the member'),
   by: textField(
     IN_NODE,
@@ -73,7 +73,7 @@ export type PlatformChangeItem = ValueOf<typeof PlatformChangeItem>;
 
 export const PlatformChangesAnswer = new Model('PlatformChanges', {
   data: objectListField(PlatformChangeItem, IN_NODE, 'Oldest first, in commit order'),
-  next: cursorField('Cursor for the next call'),
+  next: cursorField('Cursor for the next request'),
   more: booleanField(IN_NODE, 'Whether there are more changes to read now'),
 });
 export type PlatformChangesAnswer = ValueOf<typeof PlatformChangesAnswer>;

@@ -8,7 +8,7 @@ export const FeedLine = new Model('FeedLine', {
   type: declareField({
     type: 'string',
     enum: RECORD_TYPES.map(({ name }) => name),
-    description: 'Type of the record, named as the files of an import',
+    description: 'Type of the record: the name of its import file',
   }),
   op: {
     schema: {
@@ -63,7 +63,7 @@ export const FeedCounts = new Model('FeedCounts', {
   unchanged: countField(IN_NODE, 'Records that already had these values'),
   stale: countField(
     IN_NODE,
-    'Lines without effect: a later line is about the same record, or the same or a later version is stored',
+    'Lines without effect: a later line changes the same record, or the same or a later version is stored',
   ),
 });
 export type FeedCounts = ValueOf<typeof FeedCounts>;

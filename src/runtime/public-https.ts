@@ -73,13 +73,13 @@ export class PublicHttps {
     const chunks: Buffer[] = [];
     let size = 0;
     try {
-      if (response.statusCode !== 200) throw new Error(`the answer is ${response.statusCode}`);
+      if (response.statusCode !== 200) throw new Error(`the response is ${response.statusCode}`);
       if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers['content-type'] ?? ''))
-        throw new Error('the answer is not JSON');
+        throw new Error('the response is not JSON');
       for await (const chunk of response as AsyncIterable<Buffer>) {
         chunks.push(chunk);
         if ((size += chunk.length) > MAX_BYTES)
-          throw new Error(`the answer has more than ${MAX_BYTES} bytes`);
+          throw new Error(`the response has more than ${MAX_BYTES} bytes`);
       }
     } finally {
       asked.destroy();

@@ -14,8 +14,8 @@ export function findEndpointFault(text: string, production: boolean): string | u
   if (url.protocol === 'http:' && (production || !isLocal))
     return production
       ? 'The URL must be https'
-      : 'The URL must be https, or http to this machine itself (localhost, 127.0.0.1, [::1]) outside production';
+      : 'The URL must be https, or, outside production, http to this host (localhost, 127.0.0.1, [::1])';
   if (isIP(host) !== 0 && !isPublicAddress(host) && (production || !isLocal))
-    return 'The URL must lead to an address on the internet';
+    return 'The URL must point to an address on the internet';
   return undefined;
 }

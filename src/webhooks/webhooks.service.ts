@@ -130,7 +130,7 @@ ORDER BY d.sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
 /** The member's apps have no such message. */
 export class UnknownMessage extends OperatorError {
   constructor(id: string) {
-    super(`There is no message ${id}: \`pua webhooks show\` lists the last ones of a receiver`);
+    super(`There is no message ${id}: \`pua webhooks show\` lists the last messages of an endpoint`);
   }
 }
 
@@ -335,7 +335,5 @@ FROM api_keys WHERE id = $1`,
   const needed = new Set(types.filter((type) => WEBHOOK_TYPES.includes(type)).map(scopeOf));
   const missing = [...needed].filter((scope) => !found.scopes.includes(scope));
   if (missing.length > 0)
-    throw new OperatorError(
-      `The ${name} does not have the scopes that these types need: ${missing.join(', ')}`,
-    );
+    throw new OperatorError(`The ${name} lacks the scopes that these types require: ${missing.join(', ')}`);
 }

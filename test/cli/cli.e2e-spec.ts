@@ -129,7 +129,7 @@ describe('pua', () => {
       [
         'an unknown event type',
         'audit --type key.made',
-        /There are: user\.created, .*; and all of one object: user, /,
+        /The types are: user\.created, .*; for all types of one object: user, /,
       ],
       ['pruning without an age', 'audit prune', /--before/],
       ['pruning of recent events', 'audit prune --before 6d', /from 7d/],
@@ -303,7 +303,7 @@ describe('pua', () => {
       [
         'an unknown scope',
         '--scopes profile:read,admin',
-        /no scope admin\. There are: profile:read, profile:write/,
+        /no scope admin\. The scopes are: profile:read, profile:write/,
       ],
       ['a lifetime of more than a year', '--expires 366d', /from 1s to 365d/],
       ['a lifetime of zero', '--expires 0s', /from 1s to 365d/],
@@ -654,7 +654,7 @@ describe('pua', () => {
       const { code, stderr } = await pua(api.environment, args, 'seven77\n');
       expect({ code, stderr }).toEqual({
         code: 1,
-        stderr: 'The password must have 10 to 128 characters, it has 7\n',
+        stderr: 'The password must have 10 to 128 characters, but has 7\n',
       });
       expect(await run('users show short')).toMatchObject({ code: 1 });
     });
@@ -1083,7 +1083,7 @@ describe('pua doctor', () => {
       {
         name,
         status: 'fail',
-        message: expect.stringMatching(/^is wrong in \d+ rows: \w+ has -?\d+, a recount gives \d+$/),
+        message: expect.stringMatching(/^is wrong in \d+ rows: \w+ has -?\d+, but the recount is \d+$/),
         mend: expect.stringContaining('pua doctor --mend'),
       },
     ]);
@@ -1129,7 +1129,10 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     await api.dataSource.query(sql);
     const report = bad(await examine());
     expect(report).toEqual([
-      expect.objectContaining({ name: 'events_id_seq', message: expect.stringContaining('is at its end') }),
+      expect.objectContaining({
+        name: 'events_id_seq',
+        message: expect.stringContaining('has reached its end'),
+      }),
     ]);
     expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
     expect(await api.platform.event()).toBe(last + 1);
@@ -1184,7 +1187,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(bad(await examine())).toEqual([
       expect.objectContaining({
         name: 'function rarity_tier(bigint,bigint)',
-        message: 'is not as the migrations made it',
+        message: 'differs from the migrations',
       }),
     ]);
     await api.dataSource.query('DROP FUNCTION rarity_tier');
@@ -1312,7 +1315,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
       await withDatabase(own.environment, async (query) => {
         await query(`INSERT INTO users (username) SELECT 'many' || n FROM generate_series(1, 52000) n`);
         expect((await look()).message).toMatch(
-          /is right, of one member in ten, drawn anew each time: --full does so of all$/,
+          /equals its recount \(for a random 10 % of members; --full checks all\)$/,
         );
         expect((await look('--full')).message).toMatch(/is right$/);
         // A fault in every row is found in the sample, up to its size, and completely by --full.
@@ -1331,7 +1334,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     const id = await api.platform.connection(ada, bob);
     await api.dataSource.query('DELETE FROM connections WHERE id = $1 AND user_id = $2', [id, bob]);
     const names = bad(await examine()).map(({ name, message }) => `${name}: ${message}`);
-    expect(names).toEqual(['connections: 1 sides have no matching other side']);
+    expect(names).toEqual(['connections: 1 rows have no matching row in the other direction']);
     await api.dataSource.query('DELETE FROM connections WHERE id = $1', [id]);
     expect(await examine()).toMatchObject({ code: 0 });
   });

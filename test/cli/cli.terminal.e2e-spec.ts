@@ -265,7 +265,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
       /about lost \(id \d+\) would be erased permanently[^]*\nNothing was done\n$/,
     );
     expect(ended[2]!.written).toMatch(
-      /would be undone by the following[^]*(DROP|ALTER|DELETE)[^]*\nNothing was done\n$/,
+      /These statements would undo [^]*(DROP|ALTER|DELETE)[^]*\nNothing was done\n$/,
     );
     expect(ended[3]!.written).toContain(`${two} is deleted`);
     expect(ended[4]!.written).toContain(`${one.id} is erased`);

@@ -67,7 +67,7 @@ describe('pua status', () => {
   });
 
   it.each<[string, (request: unknown, response: import('node:http').ServerResponse) => void, RegExp]>([
-    ['no server responds', (_, response) => response.destroy(), /^does not answer \(/],
+    ['no server responds', (_, response) => response.destroy(), /^does not respond \(/],
     [
       'another program responds',
       (_, response) => response.end('<html>'),

@@ -151,7 +151,7 @@ describe('the files of the embedded database', () => {
   it('are rejected in a folder that other users can write, or could write before', async () => {
     const folder = inFolder();
     chmodSync(folder, 0o775);
-    expect(await refusal(folder)).toMatch(/ may be written to by others: run `chmod 700 /);
+    expect(await refusal(folder)).toMatch(/ is writable by others: run `chmod 700 /);
     chmodSync(folder, 0o700);
     expect(await refusal(foreignFolder(folder))).toMatch(/ belongs to another user/);
   });
@@ -162,7 +162,7 @@ describe('the files of the embedded database', () => {
     expect(host.startsWith(tmpdir())).toBe(true);
     mkdirSync(host);
     chmodSync(host, 0o755);
-    expect(await refusal(dataDir)).toMatch(/ is open to others/);
+    expect(await refusal(dataDir)).toMatch(/ is accessible to others/);
     rmdirSync(host);
     symlinkSync(inFolder(), host);
     expect(await refusal(dataDir)).toMatch(/ is a link: remove it/);

@@ -195,7 +195,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
     it('reject a database older than 1.1.0, and name 1.1.0 as the intermediate version', async () => {
       await dataSource.query(`DELETE FROM migrations WHERE name = '${BASELINE}'`);
       const reason =
-        /^The database is older than version 1\.1\.0 \(WriteChangesCheaply1763700121000\): run `npx pua db migrate` of version 1\.1\.0 first, then of this version$/;
+        /^The database is older than version 1\.1\.0 \(WriteChangesCheaply1763700121000\): run `pua db migrate` of version 1\.1\.0 first, then of this version$/;
       await expect(migrate(dataSource)).rejects.toThrow(reason);
       await expect(rollback(dataSource)).rejects.toThrow(reason);
       await expect(planMigrations(dataSource)).rejects.toThrow(reason);

@@ -104,7 +104,7 @@ postgres.describe('a synchronous standby', () => {
       {
         code: 1,
         stdout: '',
-        stderr: expect.stringContaining('the command may or may not have taken effect'),
+        stderr: expect.stringContaining('The command may have taken effect: check before you run it again'),
       },
     ],
   ])('has not confirmed a write whose wait is canceled: %s', async (_what, write, outcome) => {

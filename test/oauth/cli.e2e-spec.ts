@@ -153,7 +153,7 @@ describe('pua for OAuth', () => {
     const clientId = await oauth.client({ redirect_uris: [REDIRECT_URI] });
     const update = (...args: string[]) => run('clients', 'update', clientId, ...args);
     const refusals: [string[], number, RegExp][] = [
-      [['--remove-redirect-uri', REDIRECT_URI], 1, /at least one redirect URI is needed/],
+      [['--remove-redirect-uri', REDIRECT_URI], 1, /at least one redirect URI is required/],
       [['--remove-redirect-uri', 'https://nobody.example/'], 1, /is not registered: nothing was changed/],
       [['--add-redirect-uri', 'http://app.example/cb'], 1, /must be https/],
       [['--add-scopes', 'admin'], 2, /There is no scope admin/],

@@ -232,7 +232,7 @@ describe('the URL of a client document', () => {
       null,
     ])
       expect(told(other)).toBeNull();
-    expect(() => told('https://agent.example/#here')).toThrow('cannot be told of sign-outs');
+    expect(() => told('https://agent.example/#here')).toThrow('cannot receive logout messages');
   });
 
   it('identifies a client that redirects only to its own pages and the member’s device', () => {
@@ -408,10 +408,10 @@ postgres.describe('client documents on a server', () => {
     });
 
     it.each<[string, string, (response: ServerResponse, clientId: string) => void]>([
-      ['a redirect', 'the answer is 302', (response) => response.writeHead(302, { Location: at }).end()],
+      ['a redirect', 'the response is 302', (response) => response.writeHead(302, { Location: at }).end()],
       [
         'a page',
-        'the answer is not JSON',
+        'the response is not JSON',
         (response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>'),
       ],
       [
@@ -426,17 +426,17 @@ postgres.describe('client documents on a server', () => {
       ],
       [
         'a document about another client',
-        'about another client_id',
+        'has another client_id',
         (response) => sendJson(response, documentOf('https://other.example/c')),
       ],
       [
         'a secret',
-        'holds a secret',
+        'contains a secret',
         (response, id) => sendJson(response, documentOf(id, { client_secret: 'x' })),
       ],
       [
         'a client that has a secret',
-        'asks for a shared secret',
+        'requires a shared secret',
         (response, id) =>
           sendJson(response, documentOf(id, { token_endpoint_auth_method: 'client_secret_post' })),
       ],
@@ -445,7 +445,7 @@ postgres.describe('client documents on a server', () => {
         'the redirect URI app:/callback has a scheme',
         (response, id) => sendJson(response, documentOf(id, { redirect_uris: ['app:/callback'] })),
       ],
-      ['an error', 'the answer is 500', (response) => response.writeHead(500).end()],
+      ['an error', 'the response is 500', (response) => response.writeHead(500).end()],
       ['a broken connection', 'socket hang up', (response) => response.destroy()],
     ])('is unknown if the response is %s, and developers see the cause', async (what, why, respond) => {
       site.answer = (request, response) => respond(response, at + request.url);
@@ -540,7 +540,7 @@ postgres.describe('client documents on a server', () => {
         401,
         {
           error: 'invalid_client',
-          error_description: 'the client document cannot be used: jwks_uri: the answer is 404',
+          error_description: 'the client document cannot be used: jwks_uri: the response is 404',
         },
       ]);
       expect((await oauth.token({ ...code, ...(await signed('first')) })).status).toBe(200);

@@ -280,12 +280,12 @@ describe('pua clients with secrets', () => {
   it.each([
     [
       ['--auth', 'client_secret_basic'],
-      'a client of this profile may not authenticate by client_secret_basic',
+      'a client of this profile cannot authenticate with client_secret_basic',
     ],
-    [['--pkce', 'optional'], 'only a confidential client of the profile oidc may leave PKCE out'],
+    [['--pkce', 'optional'], 'only a confidential client of the profile oidc can omit PKCE'],
     [['--profile', 'oidc', '--pkce', 'optional'], 'only a confidential client'],
-    [['--profile', 'fapi2'], 'a client of this profile may not authenticate by none'],
-    [['--auth', 'private_key_jwt'], '--auth private_key_jwt needs --jwks-file'],
+    [['--profile', 'fapi2'], 'a client of this profile cannot authenticate with none'],
+    [['--auth', 'private_key_jwt'], '--auth private_key_jwt requires --jwks-file'],
     [
       ['--profile', 'oidc', '--auth', 'client_secret_basic', '--origin', 'https://app.example'],
       'a page cannot',

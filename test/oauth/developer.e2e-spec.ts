@@ -834,7 +834,7 @@ describe('/developer and the setting DEVELOPER_OIDC', () => {
     const ada = await developer(open);
     const registering = ada.register({ profile: 'oauth21', secret_auth_method: 'client_secret_post' });
     await expect(registering).rejects.toThrow(
-      /^not registered: 400 [^]*may not authenticate by client_secret_post/,
+      /^not registered: 400 [^]*cannot authenticate with client_secret_post/,
     );
   });
 

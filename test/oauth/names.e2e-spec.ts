@@ -101,7 +101,7 @@ describe('a username that looks like another', () => {
     await run('users', 'update', String(digits.id), '--username', 'no-digits');
     await run('users', 'update', String(id), '--username', 'old-name');
     const again = await run('doctor', '--json');
-    expect(again.stdout).toContain('each is shown as it is stored');
+    expect(again.stdout).toContain('all are shown as stored');
   });
 });
 

@@ -365,7 +365,7 @@ describe('the back-channel logout URI of an app', () => {
     `https://app.example/${'a'.repeat(2000)}`,
   ])('is rejected if it is not safe: %s', async (uri) => {
     await expect(oauth.client({ backchannel_logout_uri: uri })).rejects.toThrow(
-      /cannot be told of sign-outs.*https URL/,
+      /cannot receive logout messages.*https URL/,
     );
   });
 });

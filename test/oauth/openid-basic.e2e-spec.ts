@@ -312,7 +312,7 @@ describe('PKCE', () => {
         .open(oauth.request(app.id, { ...without, ...parameters }).url)) as URL;
       expect(Object.fromEntries(back.searchParams)).toMatchObject({
         error: 'invalid_request',
-        error_description: said ?? 'PKCE may be left out only with a nonce',
+        error_description: said ?? 'PKCE can be omitted only with a nonce',
       });
     },
   );

@@ -61,8 +61,8 @@ const JWKS = async () => {
 
 const INVALID = '401 invalid_client';
 const REQUEST = '400 invalid_request';
-const AUTH = /may not authenticate by/;
-const PKCE = /only a confidential client of the profile oidc may leave PKCE out/;
+const AUTH = /cannot authenticate with/;
+const PKCE = /only a confidential client of the profile oidc can omit PKCE/;
 
 /** Fault → its cause, and the response for each profile. A RegExp matches an error at registration. */
 type Fault = [
@@ -200,7 +200,7 @@ describe('a client document', () => {
     const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks: await JWKS() };
     expect(parseClient(id, { ...document, ...keys, ...both }, true).profile).toBe('fapi2');
     expect(parseClient(id, { ...document, ...keys }, true).profile).toBe('oauth21');
-    expect(() => parseClient(id, { ...document, ...both }, true)).toThrow('may not authenticate by none');
+    expect(() => parseClient(id, { ...document, ...both }, true)).toThrow('cannot authenticate with none');
     expect(() =>
       parseClient(id, { ...document, token_endpoint_auth_method: 'client_secret_basic' }, true),
     ).toThrow('shared secret');

@@ -104,18 +104,18 @@ describe('members with a known password', () => {
       () => new Error('started'),
       (error: Error) => error,
     );
-    expect(message).toMatch(/^The database holds demo members, whose password everybody knows/);
+    expect(message).toMatch(/^The database contains demo members, whose password is public/);
     await api.dataSource.query(/UPDATE users .*/.exec(message)![0]);
     await refuse();
     expect(await demoMembers(api.dataSource)).toEqual([]);
     await api.dataSource.query('UPDATE users SET disabled_at = NULL');
-    await expect(refuse()).rejects.toThrow('The database holds demo members');
+    await expect(refuse()).rejects.toThrow('The database contains demo members');
 
     // The server also rejects demo members with other passwords, or without one.
     await api.dataSource.query('UPDATE users SET password_hash = $1 WHERE id % 2 = 0', [
       await hashPassword('another password'),
     ]);
-    await expect(refuse()).rejects.toThrow('The database holds demo members');
+    await expect(refuse()).rejects.toThrow('The database contains demo members');
     await api.dataSource.query('UPDATE users SET password_hash = NULL WHERE id % 2 = 1');
     await refuse();
   });

@@ -76,7 +76,7 @@ postgres.describe('an import of existing members', () => {
     await rows('ALTER TABLE users DROP CONSTRAINT no_secrets');
     expect(report).toMatchObject({
       imported: false,
-      firstRejects: [{ line: 2, reason: 'record: breaks the rule no_secrets of the database' }],
+      firstRejects: [{ line: 2, reason: 'record: violates the database rule no_secrets' }],
     });
     expect(await rows('SELECT bio FROM users')).toEqual([{ bio: null }, { bio: null }]);
   });
@@ -155,7 +155,7 @@ postgres.describe('an import of existing members', () => {
       if (signal === 'SIGTERM')
         expect([code, await errors]).toEqual([
           1,
-          'Everything is imported, but members are still being changed: a running server goes on with it, or the next import\n',
+          'Everything is imported, but not all affected members are updated: a running server or the next import continues\n',
         ]);
       expect(await rows('SELECT title FROM events')).toEqual([{ title: 'New' }]);
       const next = importRecords(

@@ -65,17 +65,17 @@ describe('pua import', () => {
         ['an id beyond 2^53 − 1', '{"id":9007199254740993,"username":"u"}', /^id: must be an integer/],
         ['a fraction', { id: 1.5 }, /^id: must be an integer/],
         ['a number as text', { id: '1' }, /^id: must be an integer/],
-        ['an empty username', { username: '' }, 'username: must have 1 to 100 characters, it has 0'],
+        ['an empty username', { username: '' }, 'username: must have 1 to 100 characters, but has 0'],
         ['a username of 101', { username: long(101) }, /^username: must have 1 to 100/],
         [
           'a first name of 101',
           { first_name: long(101) },
-          /^first_name: .* at most 100 characters, it has 101$/,
+          /^first_name: .* at most 100 characters, but has 101$/,
         ],
         [
           'a bio of 501 code points',
           { bio: '😀'.repeat(501) },
-          /^bio: .* at most 500 characters, it has 501$/,
+          /^bio: .* at most 500 characters, but has 501$/,
         ],
         ['U+0000', { bio: 'a\0b' }, /^bio: must not contain U\+0000/],
         ['half of a surrogate pair', { bio: '\ud83d' }, /^bio: must not contain/],
@@ -97,7 +97,7 @@ describe('pua import', () => {
         [
           'two email addresses instead of one',
           { email: 'a@b.example, c@d.example' },
-          'email: must be an e-mail address',
+          'email: must be an email address',
         ],
         ['a plain password', { password_hash: 'secret' }, /^password_hash: must be an argon2 or bcrypt hash/],
         [
@@ -109,7 +109,7 @@ describe('pua import', () => {
         ['30 February', { created_at: '2024-02-30 10:00:00' }, /^created_at: must be a time/],
         ['a date instead of a time', { created_at: '2024-02-03' }, /^created_at: must be a time/],
         ['a time as a number', { created_at: 1_700_000_000 }, /^created_at: must be a time/],
-        ['an id twice', [{}, { username: 'other' }], 'id: the same already stands in line 1'],
+        ['an id twice', [{}, { username: 'other' }], 'id: the same is already in line 1'],
         [
           'a username twice, in another case',
           [{ username: 'Zoë' }, { id: 2, username: 'zOË' }],
@@ -168,7 +168,7 @@ describe('pua import', () => {
         [
           'a participation twice',
           [{}, { rsvp_status: 'maybe' }],
-          'event_id, user_id: the same pair already stands in line 1',
+          'event_id, user_id: the same pair is already in line 1',
         ],
         ['an unknown participant', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
         [
@@ -181,21 +181,25 @@ describe('pua import', () => {
         [
           'accepted without connected_at',
           { connected_at: null },
-          'connected_at: is needed where status is accepted',
+          'connected_at: is required if status is accepted',
         ],
         [
           'pending with connected_at',
           { status: 'pending' },
-          'connected_at: must be null where status is pending',
+          'connected_at: must be null if status is pending',
         ],
         [
           'a connection of a member to the same member',
           { requester_id: 2 },
-          'addressee_id: nobody can be connected with themselves',
+          'addressee_id: members cannot be connected with themselves',
         ],
         ['a connection id twice', [{}, { addressee_id: 3 }], /^id: the same/],
-        ['a pair twice', [{}, { id: 2 }], 'requester_id, addressee_id: line 1 connects the two already'],
-        ['a pair in both directions', [{}, connection(2, 2, 1)], /line 1 connects the two already/],
+        [
+          'a pair twice',
+          [{}, { id: 2 }],
+          'requester_id, addressee_id: line 1 already connects these members',
+        ],
+        ['a pair in both directions', [{}, connection(2, 2, 1)], /line 1 already connects these members/],
         [
           'a connection to an unknown member',
           { addressee_id: 9 },
@@ -217,7 +221,7 @@ describe('pua import', () => {
         [
           'an achievement’s key twice',
           [{ key: 'k' }, { id: 2, key: 'k' }],
-          /^key: the same already stands in line 1$/,
+          /^key: the same is already in line 1$/,
         ],
       ],
       user_achievements: [
@@ -226,13 +230,13 @@ describe('pua import', () => {
         [
           'a pin on an unearned achievement',
           { earned_at: null, pin_position: 1 },
-          'pin_position: only what is earned can be pinned',
+          'pin_position: only earned achievements can be pinned',
         ],
         ['an achievement earned twice', [{}, {}], /^user_id, achievement_id: the same pair/],
         [
           'a pin twice',
           [{ pin_position: 3 }, { achievement_id: 2, pin_position: 3 }],
-          'pin_position: the same of this member already stands in line 1',
+          'pin_position: line 1 has the same for this member',
         ],
         [
           'an achievement of an unknown member',
@@ -302,7 +306,7 @@ describe('pua import', () => {
       [
         'the id of another pair’s connection',
         { connections: [connection(5, 1, 3)] },
-        'id: is that of a connection between other members',
+        'id: belongs to a connection between other members',
       ],
       [
         'a pin that is taken',

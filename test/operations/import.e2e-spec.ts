@@ -450,12 +450,12 @@ describe('pua import', () => {
       [
         'a participant whom another line removes',
         { participants: [participant(1, 1), { event_id: 1, user_id: 1, deleted: true }] },
-        /^participants.ndjson:2: .*already stands in line 1/,
+        /^participants.ndjson:2: .*is already in line 1/,
       ],
       [
         'a pair that one line connects and another removes',
         { connections: [connection(1, 1, 2), { requester_id: 2, addressee_id: 1, deleted: true }] },
-        /^connections.ndjson:2: .*line 1 connects the two already/,
+        /^connections.ndjson:2: .*line 1 already connects these members/,
       ],
     ])('no record for %s', async (_, files, reject) => {
       await load(people);
@@ -657,7 +657,7 @@ describe('pua import', () => {
       expect({ code, stderr }).toEqual({
         code: 0,
         stderr: expect.stringMatching(
-          /^user.ndjson was ignored: it is not a file of an import\n\d+ enabled members cannot sign in, .*: import their password_hash, use `npx pua users set-password`, or connect .*\n$/,
+          /^user.ndjson was ignored: it is not an import file\n\d+ enabled members cannot sign in, .*: import their password_hash, use `npx pua users set-password`, or connect .*\n$/,
         ),
       });
       expect(stdout).toMatch(

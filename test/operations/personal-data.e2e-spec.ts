@@ -261,7 +261,7 @@ describe('the erasure of a member with rows in every table', () => {
     ]);
     expect(await erasures()).toMatchObject({
       status: 'fail',
-      message: 'of erased members, there are rows in member_usage (1)',
+      message: 'rows of erased members are left in member_usage (1)',
     });
     expect(await ask(true)).toContainEqual(
       expect.objectContaining({ name: 'mended member_usage', status: 'ok' }),

@@ -101,7 +101,7 @@ postgres.describe('the documented smaller role', () => {
     await migrate(api.dataSource);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^1 of 1: \w+\nThe database refuses this to its role .*: run it as the owner[^\n]*\n$/,
+      /^1 of 1: \w+\nThe database role lacks a privilege .*: run the command as the owner[^\n]*\n$/,
     );
   });
 
@@ -160,7 +160,7 @@ postgres.describe('a schema other than public', () => {
       const { code, stdout, stderr } = await pua(database.environment, command.split(' '));
       expect(code).toBe(1);
       expect(stdout + stderr).toMatch(
-        /uses the schema other, but the tables are in public\W+take search_path from/,
+        /uses the schema other, but the tables are in public\W+remove search_path from/,
       );
       expect(stdout + stderr).not.toContain('    at ');
       const made = await asSuperuser(database, (superuser) =>

@@ -235,7 +235,7 @@ postgres.describe('the first start', () => {
     for (const open of reachable) {
       const refused = await run(process.execPath, ['bin/server.mjs'], { ...settings, ...open });
       expect(refused).toMatchObject({ code: 1, stdout: expect.not.stringContaining('ready') });
-      expect(refused.stderr).toMatch(/^The database holds demo members, .*\n$/);
+      expect(refused.stderr).toMatch(/^The database contains demo members, .*\n$/);
     }
     server = await ServerProcess.start(settings);
   });
@@ -390,7 +390,7 @@ postgres.describe('a failed start', () => {
     );
     const DATABASE_URL = database.environment.DATABASE_URL!;
     expect(await fail({ DATABASE_URL })).toMatch(
-      /FromTheFuture9999999999999.*: start the version that wrote them/,
+      /FromTheFuture9999999999999.*: use the version that added them/,
     );
     await dataSource.destroy();
     await database.drop();

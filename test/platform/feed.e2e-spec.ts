@@ -335,7 +335,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     expect({ status, ...body }).toMatchObject({
       status: 400,
       code: 'invalid_json',
-      detail: 'The request body is not what Content-Encoding says.',
+      detail: 'The request body does not match Content-Encoding.',
     });
   });
 
@@ -412,7 +412,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     thorough.it('identifies a connection by its id only', async () => {
       const { body } = await feed([drop('connections', { requester_id: 1, addressee_id: 2 }, 1)]);
       expect(body.errors).toEqual([
-        { line: 1, pointer: '#/record', code: 'missing', detail: 'record: needs id beside a version' },
+        { line: 1, pointer: '#/record', code: 'missing', detail: 'record: needs id with a version' },
       ]);
     });
   });
@@ -564,7 +564,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         connect(third, 'search'),
       ]);
       await rows('ALTER TABLE connections DROP CONSTRAINT no_search');
-      const detail = 'record: breaks the rule no_search of the database';
+      const detail = 'record: violates the database rule no_search';
       expect([status, body.errors]).toEqual([
         422,
         [{ line: 5, pointer: '#/record', code: 'invalid_value', detail }],

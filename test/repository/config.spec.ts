@@ -42,7 +42,7 @@ describe('settings', () => {
     writeFileSync(join(laid, 'secret-key'), SECRET, { mode: 0o644 });
     chmodSync(laid, 0o777);
     expect(() => loadConfig({ DATA_DIR: laid })).toThrow(
-      /^DATA_DIR .* may be written to by others: run `chmod 700/,
+      /^DATA_DIR .* is writable by others: run `chmod 700/,
     );
     chmodSync(laid, 0o755);
     loadConfig({ DATA_DIR: laid });
@@ -135,7 +135,7 @@ describe('settings', () => {
   ])('accept one host for the database, and name the alternative: %s', (DATABASE_URL) => {
     const refuse = () => loadConfig({ ...production, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL });
     expect(refuse).toThrow(
-      /DATABASE_URL names several hosts: name one .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL names/,
+      /DATABASE_URL must name one host, .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL must name/,
     );
     expect(refuse).not.toThrow('hunter2');
   });
@@ -145,7 +145,7 @@ describe('settings', () => {
     (name) => {
       const hostless = { ...production, [name]: 'postgres:///pua' };
       expect(() => loadConfig({ ...hostless, PGHOST: 'one,two' })).toThrow(
-        /^A setting is wrong: PGHOST names several hosts: name one .*HAProxy, PgBouncer/,
+        /^A setting is wrong: PGHOST must name one host, .*HAProxy, PgBouncer/,
       );
       loadConfig({ ...hostless, PGHOST: 'one' });
       loadConfig({ ...production, [name]: 'postgres://db/pua', PGHOST: 'one,two' });
@@ -179,7 +179,7 @@ describe('settings', () => {
       [' , ', /DATABASE_READ_URL must name at least one database/],
       [
         `${one} postgres:///pua?host=a,b`,
-        /DATABASE_READ_URL must be a URL|DATABASE_READ_URL names several hosts/,
+        /DATABASE_READ_URL must be a URL|DATABASE_READ_URL must name one host/,
       ],
       [`${one} https://two.example`, /DATABASE_READ_URL must be a URL that starts with postgres/],
     ] as const)

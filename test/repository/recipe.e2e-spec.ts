@@ -370,7 +370,7 @@ func main() {
     importing({ ...event, dress_code: null });
     expect(await dressCodes()).toEqual([null, null]);
     expect(() => importing({ ...event, dress_code: 'x'.repeat(101) })).toThrow(
-      /dress_code: must have at most 100 characters, it has 101/,
+      /dress_code: must have at most 100 characters, but has 101/,
     );
     const { body } = await get('/openapi.json');
     expect(body).toHaveProperty('components.schemas.Event.properties.dress_code', {

@@ -83,7 +83,7 @@ describe('a failed request gets', () => {
       expect(problem.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
       expect(await problem.text()).toBe(
         `{"type":"${app.get(Config).publicUrl}/api/public/problems/method_not_allowed","title":"Method not allowed","status":405,` +
-          `"detail":"This route answers ${allow}.","instance":"${path}","code":"method_not_allowed","request_id":"of-this-test"}`,
+          `"detail":"This route supports ${allow}.","instance":"${path}","code":"method_not_allowed","request_id":"of-this-test"}`,
       );
     }
   });

@@ -122,7 +122,7 @@ describe('pua webhooks', () => {
     ['create --url URL --types= --platform', 2, 'There is no type ""'],
     ['create --url URL --types events.burned --platform', 2, 'There is no type "events.burned"'],
     ['create --url URL --types profile.removed --platform', 2, 'There is no type'],
-    ['create --url URL --types events.updated', 2, 'say whose receiver it is'],
+    ['create --url URL --types events.updated', 2, 'name the owner of the endpoint'],
     ['create --url URL --types events.updated --platform --key x', 2, 'cannot be used with'],
     ['create --url URL --types events.updated --client x --key y', 2, 'cannot be used with'],
     ['create --url URL --types events.updated --key nobody', 1, 'There is no key nobody'],

@@ -134,7 +134,7 @@ export function passwordFault(password: string, username: string): PasswordFault
 const WORDS: Readonly<Record<PasswordFault, string>> = {
   length: `The password must have ${SHORTEST} to ${LONGEST} characters`,
   characters: 'The password must not contain U+0000 or half of a surrogate pair',
-  common: 'The password is one of the 100,000 that most people have: choose another',
+  common: 'The password is one of the 100,000 most common: choose another',
   username: 'The password must not be the username',
 };
 
@@ -142,7 +142,7 @@ const WORDS: Readonly<Record<PasswordFault, string>> = {
 export function checkPassword(password: string, username: string): void {
   const fault = passwordFault(password, username);
   if (fault === undefined) return;
-  const length = fault === 'length' ? `, it has ${[...password.normalize('NFKC')].length}` : '';
+  const length = fault === 'length' ? `, but has ${[...password.normalize('NFKC')].length}` : '';
   throw new OperatorError(`${WORDS[fault]}${length}`);
 }
 

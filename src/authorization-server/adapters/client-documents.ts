@@ -122,7 +122,7 @@ export class ClientDocuments {
       !(this.#reading.has(clientId) || this.#spend(network, clientId))
     ) {
       request.unavailable = true;
-      throw new Unavailable('too many documents of clients are being read');
+      throw new Unavailable('too many client documents are being read');
     }
     const reading = this.#reading.get(clientId) ?? {
       network,
@@ -161,7 +161,7 @@ export class ClientDocuments {
 
   async #readKeys(uri: string): Promise<object> {
     try {
-      if (!isPageUrl(uri)) throw new Error('it is no https URL');
+      if (!isPageUrl(uri)) throw new Error('it is not an https URL');
       const url = new URL(uri);
       if (!this.#spent.spend(budgetOfHost(url))) throw new Error('too many documents are read from its host');
       return (await this.https.readJson(url)) as object;
@@ -279,12 +279,12 @@ export function parseClient(
   readKeys?: object,
 ): StoredClient {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
-    throw new Error('the document is no object');
+    throw new Error('the document is not a JSON object');
   const said = document as Readonly<Record<string, unknown>>;
-  if (said.client_id !== clientId) throw new Error('the document is about another client_id');
+  if (said.client_id !== clientId) throw new Error('the document has another client_id');
   const methods = parseAuthMethods(said);
-  if (methods.length === 0) throw new Error('the document asks for a shared secret');
-  if ('client_secret' in said) throw new Error('the document holds a secret');
+  if (methods.length === 0) throw new Error('the document requires a shared secret');
+  if ('client_secret' in said) throw new Error('the document contains a secret');
   const { origin, host } = new URL(clientId);
   const uris = [said.redirect_uris].flat().filter((uri): uri is string => typeof uri === 'string');
   const isApp = said.application_type === 'native' || uris.some((uri) => !isHttps(uri));

@@ -28,7 +28,7 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
     const { authorization } = database.current ?? {};
     if (exchange) exchange.issue(token);
     else if (authorization?.grant?.id === grantId) authorization.code = token;
-    else throw new errors.InvalidGrant('nothing is issued but for the grant that is at hand');
+    else throw new errors.InvalidGrant('tokens are issued only for the current grant');
   }
 
   return {

@@ -13,7 +13,7 @@ export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
   if (client.pkce === 'off') return false;
   if (client.pkce !== 'optional') return true;
   if (!ctx.oidc.params!.nonce)
-    throw because('no_pkce', new errors.InvalidRequest('PKCE may be left out only with a nonce'));
+    throw because('no_pkce', new errors.InvalidRequest('PKCE can be omitted only with a nonce'));
   return false;
 }
 

@@ -182,7 +182,7 @@ export function createProvider(parts: ProviderParts): Provider {
         const scopes = knownScopes(value ?? byDefault.join(' '));
         const refused = scopes.filter((scope) => !allowed.includes(scope));
         if (refused.length > 0)
-          throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));
+          throw new errors.InvalidScope('this client cannot request the scope', refused.join(' '));
         ctx.oidc.params!.scope = scopes.join(' ');
       },
       claims: (ctx: KoaContextWithOIDC, value: string | undefined) => keepEssentialClasses(ctx, value),

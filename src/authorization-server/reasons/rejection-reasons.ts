@@ -43,7 +43,7 @@ export const REJECTION_REASONS = {
   too_many_requests: 'Too many requests came from one address (RATE_LIMIT_AUTH)',
   malformed_request: 'The request is malformed; the response explains how',
   server_error: 'The server failed: the log has the error',
-  other: 'None of these',
+  other: 'Another reason',
 } as const;
 
 export type RejectionReason = keyof typeof REJECTION_REASONS;

@@ -110,6 +110,6 @@ async function followAuditLog(
 function parseType(text: string): string {
   if (TYPES.includes(text) || OBJECTS.includes(text)) return text;
   throw new InvalidArgumentError(
-    `There is no type ${text}. There are: ${TYPES.join(', ')}; and all of one object: ${OBJECTS.join(', ')}.`,
+    `There is no type ${text}. The types are: ${TYPES.join(', ')}; for all types of one object: ${OBJECTS.join(', ')}.`,
   );
 }

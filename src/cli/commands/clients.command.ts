@@ -61,7 +61,7 @@ function linesForAssistants(id: string, publicUrl: string): string[] {
   const address = `${publicUrl}/api/public/mcp`;
   return [
     `Claude Code: claude mcp add --transport http --client-id ${id} --callback-port 8123 my-data ${address}`,
-    `Claude, ChatGPT: a connector with the address ${address} and the OAuth client ID ${id}`,
+    `Claude, ChatGPT: add a connector with the URL ${address} and the OAuth client ID ${id}`,
     `Cursor: in mcp.json, {"url": "${address}", "auth": {"CLIENT_ID": "${id}"}}`,
     `mcp-remote: npx mcp-remote ${address} --static-oauth-client-info '{"client_id":"${id}"}'`,
     `VS Code: MCP: Add Server… → HTTP, ${address}, and ${id} when it asks for a client ID`,
@@ -181,7 +181,7 @@ export function clientsCommands(group: Command): void {
     .option('--name <text>', 'name of the app on the consent page', parseName)
     .option(
       '--jwks-file <file>',
-      'public keys (JWK set) for private_key_jwt that replace the previous ones',
+      'public keys (JWK set) for private_key_jwt; they replace the previous ones',
       readKeySet,
     )
     .addOption(profileOption())
@@ -230,13 +230,13 @@ export function clientsCommands(group: Command): void {
     if (grants > 0) note(endedGrants(grants));
     const client = await clients.find(id);
     if (secretMethodOf(auth) && client.secrets.length === 0)
-      note(`Make its secret: pua clients rotate-secret ${id}`);
+      note(`Create its secret: \`pua clients rotate-secret ${id}\``);
     print(client, printedClient);
   });
 
   ofApp(
     'rotate-secret',
-    'Create a new secret for an app. The old one stays valid for a while. stdout has only the new secret',
+    'Create a new secret for an app. The old one stays valid for a while. stdout contains only the new secret',
     'pua clients rotate-secret backend --overlap 2h',
   )
     .addOption(
@@ -272,7 +272,7 @@ export function clientsCommands(group: Command): void {
       const clients = get(ClientsService);
       const client = await clients.find(id);
       if (client.owner_id === null)
-        throw new OperatorError(`The client ${id} is not a member’s: it needs no review`);
+        throw new OperatorError(`The client ${id} needs no review: no member registered it`);
       if (logoFile !== undefined) {
         const logo = await get(ClientReviews).wantedLogo(id);
         if (!logo) throw new OperatorError(`The client ${id} has no logo`);
@@ -289,7 +289,7 @@ export function clientsCommands(group: Command): void {
         printedReview,
       );
       if (client.applied_at !== null && !json)
-        note(`Approve what you see: pua clients approve ${id} --applied-at '${client.applied_at}'`);
+        note(`Approve it as shown: \`pua clients approve ${id} --applied-at '${client.applied_at}'\``);
     });
 
   ofApp(
@@ -358,7 +358,7 @@ const endedGrants = (grants: number) =>
 
 const FIRST_SECRET = { overlapSeconds: 0, expiresInSeconds: null };
 
-const NEEDS_KEYS = '--auth private_key_jwt needs --jwks-file';
+const NEEDS_KEYS = '--auth private_key_jwt requires --jwks-file';
 
 const faultOfKeys = ({ auth, jwksFile }: { auth?: AuthMethod; jwksFile?: object }): string | false =>
   auth !== undefined &&

@@ -36,7 +36,7 @@ export function dbCommands(group: Command): void {
 
   add(
     'rollback',
-    'Undo the most recent migrations, and lose the data in dropped tables and columns',
+    'Undo the most recent migrations. The data in dropped tables and columns is lost',
     'pua db rollback --yes',
   )
     .option('--to <migration>', 'undo all migrations after this one')
@@ -53,8 +53,8 @@ export function dbCommands(group: Command): void {
 }
 
 const asked = ({ name, undoing, losing }: Awaited<ReturnType<typeof lastMigrations>>[number]) =>
-  `${name} would be undone by the following, and ` +
-  `${losing.length === 0 ? 'no table or column dropped' : `the data in ${losing.join(', ')} would be lost`}:\n\n${undoing}\n`;
+  `These statements would undo ${name}. ` +
+  `${losing.length === 0 ? 'They drop no table or column' : `The data in ${losing.join(', ')} would be lost`}:\n\n${undoing}\n`;
 
 function planned({ migration, step, locks, seconds, work }: PlannedStep): string {
   const waiting = (['readers and writers', 'writers'] as const).flatMap((who) => {

@@ -33,7 +33,7 @@ export function importCommand(command: Command): void {
     .option('--keep-profile', 'keep profile fields that members have set through the API')
     .action(async (folder, { json, skipInvalid: rejectsFile, dryRun = false, batch, keepProfile }) => {
       const report = await run(folder, { dryRun, rejectsFile, batch, keepProfile });
-      for (const name of report.ignored) note(`${name} was ignored: it is not a file of an import`);
+      for (const name of report.ignored) note(`${name} was ignored: it is not an import file`);
       if (report.rejected > 0 && rejectsFile === undefined) throw badLines(report);
       const { imported, seconds, rejected, files, committed_through } = report;
       const shown = { imported, dry_run: dryRun, seconds, rejected, files, committed_through };
@@ -72,7 +72,7 @@ async function describeSignIn({ upstream, localSignIn }: Config, users: UsersSer
   if (count === 0) return 'Members sign in with their password or passkey';
   return (
     `${count} enabled members cannot sign in, because they have neither a password nor a passkey: ` +
-    'import their password_hash, use `pua users set-password`, or connect your own login (docs/sign-in.md)'
+    'import their password_hash, use `pua users set-password`, or connect an external identity provider (docs/operators/sign-in.md)'
   );
 }
 

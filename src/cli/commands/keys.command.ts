@@ -86,7 +86,7 @@ export function keysCommands(group: Command): void {
       if (!options.json)
         note(
           options.platform
-            ? `Use it: export API_KEY=<the key>; ${config.publicUrl}/docs#platform lists the calls that it opens`
+            ? `Use it: export API_KEY=<the key>; ${config.publicUrl}/docs#platform lists its requests`
             : `Use it: export API_KEY=<the key>; curl -H "X-API-Key: $API_KEY" ${config.publicUrl}/api/public/credential`,
         );
     });
@@ -119,7 +119,7 @@ export function keysCommands(group: Command): void {
 
   add(
     'rotate',
-    'Create a key that replaces this one, which stays valid for a while. stdout has only the new key',
+    'Create a key that replaces another one, which stays valid for a while. stdout contains only the new key',
     'pua keys rotate 4fGh7Kq2LmPz --overlap 2h',
   )
     .argument('<id>', 'id of the key to replace, or the whole key', parseKeyId)

@@ -53,7 +53,7 @@ export function webhooksCommands(group: Command): void {
         client === undefined &&
         key === undefined &&
         !platform &&
-        'say whose receiver it is: --client <id>, --key <id> or --platform',
+        'name the owner of the endpoint: --client <id>, --key <id> or --platform',
     )
     .runs(async ({ get, print }, { url, types, client, key, json }) => {
       const webhooks = get(WebhooksService);
@@ -66,9 +66,7 @@ export function webhooksCommands(group: Command): void {
       });
       print(await withDetails(webhooks.find(id), { id, secret }), () => secret);
       if (!json)
-        note(
-          `Give the secret to the receiver ${id}, which verifies messages with it. Try it: pua webhooks test ${id}`,
-        );
+        note(`The endpoint ${id} verifies messages with this secret. Test it: \`pua webhooks test ${id}\``);
     });
 
   add('list', 'List webhook endpoints, newest first', 'pua webhooks list').runs(async ({ get, print }) =>
@@ -99,7 +97,7 @@ export function webhooksCommands(group: Command): void {
     );
     if (!taken)
       throw new OperatorError(
-        `The receiver did not accept it: the response was ${answer}, where 2xx was expected`,
+        `The endpoint did not accept the message: the response was ${answer} instead of 2xx`,
       );
   });
 
@@ -116,7 +114,7 @@ export function webhooksCommands(group: Command): void {
 
   ofReceiver(
     'rotate',
-    'Create a new secret. During the overlap, both secrets sign messages. stdout has only the new secret',
+    'Create a new secret. During the overlap, both secrets sign messages. stdout contains only the new secret',
     'pua webhooks rotate wh_4fGh7Kq2LmPz9xQa --overlap 24h',
   )
     .addOption(
@@ -136,7 +134,7 @@ export function webhooksCommands(group: Command): void {
   )
     .option('--yes', 'skip the confirmation')
     .runs(async ({ get, print, confirm }, id) => {
-      await confirm(`The receiver ${id} would be disabled permanently.`, 'go on');
+      await confirm(`The endpoint ${id} would be disabled permanently.`, 'go on');
       const changed = await get(WebhooksService).disable(id, 'admin');
       const { disabled_at } = await get(WebhooksService).find(id);
       if (!changed) note(`${id} was already disabled at ${disabled_at} UTC`);
@@ -168,6 +166,6 @@ function parseTypes(text: string): string[] {
   const types = [...new Set(text.split(',').map((type) => type.trim()))];
   const unknown = types.find((type) => !ALL_TYPES.includes(type));
   if (unknown !== undefined)
-    throw new InvalidArgumentError(`There is no type "${unknown}". There are: ${ALL_TYPES.join(', ')}.`);
+    throw new InvalidArgumentError(`There is no type "${unknown}". The types are: ${ALL_TYPES.join(', ')}.`);
   return types;
 }

@@ -32,7 +32,7 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
     if (address.host !== dataDir) secretFolder(address.host);
   } catch (error) {
     if (!(error instanceof UnsafeFolder)) throw error;
-    throw new OperatorError(`The embedded database is not safe there: ${error.message}`, { cause: error });
+    throw new OperatorError(`The embedded database’s folder is not safe: ${error.message}`, { cause: error });
   }
   const unlock = await takeEmbeddedLock(dataDir, () => isListening({ path: socket }));
   if (!unlock) return undefined;

@@ -109,7 +109,7 @@ export async function lastMigrations(dataSource: DataSource, to?: string) {
   rejectOtherVersions(schema, schema.unknown);
   const { applied } = schema;
   if (to !== undefined && !applied.includes(to))
-    throw new OperatorError(`${to} has not run: \`npx pua db status\` shows the names of those that have`);
+    throw new OperatorError(`${to} has not run: \`pua db status\` lists the migrations that have run`);
   const names = to === undefined ? applied.slice(-1) : applied.slice(applied.indexOf(to) + 1);
   const last = names.toReversed().map(async (name) => {
     const migration = migrationOf(name);
@@ -236,7 +236,7 @@ async function insist<T>(work: () => Promise<T>): Promise<T> {
       if (attempt === ATTEMPTS)
         throw new OperatorError(
           `The migrations could not get their locks (${(error as Error).message}): ` +
-            'end the transactions that hold them (pg_stat_activity shows them), then run them again',
+            'end the transactions that hold these locks (see pg_stat_activity), then run the migrations again',
           { cause: error },
         );
       await pause(PAUSE_MS);
@@ -250,7 +250,7 @@ function rejectOtherVersions(schema: Schema, newer: readonly string[]): void {
   if (newer.length > 0) {
     throw new OperatorError(
       `The database has migrations that this version does not know (${summarizeNames(newer)}): ` +
-        'start the version that wrote them, or `npx pua db rollback --yes` with it first',
+        'use the version that added them, or first run its `pua db rollback --yes`',
     );
   }
 }

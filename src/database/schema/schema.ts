@@ -68,7 +68,7 @@ export async function readSchema(database: { query(sql: string): Promise<unknown
   if (tables.schema !== SCHEMA)
     throw new OperatorError(
       `The role ${tables.role} uses the schema ${tables.schema ?? '(none)'}, but the tables are in ${SCHEMA}: ` +
-        `take search_path from its settings and from DATABASE_URL, and GRANT USAGE ON SCHEMA ${SCHEMA}`,
+        `remove search_path from the role’s settings and from DATABASE_URL, and GRANT USAGE ON SCHEMA ${SCHEMA}`,
     );
   const marked = tables.marks ? 'name IN (SELECT c.name FROM compatible_migrations c)' : 'false';
   const repeated = tables.versions
@@ -108,7 +108,7 @@ export function mismatchOf({ tooOld, pending, incompatible }: Schema) {
     return {
       predicate: 'is older than version 1.1.0',
       migrations: [tooOld],
-      remedy: 'run `npx pua db migrate` of version 1.1.0 first, then of this version',
+      remedy: 'run `pua db migrate` of version 1.1.0 first, then of this version',
     };
   if (incompatible.length > 0)
     return {
@@ -117,7 +117,7 @@ export function mismatchOf({ tooOld, pending, incompatible }: Schema) {
       remedy: 'use the newer version',
     };
   if (pending.length > 0)
-    return { predicate: 'lacks migrations', migrations: pending, remedy: 'run `npx pua db migrate`' };
+    return { predicate: 'lacks migrations', migrations: pending, remedy: 'run `pua db migrate`' };
   return undefined;
 }
 

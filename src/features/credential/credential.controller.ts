@@ -28,17 +28,17 @@ const Endpoint = new Model('Endpoint', {
 
 const CredentialAnswer = new Model('Credential', {
   type: enumField(nameWords('CredentialKind', ['api_key', 'oauth_token'])),
-  user_id: idField(IN_NODE, 'The member whose data it gives access to'),
+  user_id: idField(IN_NODE, 'The member whose data the credential can access'),
   scopes: enumListField(ALL_SCOPES, IN_NODE, 'Granted scopes'),
   client_id: textField(IN_NODE, 'The app that the token was issued to; null for a key').nullable,
   key_id: textField(IN_NODE, 'The part of the key that is not secret; null for a token').nullable,
   expires_at: timestampField(IN_NODE, 'null if it does not expire').nullable,
   access_ends_at: timestampField(
     IN_NODE,
-    'End of the access that the member gave, which a refresh does not move; null if it has no end. For a key, the same as expires_at',
+    'End of the access that the member gave; a refresh does not change it; null if it has no end. For a key, the same as expires_at',
   ).nullable,
   created_at: timestampField(),
-  endpoints: objectListField(Endpoint, IN_NODE, 'Every call that requires a credential'),
+  endpoints: objectListField(Endpoint, IN_NODE, 'All requests that require a credential'),
 });
 
 @Controller('api/public/credential')

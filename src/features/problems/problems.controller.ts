@@ -26,11 +26,7 @@ const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, JsonRespon
 @Public()
 export class ProblemsController {
   @Get()
-  @RespondsWith(
-    'List error codes',
-    ProblemCatalogue,
-    'Every `code` that an error can have: what it means, and how to fix it.',
-  )
+  @RespondsWith('List error codes', ProblemCatalogue, 'All error codes, with their meaning and fix.')
   listProblems(): JsonResponse {
     return CATALOGUE;
   }
@@ -43,7 +39,7 @@ export class ProblemsController {
   @RespondsWith(
     'Get an error code',
     ProblemEntry,
-    'What the code means, and how to fix it. The `type` of every error is the URL of this call.',
+    'The meaning and fix of an error code. The `type` of every error is the URL of this request.',
   )
   @RespondsWithProblems('not_found')
   getProblem(

@@ -16,7 +16,7 @@ export class SyncController {
   @RespondsWith(
     'List changes',
     SyncAnswer,
-    'What has changed in the member’s data since a cursor, so that a copy of it can be kept up to date. Start by calling this without a cursor to get one, read everything, then keep asking for changes. Resources for which the credential lacks the scope are left out. Numbers that depend on other people, such as `attendees_count` and rarities, are not reported as changes. With `include=data`, each change has its record.',
+    'The changes of the member’s data since a cursor, to keep a copy up to date. First get a cursor by sending this request without one, read everything, then keep requesting changes. Resources for which the credential lacks the scope are left out. Numbers that depend on other people, such as `attendees_count` and rarities, are not reported as changes. With `include=data`, each change has its record.',
   )
   @RespondsWithProblems('cursor_expired')
   listChanges(

@@ -57,7 +57,7 @@ const ChangeItem = new Model('Change', {
 
 export const SyncAnswer = new Model('Changes', {
   data: objectListField(ChangeItem, IN_NODE, 'Each item once, in the order of their most recent changes'),
-  next: cursorField('Cursor for the next call'),
+  next: cursorField('Cursor for the next request'),
   more: booleanField(IN_NODE, 'Whether there are more changes to read now'),
   resources: enumListField(
     RESOURCES,

@@ -116,7 +116,7 @@ function bodyProblem(error: { type?: string; code?: string }): Problem {
   if (error.type === 'encoding.unsupported') return new Problem('unsupported_media_type', { cause: error });
   // Errors from zlib.
   const detail = error.code?.startsWith('Z_')
-    ? 'The request body is not what Content-Encoding says.'
+    ? 'The request body does not match Content-Encoding.'
     : undefined;
   return new Problem('invalid_json', { cause: error, ...(detail ? { detail } : {}) });
 }

@@ -179,7 +179,7 @@ export const CountryCode = (description: string) =>
 export const RequiredInteger = (description: string) =>
   parameter({
     rules: [
-      IsNotEmpty({ message: '$property is needed.', context: { code: 'missing_parameter' } }),
+      IsNotEmpty({ message: '$property is required.', context: { code: 'missing_parameter' } }),
       Matches(/^-?\d{1,400}$/, must('be an integer')),
     ],
     schema: { ...integer(), description },

@@ -25,7 +25,7 @@ const table = {
   ],
   invalid_cursor: [
     400,
-    'The cursor was altered, belongs to another user, path, sort or filter, or its key is no longer in use.',
+    'The cursor was altered, belongs to another user, path, sort or filter, or its signing key is no longer in use.',
     'Start again without a cursor, and keep sort and filters the same.',
   ],
   ambiguous_credentials: [
@@ -220,7 +220,7 @@ function summarize(errors: readonly ProblemDetail[], count = errors.length): str
 export function methodNotAllowed(methods: readonly string[]): Problem {
   const allow = methods.join(', ');
   return new Problem('method_not_allowed', {
-    detail: `This route answers ${allow}.`,
+    detail: `This route supports ${allow}.`,
     headers: { Allow: allow },
   });
 }

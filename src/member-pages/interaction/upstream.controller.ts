@@ -63,7 +63,8 @@ export class UpstreamController {
   async backchannelLogout(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     response.set('Cache-Control', 'no-store');
     try {
-      if (!this.config.upstream) throw new UpstreamFault('wrong', 'there is no login of the platform');
+      if (!this.config.upstream)
+        throw new UpstreamFault('wrong', 'no external identity provider is configured');
       const token = form.logout_token;
       if (typeof token !== 'string') throw new UpstreamFault('wrong', 'logout_token is missing');
       await this.logoutTokens.redeem(token);

@@ -68,7 +68,7 @@ async function fetched(url: URL): Promise<AsyncIterable<Uint8Array>> {
     redirect: 'error',
     signal: AbortSignal.timeout(MAX_WAIT_MS),
   });
-  if (!response.ok || response.body === null) throw new Error(`the answer is ${response.status}`);
+  if (!response.ok || response.body === null) throw new Error(`the response is ${response.status}`);
   return response.body;
 }
 

@@ -85,7 +85,7 @@ WHERE id BETWEEN $1 AND $2 AND disabled_at IS NULL AND password_hash IS NOT NULL
 export async function rejectDemoMembers(dataSource: DataSource): Promise<void> {
   if ((await demoMembers(dataSource)).length === 0) return;
   throw new OperatorError(
-    'The database holds demo members, whose password everybody knows, and PUBLIC_URL or HOST let others in: use another ' +
+    'The database contains demo members, whose password is public, and others can reach the server (PUBLIC_URL or HOST): use another ' +
       `database, or end their access in this one: UPDATE users SET disabled_at = now() WHERE id BETWEEN ${FIRST_ID} AND ${LAST_MEMBER_ID}`,
   );
 }
@@ -177,7 +177,7 @@ export function banner(config: Config, demo: DemoFacts | undefined): string {
     ...(demo ? [['Demo', `${publicUrl}/demo`]] : []),
     ...(demo || config.loopbackOnly
       ? []
-      : [['Demo', 'none where others can reach the server: PUBLIC_URL or HOST is not loopback']]),
+      : [['Demo', 'disabled, because others can reach the server: PUBLIC_URL or HOST is not loopback']]),
     ...(named.length > 0 ? [['Members', `${named.join(', ')} (password: ${DEMO_PASSWORD})`]] : []),
     ['Database', databaseOf(config)],
   ].map(([name, value]) => `  ${styled('bold', name!.padEnd(10))} ${value}`);

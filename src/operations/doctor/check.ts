@@ -25,4 +25,4 @@ export const allOf = (wrong: readonly Check[], ...fine: Parameters<typeof ok>): 
   wrong.length > 0 ? wrong : [ok(...fine)];
 
 /** The remedy for wrong denormalized columns and counters. */
-export const MEND = 'run `pua doctor --mend`: it recounts and copies again without blocking other writers';
+export const MEND = 'run `pua doctor --mend`, which corrects them without blocking other writers';

@@ -19,7 +19,7 @@ import { checkTotals, repairCopiesAndTotals } from './totals.js';
 /** Reports a check that could not be run. */
 export function failed(name: string, error: Error): Check {
   const [message, mend] = error.message.split(/: (?=[^:]*$)/);
-  return fail(name, message!, mend ?? 'correct the cause in the message, then run the doctor again');
+  return fail(name, message!, mend ?? 'correct the cause that the message names, then run the doctor again');
 }
 
 /** Checks the settings alone. */
@@ -41,13 +41,13 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
   if (protocol === 'https:' && trustProxy === 0)
     return warn(
       'proxy',
-      'PUBLIC_URL is https, so there is a proxy in front, but TRUST_PROXY is 0: all callers seem to have its address',
+      'PUBLIC_URL is https, so there is a proxy in front, but TRUST_PROXY is 0: all callers seem to have the proxy’s address',
       'set TRUST_PROXY to the number of proxies; otherwise the networks of keys, and limits per address, do not work',
     );
   if (local && trustProxy > 0)
     return warn(
       'proxy',
-      `TRUST_PROXY is ${trustProxy}, but PUBLIC_URL is on this machine: callers may claim any address`,
+      `TRUST_PROXY is ${trustProxy}, but PUBLIC_URL is on this host: callers can claim any address`,
       'set TRUST_PROXY=0, unless there is a proxy in front',
     );
   return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} trusted`);
@@ -103,7 +103,7 @@ export async function checkDatabase(
   const secrets = [
     checkEncryption('signing keys', state, 'no server starts'),
     ...(quick ? [] : await checkSignIns(dataSource, config, state)),
-    checkEncryption('webhook secrets', await webhookSeals(), 'nothing is sent to their receivers'),
+    checkEncryption('webhook secrets', await webhookSeals(), 'their endpoints get no messages'),
   ];
   return { isWhole: true, checks: [...basis.checks, ...mended, ...secrets, ...data] };
 }
@@ -120,7 +120,7 @@ async function checkBasis(dataSource: DataSource, config: Config): Promise<Findi
   // A newer schema cannot be compared.
   if (schema.unknown.length > 0) return { isWhole: true, checks: [...server, migrations] };
   const damage = await findDamage(manager);
-  const checks = allOf(damage, 'schema', 'is as the migrations made it');
+  const checks = allOf(damage, 'schema', 'matches the migrations');
   const isWhole = !damage.some(
     ({ name, message }) => message === MISSING && /^(table|sequence|function) /.test(name),
   );
@@ -150,7 +150,7 @@ async function checkServer(manager: EntityManager, config: Config): Promise<Chec
           ? fail('database', 'is read only: probably a standby', 'point DATABASE_URL to the primary')
           : ok('database', `PostgreSQL ${version}`),
     Math.abs(skew) > MAX_SKEW_SECONDS
-      ? warn('clock', `differs from the database's by ${skew} s`, 'synchronise both machines with NTP')
+      ? warn('clock', `differs from the database's by ${skew} s`, 'synchronize both hosts with NTP')
       : ok('clock', "agrees with the database's"),
     ...warnIf(
       config.databaseUrl !== undefined && pool > free,

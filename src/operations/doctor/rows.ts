@@ -35,14 +35,14 @@ export async function checkSequences(manager: EntityManager): Promise<readonly C
     fail(
       sequence,
       BigInt(next) > BigInt(greatest)
-        ? `is at its end, ${greatest}: a new row will be refused`
-        : `goes on with ${next}, but its table has the id ${highest}: a new row will be refused`,
+        ? `has reached its end, ${greatest}: the database will reject new rows`
+        : `continues with ${next}, but its table has the id ${highest}: the database will reject new rows`,
       BigInt(highest) < BigInt(greatest)
         ? MEND
         : `run in psql: ALTER SEQUENCE ${sequence} NO MAXVALUE; then \`pua doctor --mend\``,
     ),
   );
-  return allOf(wrong, 'sequences', 'each is beyond the ids in its table, and not at its end');
+  return allOf(wrong, 'sequences', 'each is above the ids in its table, and below its end');
 }
 
 /** Moves sequences to their table's highest id, if possible. @returns 1 for each sequence moved */
@@ -84,10 +84,10 @@ WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY 
   const wrong = warnIf(
     failing.length > 0,
     'webhooks',
-    `receivers have accepted nothing for more than a day: ${failing.map(({ id, since }) => `${id} since ${since}`).join(', ')}`,
-    '`pua webhooks show` shows their responses; after five days they are disabled',
+    `endpoints have accepted nothing for more than a day: ${failing.map(({ id, since }) => `${id} since ${since}`).join(', ')}`,
+    '`pua webhooks show` shows their responses; the server disables them after five days',
   );
-  return allOf(wrong, 'webhooks', 'no receiver has been failing for a day');
+  return allOf(wrong, 'webhooks', 'no endpoint has been failing for a day');
 }
 
 const ROWS_AT_ONCE = 5_000;
@@ -126,11 +126,11 @@ export async function checkNames(manager: EntityManager): Promise<Check> {
     if (rows.length < ROWS_AT_ONCE) break;
   }
   await manager.query('CLOSE odd_names');
-  if (count === 0) return ok('names', 'each is shown as it is stored');
+  if (count === 0) return ok('names', 'all are shown as stored');
   return warn(
     'names',
-    `${count} have characters that nobody sees, or could pass for others or for an id: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
-    'rename members with `pua users update <id> --username`, apps with `pua clients update <id> --name`; everything keeps working until then',
+    `${count} have invisible characters, or look like another name or an id: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
+    'rename members with `pua users update <id> --username`, apps with `pua clients update <id> --name`; they keep working until then',
   );
 }
 
@@ -145,9 +145,9 @@ const findLeftovers = (manager: EntityManager): Promise<{ table: string; rows: n
 /** Checks for remaining rows of erased members. */
 export async function checkErasures(manager: EntityManager): Promise<readonly Check[]> {
   const left = (await findLeftovers(manager)).map(({ table, rows }) => `${table} (${rows})`).join(', ');
-  const wrong = `of erased members, there are rows in ${left}`;
+  const wrong = `rows of erased members are left in ${left}`;
   return left === ''
-    ? [ok('erasures', 'nothing is left of erased members')]
+    ? [ok('erasures', 'no rows of erased members are left')]
     : [fail('erasures', wrong, 'run `pua doctor --mend`: it erases them')];
 }
 

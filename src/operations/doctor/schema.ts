@@ -87,7 +87,7 @@ export async function findDamage(manager: EntityManager): Promise<Check[]> {
     .map(({ name }) =>
       fail(
         name,
-        'is invalid, and not used: it is being built, or was not built to its end',
+        'is invalid, and not used: it is being built, or its build failed',
         `run in psql: ${/_cc(new|old)\d*$/.test(name) ? 'DROP' : 'REINDEX'} ${name.replace(' ', ' CONCURRENTLY ')}`,
       ),
     );
@@ -102,7 +102,7 @@ export async function findDamage(manager: EntityManager): Promise<Check[]> {
     const statements = lacking.join('; ');
     const shown = statements.includes('\n') ? 'its statement in docs/schema.sql' : statements;
     const how = there && /^(constraint|index) /.test(name) ? 'replace it in psql by' : 'run in psql';
-    const message = there ? 'is not as the migrations made it' : MISSING;
+    const message = there ? 'differs from the migrations' : MISSING;
     return [fail(name, message, `${how}: ${shown}; then \`pua doctor --mend\``)];
   });
   return [...invalid, ...wrong];
@@ -129,7 +129,7 @@ GROUP BY kind ORDER BY kind DESC`,
     fail(
       `privileges on ${kind.toLowerCase()}`,
       `the role ${role} lacks ${what} on ${on.slice(0, 5).join(', ')}${on.length > 5 ? ` and ${on.length - 5} more` : ''}`,
-      `run as their owner: GRANT ${NEEDED[kind].join(', ')} ON ALL ${kind} IN SCHEMA public TO ${role}; docs/operators/operations.md has what includes those of later versions`,
+      `run as their owner: GRANT ${NEEDED[kind].join(', ')} ON ALL ${kind} IN SCHEMA public TO ${role}; docs/operators/operations.md shows grants that include later versions`,
     ),
   );
 }

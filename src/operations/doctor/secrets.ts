@@ -37,13 +37,13 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
     ...warnIf(
       secrets!.previous + secrets!.unknown > 0,
       'client secrets',
-      `${secrets!.unknown} of ${secrets!.all} are refused, since they were created under another SECRET_KEY, and ${secrets!.previous} still need SECRET_KEY_PREVIOUS`,
+      `${secrets!.unknown} of ${secrets!.all} are rejected, because they were created under another SECRET_KEY, and ${secrets!.previous} still need SECRET_KEY_PREVIOUS`,
       'keep SECRET_KEY_PREVIOUS until none are left: each moves to SECRET_KEY when it is used; `pua clients rotate-secret` replaces one',
     ),
     unknown > 0
       ? fail(
           'keys',
-          `${unknown} live keys were created under another SECRET_KEY, and are refused`,
+          `${unknown} live keys are rejected, because they were created under another SECRET_KEY`,
           'set SECRET_KEY_PREVIOUS to the SECRET_KEY of that time, or create new keys',
         )
       : older > 0
@@ -114,7 +114,7 @@ export function checkEncryption(
     return warn(
       name,
       `${next} of ${all} are already under the next SECRET_KEY, which is SECRET_KEY_PREVIOUS here`,
-      'continue the change: make it SECRET_KEY here, too',
+      'continue the change: make it SECRET_KEY here also',
     );
   return ok(name, `${all}, all under the current SECRET_KEY`);
 }

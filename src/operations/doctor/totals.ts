@@ -159,26 +159,26 @@ export async function countLoneSides(manager: EntityManager, extent = everything
 export async function checkTotals(manager: EntityManager, isFull: boolean): Promise<Check[]> {
   const extent = isFull ? everything : drawSample(manager);
   const isSample = (await extent('users')) !== ALL;
-  const whose = isSample ? ', of one member in ten, drawn anew each time: --full does so of all' : '';
+  const whose = isSample ? ' (for a random 10 % of members; --full checks all)' : '';
   const copies = (await findStaleCopies(manager, extent)).map(({ name, wrong }) =>
-    fail(name, `differs from what it copies in ${wrong} rows`, MEND),
+    fail(name, `differs from its source in ${wrong} rows`, MEND),
   );
   const totals = (await findDrift(manager, extent)).map(({ name, wrong, example }) =>
     fail(
       name,
-      `is wrong in ${wrong} rows: ${example.id} has ${example.kept}, a recount gives ${example.counted}`,
+      `is wrong in ${wrong} rows: ${example.id} has ${example.kept}, but the recount is ${example.counted}`,
       MEND,
     ),
   );
   const sides = await countLoneSides(manager, extent);
   const connections = fail(
     'connections',
-    `${sides} sides have no matching other side`,
+    `${sides} rows have no matching row in the other direction`,
     'import these connections again, or delete both sides: every connection has two rows with one id',
   );
   return [
-    ...allOf(copies, 'copies', `every copied column equals what it copies${whose}`),
-    ...allOf(totals, 'totals', `every maintained number was recounted, and is right${whose}`),
+    ...allOf(copies, 'copies', `every copied column equals its source${whose}`),
+    ...allOf(totals, 'totals', `every counter equals its recount${whose}`),
     ...(sides > 0 ? [connections] : []),
   ];
 }

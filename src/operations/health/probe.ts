@@ -40,7 +40,7 @@ export async function probe(address: string): Promise<Probed> {
     const { name, cause } = error as Error & { cause?: { code?: string } };
     const reason = name === 'TimeoutError' ? `in ${MAX_MS / 1000} s` : `(${cause?.code ?? name})`;
     const milliseconds = Math.round(performance.now() - startedAt);
-    return { ready: false, milliseconds, version: null, problem: `does not answer ${reason}` };
+    return { ready: false, milliseconds, version: null, problem: `does not respond ${reason}` };
   }
 }
 

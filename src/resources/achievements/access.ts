@@ -1,7 +1,7 @@
 import { ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 
 export const achievementsAccess: ResourceDeclaration = {
-  about: 'What the member has earned, and their progress towards the rest.',
+  about: 'The achievements that the member has earned, and the progress towards the others.',
   scope: 'See your achievements and your progress',
   rows: 'user_achievements ua',
   member: 'ua.user_id',

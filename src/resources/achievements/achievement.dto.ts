@@ -35,7 +35,7 @@ const ALL_SORTS = ['position', 'name', '-earned_at', 'rarity_percentage', '-prog
 const CATEGORIES = 'Only achievements in one of these categories';
 const TIERS = 'Only achievements of one of these rarities';
 const UPDATED =
-  'Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed';
+  'Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response';
 
 /** The default view: earned achievements. */
 export class EarnedQuery extends PageQuery {
@@ -124,8 +124,11 @@ const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*
 export const COMPUTED_AT = `date_bin('30 seconds', now(), 'epoch')`;
 
 const AchievementProgress = new Model('AchievementProgress', {
-  current: countField('COALESCE(ua.progress, 0)', 'What the member has reached so far'),
-  target: integerField(a.target.from, { minimum: 1, description: 'What is needed to earn it' }),
+  current: countField('COALESCE(ua.progress, 0)', 'Number that the member has reached so far'),
+  target: integerField(a.target.from, {
+    minimum: 1,
+    description: 'Number that the member must reach to earn it',
+  }),
   percentage: percentageField(PROGRESS_PERCENTAGE),
 });
 

@@ -41,7 +41,7 @@ export class AchievementsController {
   @RespondsWith(
     'List achievements',
     { anyOf: [describePage(AchievementItem), AchievementStatistics, AchievementDetail].map(refTo) },
-    'The view that `action` selects, which has its own parameters, defaults and response, and refuses the parameters of the others. Each view also has a path of its own, which generated clients are easier to use with.',
+    'The view that `action` selects, which has its own parameters, defaults and response, and rejects the parameters of other views. Each view also has a path of its own, which generated clients are easier to use with.',
   )
   @RespondsWithProblems('achievement_not_found')
   listAchievements(
@@ -85,7 +85,7 @@ export class AchievementsController {
   @RespondsWith(
     'Get statistics',
     AchievementStatistics,
-    'How many achievements there are, and how many the member has earned: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
+    'The number of achievements, and of those that the member has earned: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
   )
   getAchievementStatistics(@CurrentPrincipal() { userId }: Principal): Promise<AchievementStatistics> {
     return this.achievements.statistics(userId);

@@ -21,7 +21,7 @@ export const achievements = recordType({
     ),
   },
   rules: [
-    twice('achievements', ['key'], "'key: the same already stands in line ' || d.first"),
+    twice('achievements', ['key'], "'key: the same is already in line ' || d.first"),
     `SELECT s.line, ${code('taken')}, 'key: is taken by achievement ' || t.id FROM import_achievements s
   JOIN achievements t ON t.key = s.key AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_achievements r WHERE r.id = t.id AND NOT r.deleted)`,
@@ -41,13 +41,13 @@ export const userAchievements = recordType({
   },
   check: ({ earned_at, pin_position }) =>
     earned_at === null && typeof pin_position === 'number'
-      ? is.inconsistent('pin_position', 'only what is earned can be pinned')
+      ? is.inconsistent('pin_position', 'only earned achievements can be pinned')
       : undefined,
   rules: [
     twice(
       'user_achievements',
       ['user_id', 'pin_position'],
-      "'pin_position: the same of this member already stands in line ' || d.first",
+      "'pin_position: line ' || d.first || ' has the same for this member'",
     ),
     `SELECT s.line, ${code('taken')}, 'pin_position: is taken by achievement ' || t.achievement_id FROM import_user_achievements s
   JOIN user_achievements t ON t.user_id = s.user_id AND t.pin_position = s.pin_position

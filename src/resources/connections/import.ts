@@ -22,22 +22,22 @@ export const connections = recordType({
   },
   check: ({ requester_id, addressee_id, status, connected_at }) => {
     if (requester_id !== undefined && requester_id === addressee_id)
-      return is.inconsistent('addressee_id', 'nobody can be connected with themselves');
+      return is.inconsistent('addressee_id', 'members cannot be connected with themselves');
     if (connected_at === undefined) return undefined;
     if (status === 'accepted' && connected_at === null)
-      return is.inconsistent('connected_at', 'is needed where status is accepted');
+      return is.inconsistent('connected_at', 'is required if status is accepted');
     if (status === 'pending' && connected_at !== null)
-      return is.inconsistent('connected_at', 'must be null where status is pending');
+      return is.inconsistent('connected_at', 'must be null if status is pending');
     return undefined;
   },
   rules: [
     twice(
       'connections',
       ['least(requester_id, addressee_id)', 'greatest(requester_id, addressee_id)'],
-      "'requester_id, addressee_id: line ' || d.first || ' connects the two already'",
+      "'requester_id, addressee_id: line ' || d.first || ' already connects these members'",
     ),
     // Allowed if the other connection releases its id. Two conditions, since OR would compare every row with every line.
-    `SELECT s.line, ${code('taken')}, 'id: is that of a connection between other members' FROM import_connections s
+    `SELECT s.line, ${code('taken')}, 'id: belongs to a connection between other members' FROM import_connections s
   JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
   WHERE NOT s.deleted AND (t.user_id, t.peer_id) <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id))
     AND NOT EXISTS (SELECT FROM import_connections r WHERE r.deleted AND r.id = t.id)

@@ -63,7 +63,7 @@ export class EventsQuery extends PageQuery {
   country_code?: string;
 
   @DateTime(
-    'Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the time of the previous response, and no change is missed',
+    'Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. To miss no change, pass the time of the previous response',
   )
   updated_since?: string;
 }
@@ -113,7 +113,7 @@ export const EventItem = new Model('Event', {
   is_all_day: card.is_all_day,
   is_online: card.is_online,
   cover_image: card.cover_image,
-  organizer: objectField(UserCard, o.card.from, 'The person whose event it is'),
+  organizer: objectField(UserCard, o.card.from, 'The event’s organizer'),
   role: p.role,
   rsvp_status: p.rsvp_status,
   attendees_count: countField(ATTENDEES, 'Number of people who are going'),
@@ -138,7 +138,7 @@ export const EventDetail = new Model('EventDetail', {
     UserCard,
     `SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
       FROM participants c JOIN users u ON u.id = c.user_id WHERE c.event_id = e.id AND c.role = 'co_organizer'`,
-    'The people who organize it together with the organizer',
+    'The people who organize the event with the organizer',
   ),
   cancelled_at: e.cancelled_at,
   cancellation_reason: e.cancellation_reason,

@@ -36,7 +36,7 @@ export class EventsController {
   @RespondsWith(
     'Get an event',
     EventDetail,
-    'What the list has, and also the description, tags, full location, co-organizers, and when the member responded. The response is the same, `event_not_found`, for an id that does not exist and for an event that the member has no access to.',
+    'The fields of the list, and also the description, tags, full location, co-organizers, and when the member responded. The response is the same, `event_not_found`, for an id that does not exist and for an event that the member has no access to.',
   )
   @RespondsWithProblems('event_not_found')
   getEvent(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<JsonResponse> {

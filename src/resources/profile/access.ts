@@ -1,7 +1,7 @@
 import { ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 
 export const profileAccess: ResourceDeclaration = {
-  about: 'Who the member is, and what they can change about that.',
+  about: 'The member’s profile, and changes to it.',
   scope: 'See your profile: names, bio, picture and counts',
   rows: 'users u',
   member: 'u.id',

@@ -20,7 +20,7 @@ export class ProfileController {
   @RespondsWith(
     'Get the member',
     Me,
-    'Who the member is, including first and last name, which can be changed. The cheapest call to find out whose credential this is.',
+    'The member, including first and last name, which can be changed. The cheapest request to find the owner of a credential.',
   )
   getMe(@CurrentPrincipal() { userId }: Principal): Promise<Me> {
     return this.profiles.me(userId);
@@ -31,7 +31,7 @@ export class ProfileController {
   @RespondsWith(
     'Get the profile',
     Profile,
-    'What others see of the member, with the numbers of their achievements and connections, which always equal the `pagination.total` of the two lists.',
+    'The part of the profile that others see, with the numbers of achievements and connections, which always equal the `pagination.total` of the two lists.',
   )
   getProfile(@CurrentPrincipal() { userId }: Principal): Promise<JsonResponse> {
     return this.profiles.profile(userId);

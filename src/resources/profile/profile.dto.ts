@@ -31,7 +31,7 @@ export const Profile = new Model('Profile', {
   id: u.id,
   username: u.username,
   display_name: u.display_name.with({
-    description: 'The name set on the platform; first and last name, or the username, if there is none',
+    description: 'The name set on the platform; otherwise first and last name, or the username',
   }),
   bio: BIO,
   profile_picture: u.profile_picture,
