@@ -99,7 +99,7 @@ func (s *SignIn) Begin(ctx context.Context, prompt string) (string, *Pending, er
 func (s *SignIn) Finish(ctx context.Context, query url.Values, pending *Pending) (*Tokens, error) {
 	// RFC 9207: rejects another server's response.
 	if pending == nil || query.Get("state") != pending.State || query.Get("iss") != pending.Issuer {
-		return nil, &SignInError{"state_mismatch", "This answer belongs to no sign-in that began here."}
+		return nil, &SignInError{"state_mismatch", "This response does not belong to a sign-in that started here."}
 	}
 	if code := query.Get("error"); code != "" {
 		return nil, &SignInError{code, query.Get("error_description")}

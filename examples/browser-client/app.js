@@ -126,7 +126,7 @@ async function finish() {
   const scope = await watch(step('token'), () => session.finish(back));
   reveal('sign-out', 'after');
   element('sign-in').hidden = element('who').hidden = true;
-  say(`Signed in, with ${scope || 'no scope of the API'}.`);
+  say(`Signed in, with ${scope || 'no API scope'}.`);
   await showMember(scope.split(' '));
 }
 
@@ -248,18 +248,18 @@ on('sign-in', () => signIn());
 on('ask-again', () => signIn('consent'));
 on('sign-out', async () => location.assign('/demo'));
 on('refresh', () =>
-  watch(laterStep('Refresh', 'A refresh token works once: the answer has the next one.'), () =>
+  watch(laterStep('Refresh', 'A refresh token works once: the response has the next one.'), () =>
     session.accessToken(true),
   ),
 );
 on('revoke', async () => {
   revoked = await session.accessToken();
-  const item = laterStep('Revoke', 'The app gives its access back: all tokens of this sign-in end at once.');
+  const item = laterStep('Revoke', 'The app revokes its access: all tokens of this sign-in end at once.');
   await watch(item, () => session.signOut());
 });
 on('call', async () => {
   const explanation = revoked
-    ? 'The same token is refused: 401.'
+    ? 'The server rejects the same token: 401.'
     : 'The token works until it expires or is revoked.';
   const item = laterStep('Call', explanation);
   // With a new client, which has no cached response to revalidate.

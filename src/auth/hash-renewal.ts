@@ -31,6 +31,6 @@ export class HashRenewal {
         hash,
         pepper_id,
       ])
-      .catch((err: unknown) => this.logger.warn({ err, table }, 'a secret could not be hashed anew'));
+      .catch((err: unknown) => this.logger.warn({ err, table }, 'a secret could not be rehashed'));
   }
 }

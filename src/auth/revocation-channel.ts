@@ -24,8 +24,12 @@ export class RevocationChannel extends NoticeChannel {
       trustMs: 900,
     });
     this.onChange = (reason) => {
-      if (reason === undefined) logger.info({}, 'the revocation channel is heard again');
-      else logger.warn({ reason }, 'the revocation channel is cut: credentials are looked up each time');
+      if (reason === undefined) logger.info({}, 'the revocation channel is connected again');
+      else
+        logger.warn(
+          { reason },
+          'the revocation channel is disconnected: the database verifies each credential',
+        );
     };
   }
 

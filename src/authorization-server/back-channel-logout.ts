@@ -60,7 +60,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
     claim: (most) => this.#claim(most),
     send: (logout, stop) => this.#send(logout, stop),
     failed: ({ message: reason }) =>
-      this.logger.warn({ reason }, 'how a logout token went could not be written'),
+      this.logger.warn({ reason }, 'the result of a logout token could not be stored'),
   });
 
   constructor(
@@ -114,7 +114,10 @@ export class BackChannelLogout implements OnApplicationShutdown {
     if (wait !== undefined) return void (await this.database.rows(AGAIN, [id, wait, attempts]));
     await this.database.rows(DONE, [id]);
     if (!taken)
-      this.logger.warn({ client_id, status, reason: error }, 'an app could not be told of a sign-out');
+      this.logger.warn(
+        { client_id, status, reason: error },
+        'a logout token could not be delivered to an app',
+      );
   }
 
   /** Stops notifying the app until it registers a URI again. @returns whether it was still the app's URI */

@@ -178,7 +178,7 @@ export class Middleware {
     const line = { request_id: request.id, route, client_id: clientId, ...words };
     if (unexpected && !request.unavailable)
       this.logger.error({ ...line, err: failure }, 'oauth request failed');
-    else this.logger.info(line, 'oauth request refused');
+    else this.logger.info(line, 'oauth request rejected');
     const { body } = ctx as { body: unknown };
     if (typeof body === 'object' && body !== null && 'error' in body)
       ctx.body = {

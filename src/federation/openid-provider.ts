@@ -198,14 +198,20 @@ export class OpenidProvider implements OnApplicationBootstrap {
     try {
       this.#known = await discover(this.config.upstream!);
       this.#readAgainAt = performance.now() + HOUR_MS;
-      this.logger.info({ issuer: this.config.upstream!.issuer }, 'the platform’s own login can be used');
+      this.logger.info(
+        { issuer: this.config.upstream!.issuer },
+        'the external identity provider is available',
+      );
       return this.#known;
     } catch (error) {
       this.#fault = upstreamFaultOf(error);
       const retryMs = this.#fault.kind === 'away' ? RETRY_WHERE_AWAY_MS : 0;
       this.#readAgainAt = performance.now() + (this.#known ? RETRY_WHERE_KNOWN_MS : retryMs);
       const { issuer } = this.config.upstream!;
-      this.logger.warn({ issuer, reason: this.#fault.message }, 'the platform’s own login cannot be used');
+      this.logger.warn(
+        { issuer, reason: this.#fault.message },
+        'the external identity provider is unavailable',
+      );
       if (this.#known) return this.#known;
       throw this.#fault;
     }

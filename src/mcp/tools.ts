@@ -43,7 +43,7 @@ interface Tuning {
 const TUNED: Readonly<Record<string, Tuning>> = {
   getProfile: {
     description:
-      'Who the member is: names, bio, picture, when they joined, and how many connections and achievements they have.',
+      'The member’s profile: names, bio, picture, join date, and numbers of connections and achievements.',
     besides: 'getMe',
   },
   updateProfile: {
@@ -52,7 +52,7 @@ const TUNED: Readonly<Record<string, Tuning>> = {
   },
   listEvents: {
     description:
-      'The events that the member organizes, attends or is invited to; no others. What is next: time_filter upcoming. Open invitations: rsvp_status pending. It tells how many people are going, not who.',
+      'The events that the member organizes, attends or is invited to; no others. Next events: time_filter upcoming. Open invitations: rsvp_status pending. The result has the number of people who are going, not their names.',
     brief: [
       'id',
       'title',
@@ -69,7 +69,7 @@ const TUNED: Readonly<Record<string, Tuning>> = {
   },
   getEvent: {
     description:
-      'One event with its description, tags, address, link, organizers, free places, and when the member responded and checked in. It tells how many people are going, not who.',
+      'One event with its description, tags, address, link, organizers, free places, and when the member responded and checked in. The result has the number of people who are going, not their names.',
   },
   listConnections: {
     description:
@@ -157,7 +157,7 @@ export function changesTool(lists: readonly Tool[]): Tool {
       name: 'changes_since',
       title: 'List changes',
       description:
-        'What is new or has changed since a time, in all lists at once: events and RSVPs, connections and requests, achievements. It cannot tell what was removed.',
+        'What is new or has changed since a time, in all lists at once: events and RSVPs, connections and requests, achievements. It does not list removed items.',
       properties: {
         updated_since: { type: 'string' },
         limit: {

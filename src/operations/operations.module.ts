@@ -20,8 +20,8 @@ export class OperationsModule {
   constructor(wal: PrimaryWal, logger: Logger) {
     wal.onChange = (reason) => {
       if (reason === undefined)
-        logger.info({}, 'the channel of member writes is heard again: replicas are asked');
-      else logger.warn({ reason }, 'the channel of member writes is cut: members are read from the primary');
+        logger.info({}, 'the channel of member writes is connected again: reads use replicas');
+      else logger.warn({ reason }, 'the channel of member writes is disconnected: reads use the primary');
     };
   }
 }

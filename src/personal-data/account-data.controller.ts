@@ -136,7 +136,7 @@ export class AccountDataController {
       await this.downloads.send(response, pieces);
     } catch (error) {
       // The disconnect tells the client that the file is incomplete.
-      this.logger.warn({ err: error, request_id: context.id }, 'a member’s data were not sent whole');
+      this.logger.warn({ err: error, request_id: context.id }, 'a data export was not sent completely');
     }
   }
 }

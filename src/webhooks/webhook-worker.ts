@@ -21,7 +21,8 @@ export class WebhookWorker implements OnApplicationShutdown {
   readonly #outbox = new Outbox<Message>({
     claim: (most) => this.#claim(most),
     send: (message, stop) => this.#send(message, stop),
-    failed: ({ message: reason }) => this.logger.warn({ reason }, 'how a webhook went could not be written'),
+    failed: ({ message: reason }) =>
+      this.logger.warn({ reason }, 'the result of a webhook message could not be stored'),
   });
   #known: WebhookDeliveries | undefined;
   #moved = false;

@@ -185,7 +185,7 @@ postgres.describe('shared rate-limit counts', () => {
       }
       expect([counter.alone, log]).toEqual([
         true,
-        ['rate limits are not shared: this instance limits alone'],
+        ['rate limits are not shared: this instance counts only its own requests'],
       ]);
       expect(await sum(caller)).toBe(10);
       expect(take(counter, caller, 40, 20)).toBe(15);

@@ -347,7 +347,8 @@ postgres.describe('streaming replicas', () => {
     /** Log lines about a channel, in order: a busy host may break it more often than this test does. */
     const saysOf = (channel: string) =>
       server.output.split('\n').flatMap((line) => {
-        const [, state] = new RegExp(`"msg":"the ${channel} is (cut|heard again)`).exec(line) ?? [];
+        const [, state] =
+          new RegExp(`"msg":"the ${channel} is (disconnected|connected again)`).exec(line) ?? [];
         return state ?? [];
       });
     const channels = ['channel of member writes', 'revocation channel'];
@@ -360,14 +361,16 @@ postgres.describe('streaming replicas', () => {
     await eventually(() => direct.refused >= enough || undefined); // each channel has retried several times
     direct.mend();
     await shows('member_writes_channel_up 1');
-    await eventually(() => channels.every((name) => saysOf(name).at(-1) === 'heard again') || undefined);
+    await eventually(() => channels.every((name) => saysOf(name).at(-1) === 'connected again') || undefined);
     await server.kill();
     await direct.close();
-    expect(server.output).toMatch(/"level":"warn".*"reason":".+".*the channel of member writes is cut/);
+    expect(server.output).toMatch(
+      /"level":"warn".*"reason":".+".*the channel of member writes is disconnected/,
+    );
     for (const channel of channels) {
       const said = saysOf(channel);
       expect(said.length).toBeGreaterThanOrEqual(2);
-      expect(said).toEqual(said.map((_, index) => (index % 2 === 0 ? 'cut' : 'heard again')));
+      expect(said).toEqual(said.map((_, index) => (index % 2 === 0 ? 'disconnected' : 'connected again')));
     }
   });
 

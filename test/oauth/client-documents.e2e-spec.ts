@@ -699,7 +699,7 @@ postgres.describe('client documents on a server', () => {
     allowAll(closed);
     const { url } = closed.request(`${at}/client.json`, { redirect_uri: REDIRECT });
     const page = await closed.browser().view(url);
-    expect([page.status, page.html]).toEqual([400, expect.stringContaining('reads no documents of clients')]);
+    expect([page.status, page.html]).toEqual([400, expect.stringContaining('reads no client documents')]);
     expect(site.connections).toBe(0);
     await closed.close();
   });

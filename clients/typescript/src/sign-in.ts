@@ -101,7 +101,10 @@ export class SignIn implements Credentials {
     this.#begun.removeItem(this.#name('begun'));
     // RFC 9207: the second check rejects another server's response.
     if (!begun || answer.get('state') !== begun.state || answer.get('iss') !== begun.issuer)
-      throw new SignInError('state_mismatch', 'This answer belongs to no sign-in that began here.');
+      throw new SignInError(
+        'state_mismatch',
+        'This response does not belong to a sign-in that started here.',
+      );
     const error = answer.get('error');
     if (error !== null) throw new SignInError(error, answer.get('error_description'));
     const { scope } = await this.#ask({

@@ -108,7 +108,7 @@ export class UpstreamMembers {
     const value = claims[claim] ?? '';
     const text = read(value);
     if (text === null && value !== '')
-      this.logger.info({ claim }, 'a new member’s claim was left out: it cannot be stored');
+      this.logger.info({ claim }, 'a new member’s claim was omitted: it cannot be stored');
     return text;
   }
 }

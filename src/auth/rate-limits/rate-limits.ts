@@ -196,7 +196,11 @@ export class Counter {
     } catch (error) {
       // Sent again. If it was stored after all, it counts twice, which is safe.
       const reason = (error as Error).message;
-      if (!this.alone) this.logger.warn({ reason }, 'rate limits are not shared: this instance limits alone');
+      if (!this.alone)
+        this.logger.warn(
+          { reason },
+          'rate limits are not shared: this instance counts only its own requests',
+        );
       this.alone = true;
     }
   }

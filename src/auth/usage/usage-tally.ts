@@ -64,7 +64,7 @@ export class UsageTally {
         },
       );
     } catch (error) {
-      this.logger.warn({ err: error }, `the use of ${this.what} could not be written; it is kept`);
+      this.logger.warn({ err: error }, `the use of ${this.what} could not be stored; it is retried`);
       for (const [name, use] of uses) {
         const newer = this.#uses.get(name);
         if (newer) newer.uses += use.uses;

@@ -110,7 +110,7 @@ export class ClientDocuments {
       ? isDocumentUrl(clientId)
         ? this.#failed.get(clientId)
         : NO_DOCUMENT_URL
-      : 'this server reads no documents of clients: its operator registers apps';
+      : 'this server reads no client documents: its operator registers apps';
     this.#faults.set(request, fault);
     if (fault !== undefined) return undefined;
     const known = this.#read.get(clientId);

@@ -58,7 +58,7 @@ export class Rejections {
     try {
       await this.database.rows(KEEP, [errorId, route, error, reason, ...sent, ip ?? null]);
     } catch (failure) {
-      this.logger.warn({ reason: (failure as Error).message }, 'a refusal could not be kept');
+      this.logger.warn({ reason: (failure as Error).message }, 'a rejection could not be stored');
     }
   }
 
@@ -70,7 +70,7 @@ export class Rejections {
     try {
       await this.database.rows(RECORD_ONCE, this.database.eventValues(event));
     } catch (failure) {
-      this.logger.warn({ reason: (failure as Error).message }, 'a refusal could not be recorded');
+      this.logger.warn({ reason: (failure as Error).message }, 'a rejection could not be recorded');
     } finally {
       this.#recording.delete(what);
     }

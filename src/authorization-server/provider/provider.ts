@@ -166,7 +166,7 @@ export function createProvider(parts: ProviderParts): Provider {
       if (claims.aud !== config.publicUrl)
         parts.logger.info(
           { client_id: ctx.oidc.client!.clientId },
-          'a client assertion is for the token endpoint: it should be for the issuer',
+          'the audience of a client assertion is the token endpoint, but should be the issuer',
         );
       return Promise.resolve();
     },

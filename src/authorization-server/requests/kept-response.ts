@@ -73,7 +73,7 @@ export class RefreshGracePeriod {
   @Periodic({
     work: 'refresh_answers',
     everyMs: PAUSE_MS,
-    failure: 'answers of used refresh tokens could not be forgotten',
+    failure: 'kept responses of used refresh tokens could not be deleted',
   })
   async forget(end?: AbortSignal): Promise<number> {
     for (let forgotten = 0; ;) {

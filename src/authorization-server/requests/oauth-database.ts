@@ -222,7 +222,7 @@ export class OauthDatabase {
 
   async #run<T>(statement: () => Promise<T>): Promise<T> {
     const request = this.current;
-    if (request?.unavailable) throw new Unavailable('the database was away for this request already');
+    if (request?.unavailable) throw new Unavailable('the database was already unavailable for this request');
     try {
       return await statement();
     } catch (error) {

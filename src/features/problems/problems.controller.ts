@@ -48,7 +48,7 @@ export class ProblemsController {
     @Res({ passthrough: true }) response: Response,
   ): JsonResponse {
     const entry = ENTRIES.get(code);
-    if (!entry) throw new Problem('not_found', { detail: 'There is no such error code.' });
+    if (!entry) throw new Problem('not_found', { detail: 'No error has this code.' });
     // A person opened an error's `type` URL in a browser.
     if (prefersHtml(request)) redirectTo(response, 303, `/docs/errors#${code}`);
     return entry;

@@ -73,7 +73,7 @@ export class UpstreamController {
       const away = isUnavailable(error) || (error instanceof UpstreamFault && error.kind === 'away');
       if (!away && !(error instanceof UpstreamFault)) throw error;
       const { id } = response.req.context;
-      this.logger.info({ request_id: id, reason: (error as Error).message }, 'a logout token was refused');
+      this.logger.info({ request_id: id, reason: (error as Error).message }, 'a logout token was rejected');
       const { retryAfter = 1 } = error as Partial<UpstreamFault>;
       if (away) response.set('Retry-After', String(retryAfter));
       response.status(away ? 503 : 400).json({

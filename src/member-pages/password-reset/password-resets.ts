@@ -99,7 +99,7 @@ export class PasswordResets implements OnApplicationShutdown {
     if (this.#pending.size >= MAX_PENDING) throw new Busy();
     const sent = this.#send(username, language, ip)
       .catch((error: unknown) =>
-        this.logger.error({ reason: (error as Error).name }, 'a mail could not be sent'),
+        this.logger.error({ reason: (error as Error).name }, 'an email could not be sent'),
       )
       .finally(() => this.#pending.delete(sent));
     this.#pending.add(sent);

@@ -219,7 +219,7 @@ class PageFilter implements ExceptionFilter {
     const detail = error instanceof PageFault ? error.detail : undefined;
     const line = { request_id: id, route, ...words, ...(detail === undefined ? {} : { detail }) };
     if (fault.status === 500) this.logger.error({ ...line, err: error }, 'page failed');
-    else this.logger.info(line, 'page refused');
+    else this.logger.info(line, 'page rejected');
     this.refusals.count(fault.code ?? words.error);
     if (fault.status === 503) response.set('Retry-After', '1');
     else await this.refusals.keep({ ...words, errorId: id, route: route!, ip: addressOf(request) });

@@ -99,7 +99,7 @@ export class Sweeper {
     work: 'sweeper',
     // Randomized, so instances do not sweep all at once.
     everyMs: ({ sweepIntervalSeconds }) => sweepIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2),
-    failure: 'expired rows could not be swept',
+    failure: 'expired rows could not be deleted',
     waits: true,
   })
   async sweep(end?: AbortSignal): Promise<Record<string, number>> {
@@ -124,7 +124,7 @@ export class Sweeper {
       sweeping.failures++;
       this.logger.warn(
         { rows: rows.name, reason: (error as Error).message },
-        'expired rows could not be swept',
+        'expired rows could not be deleted',
       );
     }
     // After an error, the last known time remains, and its age grows.

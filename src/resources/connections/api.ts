@@ -35,7 +35,7 @@ export class ConnectionsQuery extends PageQuery {
   @DateTime('Only connections made before this time')
   connected_before?: string;
 
-  @ListOf(CONNECTION_SOURCES, 'Only connections made in one of these ways')
+  @ListOf(CONNECTION_SOURCES, 'Only connections with one of these origins')
   source?: string[];
 
   @WholeNumber(1, MAX_ID, 'Only people whom the member met at the event with this id')
@@ -49,7 +49,7 @@ export class ConnectionsQuery extends PageQuery {
   met_in_city?: string;
 
   @DateTime(
-    'Only connections that changed at this time or later, including the other person’s name and picture. Pass the time of the previous response, and no change is missed',
+    'Only connections that changed at this time or later, including the other person’s name and picture. To miss no change, pass the time of the previous response',
   )
   updated_since?: string;
 }
@@ -114,7 +114,7 @@ export class ConnectionsController {
   @RespondsWithPage(
     'List connections',
     ConnectionItem,
-    'The people whom the member is connected with; with `status`, also pending requests. Of each person, the list has only what everybody may see.',
+    'The people whom the member is connected with; with `status`, also pending requests. For each person, the list has only data that everybody can see.',
   )
   listConnections(
     @CurrentPrincipal() { userId }: Principal,

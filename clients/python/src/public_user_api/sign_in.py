@@ -94,7 +94,7 @@ class _Flow:
         answer = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         # RFC 9207: rejects another server's response.
         if not pending or answer.get("state") != pending["state"] or answer.get("iss") != pending["issuer"]:
-            raise SignInError("state_mismatch", "This answer belongs to no sign-in that began here.")
+            raise SignInError("state_mismatch", "This response does not belong to a sign-in that started here.")
         if "error" in answer:
             raise SignInError(answer["error"], answer.get("error_description"))
         return (
