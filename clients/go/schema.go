@@ -23,7 +23,7 @@ type Endpoint struct {
 
 type Credential struct {
 	Type CredentialKind `json:"type"`
-	// The member whose data it gives access to.
+	// The member whose data the credential can access.
 	UserID int64 `json:"user_id"`
 	// Granted scopes.
 	Scopes []Scope `json:"scopes"`
@@ -33,11 +33,11 @@ type Credential struct {
 	KeyID *string `json:"key_id"`
 	// null if it does not expire.
 	ExpiresAt *string `json:"expires_at"`
-	// End of the access that the member gave, which a refresh does not move; null if it has no end. For a key, the
+	// End of the access that the member gave; a refresh does not change it; null if it has no end. For a key, the
 	// same as expires_at.
 	AccessEndsAt *string `json:"access_ends_at"`
 	CreatedAt    string  `json:"created_at"`
-	// Every call that requires a credential.
+	// All requests that require a credential.
 	Endpoints []Endpoint `json:"endpoints"`
 }
 
@@ -81,7 +81,7 @@ type Profile struct {
 	ID int64 `json:"id"`
 	// Unique on the platform.
 	Username string `json:"username"`
-	// The name set on the platform; first and last name, or the username, if there is none.
+	// The name set on the platform; otherwise first and last name, or the username.
 	DisplayName string `json:"display_name"`
 	// What the member says about themselves.
 	Bio *string `json:"bio"`
@@ -181,7 +181,7 @@ type Event struct {
 	IsOnline bool `json:"is_online"`
 	// URL of an image.
 	CoverImage *string `json:"cover_image"`
-	// The person whose event it is.
+	// The event’s organizer.
 	Organizer UserCard `json:"organizer"`
 	// The member’s role in the event.
 	Role EventRole `json:"role"`
@@ -260,7 +260,7 @@ type EventDetail struct {
 	IsOnline bool `json:"is_online"`
 	// URL of an image.
 	CoverImage *string `json:"cover_image"`
-	// The person whose event it is.
+	// The event’s organizer.
 	Organizer UserCard `json:"organizer"`
 	// The member’s role in the event.
 	Role EventRole `json:"role"`
@@ -286,7 +286,7 @@ type EventDetail struct {
 	RespondedAt *string `json:"responded_at"`
 	// When the member checked in.
 	CheckedInAt *string `json:"checked_in_at"`
-	// The people who organize it together with the organizer.
+	// The people who organize the event with the organizer.
 	CoOrganizers []UserCard `json:"co_organizers"`
 	// null if it was not cancelled.
 	CancelledAt *string `json:"cancelled_at"`
@@ -332,9 +332,9 @@ type ConnectionPage struct {
 type Rarity = string
 
 type AchievementProgress struct {
-	// What the member has reached so far.
+	// Number that the member has reached so far.
 	Current int64 `json:"current"`
-	// What is needed to earn it.
+	// Number that the member must reach to earn it.
 	Target int64 `json:"target"`
 	// 2 decimals.
 	Percentage float64 `json:"percentage"`
@@ -488,7 +488,7 @@ type Change struct {
 type Changes struct {
 	// Each item once, in the order of their most recent changes.
 	Data []Change `json:"data"`
-	// Cursor for the next call.
+	// Cursor for the next request.
 	Next string `json:"next"`
 	// Whether there are more changes to read now.
 	More bool `json:"more"`
@@ -498,22 +498,22 @@ type Changes struct {
 
 // ProblemDetail: One fault of a request: a parameter, or a part of the body
 type ProblemDetail struct {
-	// The parameter that is wrong.
+	// The invalid parameter.
 	Parameter string `json:"parameter,omitzero"`
-	// What is wrong in the body: a JSON pointer as a fragment.
+	// The invalid part of the body: a JSON pointer as a fragment.
 	Pointer string `json:"pointer,omitzero"`
 	// With pointer: the name of the field; null if the whole body is wrong.
 	Field *string `json:"field,omitzero"`
-	// What is wrong, for programs.
+	// Kind of fault, for programs.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
-	// With parameter: the values that it can have, if they are few.
+	// With parameter: its allowed values, if they are few.
 	Allowed []string `json:"allowed,omitzero"`
 	// With parameter: what to send instead of a parameter that other APIs have.
 	Fix string `json:"fix,omitzero"`
-	// How long the text may be.
+	// Maximum length of the text.
 	Max int64 `json:"max,omitzero"`
-	// How long the text is.
+	// Length of the text.
 	Actual int64 `json:"actual,omitzero"`
 }
 
@@ -567,7 +567,7 @@ type EventsQuery struct {
 	// Only events in this country (ISO 3166-1 alpha-2).
 	CountryCode string `json:"country_code,omitempty"`
 	// Only events whose updated_at is this time or later, or which changed here since then, including the member’s
-	// own role and RSVP. Pass the time of the previous response, and no change is missed.
+	// own role and RSVP. To miss no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
@@ -589,15 +589,15 @@ type ConnectionsQuery struct {
 	ConnectedAfter string `json:"connected_after,omitempty"`
 	// Only connections made before this time.
 	ConnectedBefore string `json:"connected_before,omitempty"`
-	// Only connections made in one of these ways; for several, repeat the parameter or separate the values by
+	// Only connections with one of these origins; for several, repeat the parameter or separate the values by
 	// commas.
 	Source []ConnectionSource `json:"source,omitempty"`
 	// Only people whom the member met at the event with this id.
 	MetAtEvent int64 `json:"met_at_event,omitempty"`
 	// Only people whom the member met at an event in this city, regardless of case.
 	MetInCity string `json:"met_in_city,omitempty"`
-	// Only connections that changed at this time or later, including the other person’s name and picture. Pass the
-	// time of the previous response, and no change is missed.
+	// Only connections that changed at this time or later, including the other person’s name and picture. To miss
+	// no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
@@ -625,7 +625,7 @@ type AchievementsQuery struct {
 	// Case-insensitive substring of the name.
 	Q string `json:"q,omitempty"`
 	// Only achievements that changed at this time or later, including the member’s progress, but not their rarity.
-	// Pass the time of the previous response, and no change is missed.
+	// To miss no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 	// Only achievements that the member has earned (true) or has not earned (false).
 	Earned *bool `json:"earned,omitempty"`
@@ -655,7 +655,7 @@ type EarnedAchievementsQuery struct {
 	// Case-insensitive substring of the name.
 	Q string `json:"q,omitempty"`
 	// Only achievements that changed at this time or later, including the member’s progress, but not their rarity.
-	// Pass the time of the previous response, and no change is missed.
+	// To miss no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
@@ -677,7 +677,7 @@ type AllAchievementsQuery struct {
 	// commas.
 	Rarity []Rarity `json:"rarity,omitempty"`
 	// Only achievements that changed at this time or later, including the member’s progress, but not their rarity.
-	// Pass the time of the previous response, and no change is missed.
+	// To miss no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 

@@ -17,7 +17,7 @@ export interface Endpoint {
 
 export interface Credential {
   readonly type: CredentialKind;
-  /** The member whose data it gives access to. */
+  /** The member whose data the credential can access. */
   readonly user_id: number;
   /** Granted scopes. */
   readonly scopes: readonly (Scope)[];
@@ -27,10 +27,10 @@ export interface Credential {
   readonly key_id: string | null;
   /** null if it does not expire. */
   readonly expires_at: string | null;
-  /** End of the access that the member gave, which a refresh does not move; null if it has no end. For a key, the same as expires_at. */
+  /** End of the access that the member gave; a refresh does not change it; null if it has no end. For a key, the same as expires_at. */
   readonly access_ends_at: string | null;
   readonly created_at: string;
-  /** Every call that requires a credential. */
+  /** All requests that require a credential. */
   readonly endpoints: readonly (Endpoint)[];
 }
 
@@ -68,7 +68,7 @@ export interface Profile {
   readonly id: number;
   /** Unique on the platform. */
   readonly username: string;
-  /** The name set on the platform; first and last name, or the username, if there is none. */
+  /** The name set on the platform; otherwise first and last name, or the username. */
   readonly display_name: string;
   /** What the member says about themselves. */
   readonly bio: string | null;
@@ -162,7 +162,7 @@ export interface Event {
   readonly is_online: boolean;
   /** URL of an image. */
   readonly cover_image: string | null;
-  /** The person whose event it is. */
+  /** The event’s organizer. */
   readonly organizer: UserCard;
   /** The member’s role in the event. */
   readonly role: EventRole;
@@ -240,7 +240,7 @@ export interface EventDetail {
   readonly is_online: boolean;
   /** URL of an image. */
   readonly cover_image: string | null;
-  /** The person whose event it is. */
+  /** The event’s organizer. */
   readonly organizer: UserCard;
   /** The member’s role in the event. */
   readonly role: EventRole;
@@ -266,7 +266,7 @@ export interface EventDetail {
   readonly responded_at: string | null;
   /** When the member checked in. */
   readonly checked_in_at: string | null;
-  /** The people who organize it together with the organizer. */
+  /** The people who organize the event with the organizer. */
   readonly co_organizers: readonly (UserCard)[];
   /** null if it was not cancelled. */
   readonly cancelled_at: string | null;
@@ -309,9 +309,9 @@ export interface ConnectionPage {
 export type Rarity = "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
 
 export interface AchievementProgress {
-  /** What the member has reached so far. */
+  /** Number that the member has reached so far. */
   readonly current: number;
-  /** What is needed to earn it. */
+  /** Number that the member must reach to earn it. */
   readonly target: number;
   /** 2 decimals. */
   readonly percentage: number;
@@ -458,7 +458,7 @@ export interface Change {
 export interface Changes {
   /** Each item once, in the order of their most recent changes. */
   readonly data: readonly (Change)[];
-  /** Cursor for the next call. */
+  /** Cursor for the next request. */
   readonly next: string;
   /** Whether there are more changes to read now. */
   readonly more: boolean;
@@ -468,22 +468,22 @@ export interface Changes {
 
 /** One fault of a request: a parameter, or a part of the body. */
 export interface ProblemDetail {
-  /** The parameter that is wrong. */
+  /** The invalid parameter. */
   readonly parameter?: string;
-  /** What is wrong in the body: a JSON pointer as a fragment. */
+  /** The invalid part of the body: a JSON pointer as a fragment. */
   readonly pointer?: string;
   /** With `pointer`: the name of the field; null if the whole body is wrong. */
   readonly field?: string | null;
-  /** What is wrong, for programs. */
+  /** Kind of fault, for programs. */
   readonly code: string;
   readonly detail: string;
-  /** With `parameter`: the values that it can have, if they are few. */
+  /** With `parameter`: its allowed values, if they are few. */
   readonly allowed?: readonly (string)[];
   /** With `parameter`: what to send instead of a parameter that other APIs have. */
   readonly fix?: string;
-  /** How long the text may be. */
+  /** Maximum length of the text. */
   readonly max?: number;
-  /** How long the text is. */
+  /** Length of the text. */
   readonly actual?: number;
 }
 
@@ -531,7 +531,7 @@ export interface EventsQuery {
   readonly city?: string | undefined;
   /** Only events in this country (ISO 3166-1 alpha-2). */
   readonly country_code?: string | undefined;
-  /** Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the time of the previous response, and no change is missed. */
+  /** Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
 }
 
@@ -550,13 +550,13 @@ export interface ConnectionsQuery {
   readonly connected_after?: string | undefined;
   /** Only connections made before this time. */
   readonly connected_before?: string | undefined;
-  /** Only connections made in one of these ways; for several, repeat the parameter or separate the values by commas. */
+  /** Only connections with one of these origins; for several, repeat the parameter or separate the values by commas. */
   readonly source?: readonly (ConnectionSource)[] | undefined;
   /** Only people whom the member met at the event with this id. */
   readonly met_at_event?: number | undefined;
   /** Only people whom the member met at an event in this city, regardless of case. */
   readonly met_in_city?: string | undefined;
-  /** Only connections that changed at this time or later, including the other person’s name and picture. Pass the time of the previous response, and no change is missed. */
+  /** Only connections that changed at this time or later, including the other person’s name and picture. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
 }
 
@@ -579,7 +579,7 @@ export interface AchievementsQuery {
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
-  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed. */
+  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
   /** Only achievements that the member has earned (`true`) or has not earned (`false`). */
   readonly earned?: boolean | undefined;
@@ -604,7 +604,7 @@ export interface EarnedAchievementsQuery {
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
-  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed. */
+  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
 }
 
@@ -621,7 +621,7 @@ export interface AllAchievementsQuery {
   readonly category?: readonly (string)[] | undefined;
   /** Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas. */
   readonly rarity?: readonly (Rarity)[] | undefined;
-  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed. */
+  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
 }
 

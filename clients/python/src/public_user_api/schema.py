@@ -23,7 +23,7 @@ class Endpoint(TypedDict):
 class Credential(TypedDict):
     type: CredentialKind
     user_id: int
-    """The member whose data it gives access to"""
+    """The member whose data the credential can access"""
     scopes: list[Scope]
     """Granted scopes"""
     client_id: str | None
@@ -33,10 +33,10 @@ class Credential(TypedDict):
     expires_at: str | None
     """null if it does not expire"""
     access_ends_at: str | None
-    """End of the access that the member gave, which a refresh does not move; null if it has no end. For a key, the same as expires_at"""
+    """End of the access that the member gave; a refresh does not change it; null if it has no end. For a key, the same as expires_at"""
     created_at: str
     endpoints: list[Endpoint]
-    """Every call that requires a credential"""
+    """All requests that require a credential"""
 
 
 class ProblemDefinition(TypedDict):
@@ -75,7 +75,7 @@ class Profile(TypedDict):
     username: str
     """Unique on the platform"""
     display_name: str
-    """The name set on the platform; first and last name, or the username, if there is none"""
+    """The name set on the platform; otherwise first and last name, or the username"""
     bio: str | None
     """What the member says about themselves"""
     profile_picture: str | None
@@ -172,7 +172,7 @@ class Event(TypedDict):
     cover_image: str | None
     """URL of an image"""
     organizer: UserCard
-    """The person whose event it is"""
+    """The event’s organizer"""
     role: EventRole
     """The member’s role in the event"""
     rsvp_status: RsvpStatus | None
@@ -250,7 +250,7 @@ class EventDetail(TypedDict):
     cover_image: str | None
     """URL of an image"""
     organizer: UserCard
-    """The person whose event it is"""
+    """The event’s organizer"""
     role: EventRole
     """The member’s role in the event"""
     rsvp_status: RsvpStatus | None
@@ -276,7 +276,7 @@ class EventDetail(TypedDict):
     checked_in_at: str | None
     """When the member checked in"""
     co_organizers: list[UserCard]
-    """The people who organize it together with the organizer"""
+    """The people who organize the event with the organizer"""
     cancelled_at: str | None
     """null if it was not cancelled"""
     cancellation_reason: str | None
@@ -322,9 +322,9 @@ Rarity = Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
 
 class AchievementProgress(TypedDict):
     current: int
-    """What the member has reached so far"""
+    """Number that the member has reached so far"""
     target: int
-    """What is needed to earn it"""
+    """Number that the member must reach to earn it"""
     percentage: float
     """2 decimals"""
 
@@ -473,7 +473,7 @@ class Changes(TypedDict):
     data: list[Change]
     """Each item once, in the order of their most recent changes"""
     next: str
-    """Cursor for the next call"""
+    """Cursor for the next request"""
     more: bool
     """Whether there are more changes to read now"""
     resources: list[Resource]
@@ -484,22 +484,22 @@ class ProblemDetail(TypedDict):
     """One fault of a request: a parameter, or a part of the body"""
 
     parameter: NotRequired[str]
-    """The parameter that is wrong"""
+    """The invalid parameter"""
     pointer: NotRequired[str]
-    """What is wrong in the body: a JSON pointer as a fragment"""
+    """The invalid part of the body: a JSON pointer as a fragment"""
     field: NotRequired[str | None]
     """With `pointer`: the name of the field; null if the whole body is wrong"""
     code: str
-    """What is wrong, for programs"""
+    """Kind of fault, for programs"""
     detail: str
     allowed: NotRequired[list[str]]
-    """With `parameter`: the values that it can have, if they are few"""
+    """With `parameter`: its allowed values, if they are few"""
     fix: NotRequired[str]
     """With `parameter`: what to send instead of a parameter that other APIs have"""
     max: NotRequired[int]
-    """How long the text may be"""
+    """Maximum length of the text"""
     actual: NotRequired[int]
-    """How long the text is"""
+    """Length of the text"""
 
 
 class Problem(TypedDict):
@@ -548,7 +548,7 @@ class EventsQuery(TypedDict):
     country_code: NotRequired[str]
     """Only events in this country (ISO 3166-1 alpha-2)"""
     updated_since: NotRequired[str]
-    """Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the time of the previous response, and no change is missed"""
+    """Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. To miss no change, pass the time of the previous response"""
 
 
 class ConnectionsQuery(TypedDict):
@@ -567,13 +567,13 @@ class ConnectionsQuery(TypedDict):
     connected_before: NotRequired[str]
     """Only connections made before this time"""
     source: NotRequired[list[ConnectionSource]]
-    """Only connections made in one of these ways; for several, repeat the parameter or separate the values by commas"""
+    """Only connections with one of these origins; for several, repeat the parameter or separate the values by commas"""
     met_at_event: NotRequired[int]
     """Only people whom the member met at the event with this id"""
     met_in_city: NotRequired[str]
     """Only people whom the member met at an event in this city, regardless of case"""
     updated_since: NotRequired[str]
-    """Only connections that changed at this time or later, including the other person’s name and picture. Pass the time of the previous response, and no change is missed"""
+    """Only connections that changed at this time or later, including the other person’s name and picture. To miss no change, pass the time of the previous response"""
 
 
 class AchievementsQuery(TypedDict):
@@ -596,7 +596,7 @@ class AchievementsQuery(TypedDict):
     q: NotRequired[str]
     """Case-insensitive substring of the name"""
     updated_since: NotRequired[str]
-    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed"""
+    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response"""
     earned: NotRequired[bool]
     """Only achievements that the member has earned (`true`) or has not earned (`false`)"""
     id: NotRequired[int]
@@ -621,7 +621,7 @@ class EarnedAchievementsQuery(TypedDict):
     q: NotRequired[str]
     """Case-insensitive substring of the name"""
     updated_since: NotRequired[str]
-    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed"""
+    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response"""
 
 
 class AllAchievementsQuery(TypedDict):
@@ -638,7 +638,7 @@ class AllAchievementsQuery(TypedDict):
     rarity: NotRequired[list[Rarity]]
     """Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas"""
     updated_since: NotRequired[str]
-    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed"""
+    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response"""
 
 
 class SyncQuery(TypedDict):
