@@ -55,10 +55,10 @@ export function nameFrom(text: string, longest = 100): string {
 }
 
 /** Rule of {@link isName}, after "must". */
-export const NAME_RULE = 'have no control characters, invisible characters or extra spaces';
+export const NAME_RULE = 'have no control or invisible characters or extra spaces';
 
 /** Rule of {@link isUsername} besides its length, after "must". */
-export const USERNAME_RULE = `${NAME_RULE}, be in NFKC form, and not be only digits or erased-<digits>`;
+export const USERNAME_RULE = `${NAME_RULE}, be NFKC, and not be digits or erased-<digits>`;
 
 /** Commands treat digits as an id, and erased members have the name `erased-<id>`. */
 const RESERVED = /^(erased-)?\d+$/i;
