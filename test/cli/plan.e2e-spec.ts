@@ -30,8 +30,8 @@ describe('pua db rollback --to', () => {
   it('prints the data that undoing each migration would lose, and undoes nothing without --yes', async () => {
     const { code, stdout, stderr } = await pua(database.environment, `db rollback --to ${BEFORE}`);
     expect([code, stdout]).toEqual([2, '']);
-    for (const { name } of AFTER) expect(stderr).toContain(`${name} would be undone`);
-    expect(stderr).toContain('the data in oauth_logouts, oauth_sessions.clients, oauth_clients.backchannel_logout_uri would be lost'); // prettier-ignore
+    for (const { name } of AFTER) expect(stderr).toContain(`These statements would undo ${name}.`);
+    expect(stderr).toContain('The data in oauth_logouts, oauth_sessions.clients, oauth_clients.backchannel_logout_uri would be lost'); // prettier-ignore
     expect((await lastMigrations(dataSource, BEFORE)).map(({ name }) => name)).toEqual(AFTER.map(({ name }) => name).toReversed()); // prettier-ignore
   });
 

@@ -310,7 +310,7 @@ describe('pua clients with secrets', () => {
     const { id } = await clientWithSecret(oauth);
     expect((await run('clients', 'update', id, '--auth', 'private_key_jwt')).stderr).toContain('--jwks-file');
     expect((await run('clients', 'update', id, '--profile', 'oauth21')).stderr).toContain(
-      'may not authenticate',
+      'cannot authenticate',
     );
     expect((await run('clients', 'rotate-secret', native)).stderr).toContain('has no secret');
     expect(await json('clients', 'show', id)).toMatchObject({

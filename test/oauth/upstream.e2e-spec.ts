@@ -184,7 +184,7 @@ describe('a person authenticated by the external identity provider', () => {
     const page = await refusedPage(browser);
     expect(page.status).toBe(403);
     expect(page.html).toMatch(/There is no account for you here/);
-    expect(page.html).toMatch(/<bdi>Example<\/bdi> knows you/);
+    expect(page.html).toMatch(/You signed in with <bdi>Example<\/bdi>/);
     const [, href] = /href="([^"]*\/upstream\?other=1)"/.exec(page.html)!;
     const { id } = await member();
     const end = await browser.view(await upstream.visit((await browser.open(href!)) as URL));

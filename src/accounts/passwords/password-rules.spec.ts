@@ -27,7 +27,7 @@ describe('a new password', () => {
 
   it('that an admin sets is rejected with a message that does not repeat the password', () => {
     expect(() => checkPassword('nine 9999', 'ada')).toThrow(
-      new OperatorError('The password must have 10 to 128 characters, it has 9'),
+      new OperatorError('The password must have 10 to 128 characters, but has 9'),
     );
     for (const password of ['1234567890', 'ada', 'with\0null and more']) {
       let said = '';
