@@ -131,7 +131,9 @@ describe('the platform’s name and texts', () => {
     const consent = await browser.press(refused, { username, password });
     expect(consent.html).toContain('Zugriff auf dein Konto geben?');
     const wrong = oauth.request(clientId, { ui_locales: 'de', redirect_uri: 'https://other.example/' }).url;
-    expect((await oauth.browser().view(wrong)).html).toContain('Deine Antwort wurde nicht an die App gesendet');
+    expect((await oauth.browser().view(wrong)).html).toContain(
+      'Deine Antwort wurde nicht an die App gesendet',
+    );
   });
 
   it('are in the language that the member chose in a page’s footer, regardless of the app’s language', async () => {
