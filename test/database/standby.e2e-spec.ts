@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { migrateAt, postgres, QUICK } from '../support/database.js';
+import { DEADLINES, migrateAt, postgres, QUICK } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
@@ -29,7 +29,7 @@ postgres.describe('a server whose database URL temporarily leads to a standby', 
     oauth = await OauthTest.start({
       databaseUrl: proxy.url,
       databaseDirectUrl: proxy.url,
-      databaseDeadlines: { connect: 300, lock: 300, statement: 600, answer: 900 },
+      databaseDeadlines: DEADLINES,
     });
     other = await oauth.api.platform.user();
     [kept, revoked] = [await oauth.api.key(await oauth.api.platform.user()), await oauth.api.key(other)];

@@ -1,13 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { closeApp, createApp } from '../../src/app.js';
-import { postgres } from '../support/database.js';
+import { DEADLINES, postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/timing.js';
-
-/** Five times those of production ({@link Config.databaseDeadlines}): a busy host connects slowly. */
-const DEADLINES = { connect: 1_500, lock: 1_500, statement: 3_000, answer: 4_500 };
 
 interface Step {
   readonly name: string;

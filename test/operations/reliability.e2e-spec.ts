@@ -9,12 +9,9 @@ import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import { TestApi } from '../support/api.js';
-import { hold, postgres } from '../support/database.js';
+import { DEADLINES, hold, postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/timing.js';
-
-/** Several times those of production ({@link Config.databaseDeadlines}): a busy host connects slowly. */
-const DEADLINES = { connect: 3_000, lock: 1_000, statement: 3_000, answer: 5_000 };
 
 it('periodic work runs while requests hold every connection of their pool', async () => {
   const api = await TestApi.start({ databasePoolSize: 1 });

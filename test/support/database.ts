@@ -115,6 +115,9 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
   };
 }
 
+/** Several times those of production ({@link Config.databaseDeadlines}): a busy host connects slowly. */
+export const DEADLINES = { connect: 3_000, lock: 1_500, statement: 3_000, answer: 5_000 };
+
 /** The configuration for such an environment, with long deadlines, since the host may be slow. */
 export function testConfig(environment: Record<string, string>, overrides: Partial<Config> = {}): Config {
   const config = loadConfig(environment);
