@@ -29,7 +29,7 @@ export class PlatformController {
   @RespondsWith(
     'Feed records',
     FeedCounts,
-    'At most 5,000 lines of JSON (8 MB), each with one record, in the format of an import (`docs/operators/import.md`). They are applied in order, all or none: if any line is invalid, nothing is changed, and the response names the first 100 such lines. Deleting a member erases everything about them. If a request with an `Idempotency-Key` is repeated within 24 hours, it has no effect and gets the same response.',
+    'At most 5,000 lines of JSON (8 MB), each with one record, in the format of an import (`docs/operators/import.md`). The server applies them in order, all or none: if any line is invalid, it changes nothing, and names the first 100 invalid lines. If a line deletes a member, the server erases all of the member’s data. If a request with an `Idempotency-Key` is repeated within 24 hours, it has no effect and gets the same response.',
   )
   @RequestHeader(
     'Idempotency-Key',
@@ -62,9 +62,9 @@ export class PlatformController {
   @Get('changes')
   @RequireScopes('platform:read')
   @RespondsWith(
-    'List what members did',
+    'List the actions of members',
     PlatformChangesAnswer,
-    'Profiles that members edited, with the new values; consents that they gave and withdrew; sign-ins. Oldest first: store `next`, and pass it as `after` in the next call. With `wait`, the server waits up to 30 seconds for a change before it responds, so that calls in a loop learn of every change at once (long polling).',
+    'Profiles that members edited, with the new values; consents that they gave and withdrew; sign-ins. Oldest first: store `next`, and pass it as `after` in the next request. With `wait`, the server waits up to 30 seconds for a change before it responds: send requests in a loop to get each change immediately (long polling).',
   )
   @RespondsWithProblems('invalid_cursor', 'cursor_expired')
   listPlatformChanges(

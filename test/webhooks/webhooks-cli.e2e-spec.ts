@@ -28,7 +28,7 @@ describe('pua webhooks', () => {
     const types = 'events.updated,events.removed';
     const { code, stdout, stderr } = await run(`create --url ${receiver.url} --types ${types} --platform`);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=\n$/)]);
-    expect(stderr).toMatch(/pua webhooks test wh_[0-9A-Za-z]{16}\n$/);
+    expect(stderr).toMatch(/`npx pua webhooks test wh_[0-9A-Za-z]{16}`\n$/);
     expect(stderr).not.toContain('whsec_');
     const { data } = await json<{ data: WebhookDetails[] }>('list');
     expect(data[0]).toMatchObject({

@@ -156,7 +156,7 @@ async function checkUpstream({ upstream }: Config): Promise<Check[]> {
     const { kind, message } = upstreamFaultOf(error);
     const cannot = `${upstream.issuer} cannot be used: ${message}`;
     return kind === 'away'
-      ? [warn(name, cannot, 'start it, and let this server reach it')]
+      ? [warn(name, cannot, 'start the provider, and allow this server to connect to it')]
       : [fail(name, cannot, 'correct UPSTREAM_ISSUER, or the metadata that it publishes')];
   }
 }

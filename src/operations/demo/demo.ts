@@ -182,7 +182,7 @@ export function banner(config: Config, demo: DemoFacts | undefined): string {
     ['Database', databaseOf(config)],
   ].map(([name, value]) => `  ${styled('bold', name!.padEnd(10))} ${value}`);
   const call = key
-    ? `\n\nA call as ${named[0] ?? 'the first demo member'}:\n\n` +
+    ? `\n\nA request as ${named[0] ?? 'the first demo member'}:\n\n` +
       `  export API_KEY=${key}\n  curl -H "X-API-Key: $API_KEY" ${publicUrl}/api/public/profile`
     : '';
   return `\n${styled('green', 'Public User API is ready.')}\n\n${lines.join('\n')}${call}\n\nCtrl-C ends it.\n`;

@@ -41,7 +41,7 @@ export class AchievementsController {
   @RespondsWith(
     'List achievements',
     { anyOf: [describePage(AchievementItem), AchievementStatistics, AchievementDetail].map(refTo) },
-    'The view that `action` selects, which has its own parameters, defaults and response, and rejects the parameters of other views. Each view also has a path of its own, which generated clients are easier to use with.',
+    'The view that `action` selects, which has its own parameters, defaults and response, and rejects the parameters of other views. Each view also has its own path, which is easier to use in generated clients.',
   )
   @RespondsWithProblems('achievement_not_found')
   listAchievements(

@@ -36,7 +36,7 @@ export class EventsController {
   @RespondsWith(
     'Get an event',
     EventDetail,
-    'The fields of the list, and also the description, tags, full location, co-organizers, and when the member responded. The response is the same, `event_not_found`, for an id that does not exist and for an event that the member has no access to.',
+    'The fields of the list, and also the description, tags, full location, co-organizers, and when the member responded. If the id does not exist, or the member has no access to the event, the response is `event_not_found`.',
   )
   @RespondsWithProblems('event_not_found')
   getEvent(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<JsonResponse> {

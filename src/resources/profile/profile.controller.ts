@@ -42,7 +42,7 @@ export class ProfileController {
   @RespondsWith(
     'Update the profile',
     ProfileUpdated,
-    'Only included fields change; `null` clears a field, `""` is stored as an empty text. If fields are invalid, one response names all of them, and nothing is saved. With `If-Match`, changes made by somebody else in the meantime are not overwritten.',
+    'Only included fields change; `null` clears a field, `""` is stored as an empty text. If fields are invalid, the response lists all of them, and nothing is saved. With `If-Match`, the request does not overwrite changes that others made in the meantime.',
   )
   @RequestHeader('If-Match', 'ETag of GET /profile')
   @RespondsWithProblems('precondition_failed')
