@@ -643,7 +643,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
       1,
     );
     expect(
-      rows.filter((row) => row.includes('GET /oauth/authorize') && row.includes('it is disabled')),
+      rows.filter((row) => row.includes('GET /oauth/authorize') && row.includes('or is disabled')),
     ).toHaveLength(1);
     expect(page.html).not.toContain(username);
   });
