@@ -60,10 +60,10 @@ DECLARE
   of_client text;
 BEGIN
   -- Most code exchanges end after these two cheap queries.
-  SELECT client_id INTO of_client FROM public.oauth_grants WHERE id = NEW.grant_id;
+  of_client := (SELECT client_id FROM public.oauth_grants WHERE id = NEW.grant_id);
   IF public.is_told_of_access(of_client) THEN
     INSERT INTO public.access_changes (user_id, client_id)
-      SELECT g.user_id, of_client FROM public.oauth_grants g CROSS JOIN LATERAL public.access_of(g.user_id, of_client, g.id) before
+      SELECT g.user_id, of_client FROM public.oauth_grants g CROSS JOIN public.access_of(g.user_id, of_client, g.id) before
       WHERE g.id = NEW.grant_id AND before.is_live AND (NOT public.granted_scopes(g.payload) <@ before.scopes
         OR COALESCE(g.access_ends_at, 'infinity') > COALESCE(before.ends_at, 'infinity'));
   END IF;
