@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, type CryptoKey } from 'jose';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parseClient, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
 import { PublicHttps } from '../../src/runtime/public-https.js';
 import { isPublicAddress } from '../../src/values/network.js';
@@ -628,6 +628,8 @@ postgres.describe('client documents on a server', () => {
     it('do not delay sign-ins to other apps, even if no document arrives', async () => {
       const registered = await oauth.client();
       site.answer = () => undefined;
+      const clock = new AbortController();
+      const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(clock.signal);
       const ended = Promise.all(
         Array.from({ length: 80 }, (_, i) => statusFor(clientAt(`silent-${i}`), `192.0.2.${i % 20}`)),
       );
@@ -637,6 +639,8 @@ postgres.describe('client documents on a server', () => {
       const statuses: number[] = [];
       for (let i = 0; i < 40; i++) statuses.push(await statusFor(registered, '192.0.2.99', REDIRECT_URI));
       expect(new Set(statuses)).toEqual(new Set([303]));
+      clock.abort(new DOMException('The time is over', 'TimeoutError'));
+      timeout.mockRestore();
       expect(new Set(await ended)).toEqual(new Set([400]));
     });
 
