@@ -15,7 +15,7 @@ export class Load {
   readonly answered: Record<string, number> = {};
   /** 503 responses with Retry-After: repeated, since they consume nothing. */
   busy = 0;
-  /** Other responses and errors. */
+  /** Other responses and errors; each ends its caller. */
   readonly failed: unknown[] = [];
   #isOver = false;
   readonly #callers: Promise<void>[] = [];
@@ -37,7 +37,10 @@ export class Load {
       else if (status === 503 && headers['retry-after'] !== undefined) {
         this.busy++;
         await pause(AGAIN_MS);
-      } else this.failed.push([kind, status, body]);
+      } else {
+        this.failed.push([kind, status, body]);
+        return; // what follows from a failure would fill the memory
+      }
     }
   }
 
