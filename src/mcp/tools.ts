@@ -52,7 +52,7 @@ const TUNED: Readonly<Record<string, Tuning>> = {
   },
   listEvents: {
     description:
-      'The events that the member organizes, attends or is invited to; no others. Next events: time_filter upcoming. Open invitations: rsvp_status pending. The result has the number of people who are going, not their names.',
+      'The events that the member organizes, attends or is invited to; no others. Next events: time_filter upcoming. Open invitations: rsvp_status pending. It has the number of people going, not their names.',
     brief: [
       'id',
       'title',
@@ -69,7 +69,7 @@ const TUNED: Readonly<Record<string, Tuning>> = {
   },
   getEvent: {
     description:
-      'One event with its description, tags, address, link, organizers, free places, and when the member responded and checked in. The result has the number of people who are going, not their names.',
+      'One event with its description, tags, address, link, organizers, free places, and when the member responded and checked in. It has the number of people going, not their names.',
   },
   listConnections: {
     description:
@@ -165,7 +165,7 @@ export function changesTool(lists: readonly Tool[]): Tool {
           minimum: 1,
           maximum: 100,
           default: 5,
-          description: 'Maximum number of items in each list',
+          description: 'Maximum items of each list',
         },
       },
       required: ['updated_since'],
