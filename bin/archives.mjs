@@ -1,10 +1,10 @@
 // Archives in the two formats of package managers: the same files produce the same bytes on every machine at any time.
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 
-/** A file of an archive: its path in it, and its content. @typedef {readonly [path: string, content: string | Buffer]} File */
+/** A file of an archive: its path in the archive, and its content. @typedef {readonly [path: string, content: string | Buffer]} File */
 
 const BLOCK = 512;
-/** As npm writes it: 26 October 1985. */
+/** The modification time in npm's archives: 26 October 1985. */
 const TAR_SECONDS = 499_162_500;
 /** 1 January 1980, the first day of the format. */
 const ZIP_DATE = 0x21;
@@ -26,7 +26,7 @@ function tarHeader(path, size) {
   const octal = (value, digits) => `${value.toString(8).padStart(digits, '0')}\0`;
   header.write(path, 0);
   header.write(octal(0o644, 7) + octal(0, 7) + octal(0, 7) + octal(size, 11) + octal(TAR_SECONDS, 11), 100);
-  header.write('        0', 148); // the checksum, computed with spaces in its place; then the type, a file
+  header.write('        0', 148); // the checksum field, spaces while it is computed; then the type: a file
   header.write('ustar\x0000', 257);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${octal(sum, 6)} `, 148);

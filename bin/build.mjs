@@ -26,7 +26,7 @@ const DRAFT = /\.\d+\.draft$/;
 /** Brings `dist/` up to date with the sources. @throws if they cannot be parsed */
 export async function build({ always = false } = {}) {
   if (!existsSync(join(root, 'src'))) return; // a production image contains only the build
-  // The client's sources too: the script of the API reference includes its sign-in.
+  // Includes the client's sources: the API reference's script contains the client's sign-in.
   const sources = ['src', 'migrations', 'schema', 'clients/typescript/src']
     .flatMap((folder) => filesUnder(root, folder))
     .filter((path) => !path.endsWith('.spec.ts'))
@@ -81,7 +81,7 @@ function filesUnder(base, folder) {
     .map((entry) => join(relative(base, entry.parentPath), entry.name));
 }
 
-/** Replaces a file atomically: another process may be reading or building it. */
+/** Replaces a file atomically: another process may be reading or building the same file. */
 function replace(path, content) {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}.draft`;

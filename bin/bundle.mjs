@@ -8,7 +8,7 @@ const TABLES = join(dist, 'src/database/schema/tables.js');
 /** Entities and migrations, which tables.js finds by reading folders. */
 const FOUND = { ENTITIES: ['src', /[./](?:entity|table)\.js$/], MIGRATIONS: ['migrations', /\.js$/] };
 
-/** Lets a module find the files next to its original place. */
+/** Lets a bundled module find the files next to its source. */
 function keepPlace(path) {
   const place = relative(dist, path).split(sep).join('/');
   return readFileSync(path, 'utf8')

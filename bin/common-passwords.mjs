@@ -1,5 +1,5 @@
 // `node bin/common-passwords.mjs <file>`: writes src/accounts/passwords/common-passwords.txt from a list of passwords, most common first, one
-// per line. It keeps those of the first 100,000 that meet the minimum length; the server rejects shorter passwords anyway. The file
+// per line. Of the first 100,000, it keeps those with the minimum length; the server rejects shorter passwords anyway. The file
 // contains the first 12 hex digits of each SHA-256, so it discloses no password; only one other password in 10^11 matches an entry.
 //
 // The list is SecLists' 10-million-password-list-top-1000000 (Daniel Miessler, Jason Haddix and others, MIT licence;
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 
 const COMMONEST = 100_000;
 const SHORTEST = 10;
-/** As src/accounts/passwords/passwords.ts expects. */
+/** Hex digits per hash; src/accounts/passwords/passwords.ts expects the same number. */
 const DIGITS = 12;
 
 const [file] = process.argv.slice(2);

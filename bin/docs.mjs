@@ -295,8 +295,8 @@ function libraries() {
 const assistants = () => tableOf(programsOf(ASSISTANTS));
 
 /**
- * The programs in compat in these languages. The excerpt of each goes from the line
- * `docs: package · what it does · what it does not` to the line `end`. A line `auth:` says how its clients authenticate.
+ * Lists compat's programs in these languages. Each program's excerpt is between the line
+ * `docs: package · what it does · what it does not` and the line `end`. A line `auth:` states how its clients authenticate.
  */
 function programsOf(languages) {
   return Object.entries(languages).flatMap(([folder, [language, , lock]]) =>

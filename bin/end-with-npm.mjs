@@ -6,7 +6,7 @@ const POLL_MS = 1_000;
 const SHELL = /^-?(ba|da|k|z)?sh$/;
 
 /**
- * This process's ancestors up to npm: its parent, or the shell in between and its parent. If a parent exits, the system assigns another.
+ * Returns this process's ancestors up to npm: npm, or a shell and npm. If a parent exits, the system assigns another parent.
  */
 function chain() {
   const parent = process.ppid;

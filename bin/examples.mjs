@@ -11,7 +11,7 @@ const DAY = new Date('2026-03-02T00:00:00Z');
 const SECRET_KEY = Buffer.from('Of the examples, and of nothing else').toString('base64');
 /** Values that depend on the time of recording stay as first recorded. */
 const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id', 'next', 'sequence', 'at', 'by'];
-/** Further such values of keys. */
+/** Values of API keys that also depend on the time of recording. */
 const OF_KEY = ['created_at', 'expires_at', 'access_ends_at'];
 /** Headers that differ between responses. */
 const HEADERS = ['Content-Type', 'ETag', 'Link', 'X-Total-Count', 'Allow', 'WWW-Authenticate'];
@@ -112,7 +112,7 @@ const CALLS = {
 /**
  * Starts a server with its own demo, calls it, and ends it.
  *
- * @param look receives its freshly migrated database
+ * @param look receives the server's freshly migrated database
  * @returns the text of {@link FILE}, and the OpenAPI document
  */
 export async function recordExamples(look) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Measures whether tests notice mistakes: `npm run mutants [-- area …] [--most <n>] [--seed <n>]`. Makes one mistake at a time
-// (bin/mutants/mistakes.mjs) in a copy's build and runs the nearby test files that execute the function until one fails: on the embedded
+// (bin/mutants/mistakes.mjs) in a copy's build. Runs nearby test files that execute the changed function, until one fails: on the embedded
 // database, then on PostgreSQL. `--seed` (1) draws `--most` (20) mistakes per area. Mistakes that the compiler notices or that change
 // nothing (bin/mutants/equivalents.mjs) are replaced. Exits with 1 if tests notice fewer than 85 % in an area.
 import { spawnSync } from 'node:child_process';
@@ -175,8 +175,8 @@ function measure(files, environment) {
 }
 
 /**
- * The test files that execute the function around a place in a script: unit specs first, then by duration. Returns all files, those that
- * execute any function of the script first, if the place is outside of functions or in one that only runs while the module loads.
+ * The test files that execute the function around a place in a script: unit specs first, then by duration. If the place is outside of
+ * functions, or in one that runs only while the module loads: all files, those that execute any function of the script first.
  */
 function order(measured, script, offset) {
   const reports = measured.map(({ scripts }) =>

@@ -1,4 +1,4 @@
-// `npm run pages`: takes the screenshots in docs/pages, from a server with its own demo and embedded database; with names, only those. They
+// `npm run pages [-- name …]`: takes all or the named screenshots in docs/pages, from a demo server with an embedded database. They
 // differ between runs only in random or time-dependent text (ids, days).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -113,7 +113,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Data of 90 days: two apps of other members that Ada allowed, and one of her own. */
+/** Data of 90 days: two apps of other members that Ada allowed, and one app that Ada owns. */
 async function liveFor90Days(dataSource) {
   await dataSource.query(`
 INSERT INTO oauth_clients (id, name, type, redirect_uris, allowed_origins, scopes, owner_id) VALUES

@@ -12,7 +12,7 @@ const PROGRAM = '/usr/sbin/pgbouncer';
 /**
  * @param {string} databaseUrl of a PostgreSQL that needs no password
  * @param {Record<string, string | number>} [settings] override or extend those of docs/operators/scaling.md
- * @returns {Promise<{url: string, pid: number, stop: () => Promise<void>}>} the same database, through it
+ * @returns {Promise<{url: string, pid: number, stop: () => Promise<void>}>} the same database, through PgBouncer
  */
 export async function startPgbouncer(databaseUrl, settings = {}) {
   if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is not there: apt-get install pgbouncer`);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs a command with a temporary PostgreSQL on loopback: `node bin/with-postgres.mjs npm test`. TEST_DATABASE_URL is for a role as in
-// production (owns its databases, not a superuser), TEST_SUPERUSER_URL for acts of a superuser. The cluster is removed afterwards.
+// Runs a command with a temporary PostgreSQL on loopback: `node bin/with-postgres.mjs npm test`. TEST_DATABASE_URL names a role like in
+// production (owns its databases, but is not a superuser), TEST_SUPERUSER_URL a superuser. Removes the cluster afterwards.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres } from './postgres.mjs';
 
-/** Unusual formats test that the server sets its own on every connection. */
+/** Unusual formats, to test that the server sets the formats of every connection. */
 const FORMATS = {
   DateStyle: 'German',
   IntervalStyle: 'sql_standard',

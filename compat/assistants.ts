@@ -19,8 +19,8 @@ import { makePython } from '../test/support/packages.js';
 import { until } from '../test/support/timing.js';
 
 /*
- * Released clients of the Model Context Protocol. Each gets the server's URL and its own metadata document. It discovers the sign-in, gets
- * a token, lists the tools, reads the week, and changes the bio until the write limit. Then the member ends its access.
+ * Released clients of the Model Context Protocol. Each receives the URL of the server and of its client document, finds the sign-in, gets
+ * a token, lists the tools, reads the week, and changes the bio until it exceeds the write limit. Then the member ends its access.
  */
 
 const HERE = join(import.meta.dirname, 'assistants');
@@ -33,7 +33,7 @@ const RUST: Language = {
   command: (folder, program) => [join(folder, 'target/debug', program)],
 };
 /**
- * Programs that do not request another scope after a 403, and their output in this case. To write, they request it at the first sign-in.
+ * Programs that do not request another scope after a 403, and their output then. To write, they request all scopes at the first sign-in.
  */
 const WITHOUT_STEP_UP: Readonly<Record<string, RegExp>> = {
   'node/ai-sdk': /needs the scope profile:write/,
@@ -113,17 +113,17 @@ export function describeAssistants(languages: Record<string, Language>): void {
       let running: RunningProgram | undefined;
       afterEach(() => void running?.child.kill());
 
-      /** Runs a program from sign-in until its access has ended. @returns its output of the write */
+      /** Runs a program from sign-in until its access has ended. @returns what the program printed about its write */
       async function run(program: string, scope = ''): Promise<string> {
         const port = await freePort();
-        const client = `${site.at}/${program}/${port}`; // the redirect port in its document
+        const client = `${site.at}/${program}/${port}`; // its document contains the redirect port
         seen.length = 0;
         running = startProgram(language, folder(), program, {
           ADDRESS: oauth.issuer + PATH,
           CLIENT: client,
           REDIRECT_URI: `http://127.0.0.1:${port}/callback`,
           SCOPE: scope,
-          BROWSER: 'echo', // for programs that open one
+          BROWSER: 'echo', // for programs that open a browser
           HOME: mkdtempSync(join(root, 'home-')), // where some programs store their tokens
         });
         const { child, lines, errors } = running;
@@ -143,7 +143,7 @@ export function describeAssistants(languages: Record<string, Language>): void {
             () => true,
           );
           child.stdin.write(`${back.href}\n`);
-          // The program reads the URL or listens there; some start to listen only after they printed the sign-in URL.
+          // The program reads this URL from its input, or listens at it; some start to listen only after they printed the sign-in URL.
           const arrived = () =>
             fetch(back).then(
               () => true,
@@ -176,7 +176,7 @@ export function describeAssistants(languages: Record<string, Language>): void {
         await oauth.api.app.get(ConnectedApps).revoke(member.id, client, { actor: 'user' });
         seen.length = 0;
         child.stdin.write('ended\n');
-        // The program reports it, or asks the member to sign in again.
+        // The program reports that access has ended, or asks the member to sign in again.
         expect(await next()).toMatch(/^http|"refused": ?"(?!\{)/);
         child.kill();
         expect(seen).toContain(`POST ${PATH} 401`);

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION end_of_access(token_end timestamptz, grant_end timest
     WHEN chosen_end <= LEAST(token_end, grant_end, chosen_end) THEN 'expired' ELSE 'unused' END
 $$;
 
--- Stores why access ended, for an app that sends its last refresh token, or the previous one after a lost response.
+-- Stores why access ended. The error to an app that sends its last refresh token, or the previous one, contains this reason.
 CREATE OR REPLACE FUNCTION keep_end_of_access() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   INSERT INTO ended_refresh_tokens (key, client_id, ended_at, reason)

@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION access_of(of_member bigint, of_client text, other_tha
     (SELECT CASE WHEN bool_and(access_ends_at IS NOT NULL) THEN max(access_ends_at) END FROM live)
 $$;
 
--- Whether a grant's code was redeemed: if not, the sweeper sets the end of access to its start (END_GRANTS in oauth.entity.ts).
+-- Whether a grant's code was redeemed. If not, the sweeper sets the grant's end of access to its start (END_GRANTS in oauth.entity.ts).
 CREATE OR REPLACE FUNCTION gave_access(of_grant text, created_at timestamptz, access_ends_at timestamptz) RETURNS boolean
   LANGUAGE sql STABLE SET search_path = public, pg_temp AS $$
   SELECT (access_ends_at > created_at) IS NOT FALSE AND NOT EXISTS (
@@ -54,7 +54,7 @@ END $$;
 CREATE OR REPLACE TRIGGER note_changed_access AFTER UPDATE OF payload, access_ends_at ON oauth_grants FOR EACH ROW
   WHEN ((OLD.payload, OLD.access_ends_at) IS DISTINCT FROM (NEW.payload, NEW.access_ends_at)) EXECUTE FUNCTION note_changed_access();
 
--- Another sign-in of the member in the app may give it more.
+-- Another sign-in of the member in the app may give the app more access.
 CREATE OR REPLACE FUNCTION note_new_access() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   of_client text;

@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION last_mark_before(moment timestamptz) RETURNS pg_snaps
   SELECT snapshot::pg_snapshot FROM change_marks WHERE taken_at <= moment - interval '2 s' ORDER BY taken_at DESC LIMIT 1
 $$;
 
--- Whether a transaction became visible after the mark; true without a mark. Numbers above this server's come from another server's dump.
+-- Whether a transaction became visible after the mark; true without a mark. Higher transaction numbers than this server's come from a dump.
 CREATE OR REPLACE FUNCTION committed_after(transaction bigint, mark pg_snapshot) RETURNS boolean
   LANGUAGE sql STABLE PARALLEL SAFE
   RETURN transaction IS NOT NULL AND transaction < pg_snapshot_xmax(pg_current_snapshot())::text::bigint

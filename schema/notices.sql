@@ -1,4 +1,4 @@
--- Stores one notice per event, in its transaction: a record for the platform, and an email if the member has an address and wants it.
+-- Stores one notice per event, in its transaction: a record for the platform, and an email if the member has an address and accepts emails.
 CREATE OR REPLACE FUNCTION give_notice(of_member bigint, of_notice text, about_id text, about_name text) RETURNS void
   LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN

@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION event_visible(role text, is_draft boolean, is_deleted
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN NOT is_deleted AND (NOT is_draft OR role IN ('organizer', 'co_organizer'));
 
--- Denormalized columns of the event. FOR KEY SHARE is the foreign key's own lock: taken earlier, it keeps the values valid for its check.
+-- Copies columns of the event. Locks the event FOR KEY SHARE, as the foreign key's check does later: until then, no value can change.
 CREATE OR REPLACE FUNCTION participants_derive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' THEN

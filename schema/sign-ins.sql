@@ -28,7 +28,7 @@ CREATE OR REPLACE TRIGGER end_sign_ins AFTER UPDATE OF disabled_at, sign_ins_val
   EXECUTE FUNCTION end_sign_ins();
 ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins;
 
--- Grants are stored with their consent locked FOR SHARE: this finds the grant, or the grant waits and gets the narrower consent.
+-- Storing a grant locks its consent FOR SHARE: either this trigger finds the grant, or the grant waits and uses the narrower consent.
 CREATE OR REPLACE FUNCTION narrow_grants() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   changed text[];
@@ -50,7 +50,7 @@ CREATE OR REPLACE TRIGGER narrow_grants AFTER UPDATE OF granted ON oauth_consent
   WHEN (NOT OLD.granted <@ NEW.granted) EXECUTE FUNCTION narrow_grants();
 ALTER TABLE oauth_consents ENABLE ALWAYS TRIGGER narrow_grants;
 
--- Notifies clients when their session ends or loses them (Back-Channel Logout). Expiry of a session does not count as a sign-out.
+-- Notifies clients when their session ends or no longer includes them (Back-Channel Logout), except when it expires.
 CREATE OR REPLACE FUNCTION tell_clients() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   INSERT INTO oauth_logouts (client_id, user_id, sid)

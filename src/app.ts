@@ -122,7 +122,7 @@ export async function closeApp(app: NestExpressApplication): Promise<void> {
   await database.end();
 }
 
-/** Closes a listener but not its connections. The server's own close scans idle ones first, while clients may connect. */
+/** Closes a listener, not its connections. Node's `close` first scans idle connections, and clients may connect during the scan. */
 function listenersClosed(server: Server): Promise<unknown> {
   return new Promise((resolve) => Server.prototype.close.call(server, resolve));
 }
@@ -134,7 +134,7 @@ async function closeStandIn(): Promise<void> {
   await listenersClosed(standIn);
 }
 
-/** In ms: time without new connections before closing the listener, the longest wait for it, and the longest wait for an empty turn. */
+/** In ms: time without new connections before the listener closes, maximum wait for this time, and maximum wait for an empty turn. */
 const QUIET_MS = 50;
 const QUIET_WITHIN_MS = 900;
 const EMPTY_WITHIN_MS = 1_000;
@@ -143,7 +143,7 @@ const LOOK_MS = 5;
 const EMPTY_TURN_MS = 0.05;
 
 /**
- * Waits until no connection is about to be accepted, since closing a listener resets those. Holds responses back meanwhile, so that
+ * Waits until the kernel has no connection left to accept: closing a listener resets such connections. Holds responses back, so that
  * waiting clients send nothing new. @returns starts the held responses; close the listener first, in the same event loop turn
  */
 async function quietMoment(server: Server, entryPoint: EntryPoint): Promise<() => void> {

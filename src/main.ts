@@ -73,7 +73,7 @@ async function logStart(config: Config): Promise<void> {
   );
 }
 
-/** @returns ends it */
+/** @returns the function that ends the server */
 async function serve(config: Config): Promise<() => Promise<void>> {
   const { closeApp, createApp } = await loadApp();
   const app = await createApp(config);
@@ -83,7 +83,7 @@ async function serve(config: Config): Promise<() => Promise<void>> {
   return () => closeApp(app);
 }
 
-/** Runs `count` server processes on one port, and replaces those that die. @returns `ready` when all listen, or OperatorError */
+/** Runs `count` server processes on one port, and replaces dead ones. @returns `ready`: when all listen, or an OperatorError */
 function superviseWorkers(count: number) {
   let ending = false;
   const fork = (): Worker => {
@@ -125,12 +125,12 @@ function onSignal(end: () => Promise<void>): void {
   }
 }
 
-/** Checks for a taken port first. Tests by connecting: a listener would accept and then disconnect clients. */
+/** Rejects a taken port before the start. Connects to the port, since a test listener would accept and then disconnect clients. */
 async function refuseTakenPort(config: Config): Promise<void> {
   const { host, port } = config;
   const probe = createServer();
   try {
-    // Listens on any port first, to check that the address belongs to this host.
+    // First listens on any port, to check that the address belongs to this host.
     await once(probe.listen(0, host), 'listening');
   } catch (error) {
     throw portFault(config, error as NodeJS.ErrnoException);

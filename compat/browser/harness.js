@@ -1,4 +1,4 @@
-// The input and output of every page here; the output is the member that it read, as the page's text.
+// The input and output of every page in this folder. The output is the page's text: the member that the page read.
 export const { ISSUER, CLIENT_ID, REDIRECT_URI } = globalThis.SETTINGS;
 /** Whether this page starts the sign-in; otherwise, the member has returned to it. */
 export const begin = !new URLSearchParams(location.search).has('code');

@@ -5,7 +5,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 
-/** The input and output of every program here: it prints the sign-in URL, then the member that it read. */
+/** The input and output of every program in this folder, which prints the sign-in URL, then the member that it read. */
 class Harness {
   static final String ISSUER = System.getenv("ISSUER");
   static final String CLIENT_ID = System.getenv("CLIENT_ID");

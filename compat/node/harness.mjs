@@ -1,4 +1,4 @@
-// The input and output of every program here: it prints the sign-in URL, then the member that it read.
+// The input and output of every program in this folder, which prints the sign-in URL, then the member that it read.
 import { createInterface } from 'node:readline';
 
 /** `AUTH` is the client's authentication method; `CLIENT_SECRET` is empty for `none`. */

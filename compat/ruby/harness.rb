@@ -1,4 +1,4 @@
-# The input and output of every program here: it prints the sign-in URL, then the member that it read.
+# The input and output of every program in this folder, which prints the sign-in URL, then the member that it read.
 require 'base64'
 require 'digest'
 require 'json'

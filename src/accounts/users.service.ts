@@ -101,7 +101,7 @@ export class UsersService {
     return row.count;
   }
 
-  /** Newest first. @param search case-insensitive substring of the username or the display name @param before excludes this id and higher */
+  /** Newest first. @param search part of the username or display name, in any case @param before excludes this id and higher ids */
   list(most: number, { search, before }: { search?: string | undefined; before?: number | undefined }) {
     return this.dataSource.query<ListedUser[]>(
       `SELECT u.id, u.username, u.display_name, api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at,
@@ -114,7 +114,7 @@ ORDER BY u.id DESC LIMIT $1`,
     );
   }
 
-  /** Changes a member as the platform: imports may overwrite it. @returns the changed columns @throws OperatorError */
+  /** Changes a member for the platform: imports may overwrite the change. @returns the changed columns @throws OperatorError */
   async update(userId: number, changes: UserChanges, actor: Actor): Promise<string[]> {
     await this.#refuseErased(userId);
     const { display_name: stored_display_name, ...others } = changes;
@@ -150,7 +150,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     return user;
   }
 
-  /** Sets a password, which ends browser sessions and apps' access, not API keys. @param keepSessions ends nothing @throws OperatorError */
+  /** Sets a password; ends browser sessions and apps' access, but no API keys. @param keepSessions ends neither @throws OperatorError */
   async setPassword(
     userId: number,
     password: string,

@@ -62,7 +62,7 @@ export class AuditLog {
 
   /** Yields new events, oldest first, until `signal` aborts. @param everyMs polling interval */
   async *follow(filter: AuditFilter, signal: AbortSignal, everyMs: number): AsyncGenerator<AuditEvent> {
-    /** Highest ids with the time of reading: after a while, all events below such an id are committed. */
+    /** Highest ids, each with the time of reading: after COMMITTED_AFTER_MS, all events below that id are committed. */
     const heads = [{ at: performance.now(), id: await this.#lastId() }];
     const seen = new Set<number>();
     while (!signal.aborted) {

@@ -26,12 +26,12 @@ interface TokenRow {
   jkt: string | null;
   created_at: string;
   expires_at: string;
-  /** null for no end. For one-time access, the token's end. */
+  /** null if access has no end; for one-time access, the token's end. */
   access_ends_at: string | null;
-  /** Until the token or its grant expires, by the database's clock. */
+  /** Seconds until the token or its grant expires, by the database's clock. */
   seconds_left: number;
   by_member: boolean;
-  /** Origins of the client's pages, or URIs there. */
+  /** Origins of the client's pages, or URIs at these origins. */
   origins: readonly string[];
   client_scopes: string[];
   fault: string | null;
@@ -120,7 +120,7 @@ export class AccessTokens {
     const id = await idOfProof(request, urls, credential.secret, thumbprint);
     if (id === undefined) throw refuse('no valid proof');
     const keys = this.keys.everyKeyOf('DPoP', `${thumbprint} ${id}`);
-    // Twice, since a proof is valid for this time before and after its `iat`.
+    // Twice the time, since a proof is valid for PROOF_SECONDS before and after its `iat`.
     const first = await this.database.prepared(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
     if (first.length === 0) throw refuse('a proof that was used before');
   }

@@ -8,13 +8,13 @@ export type Access = Scope | PlatformScope | null | 'public';
 
 export const ACCESS = 'auth:access';
 
-/** Requires a credential with this scope; on a method, it overrides the class. Platform scopes admit only platform keys. */
+/** Requires a credential with this scope; a method's scope overrides the class's. Platform scopes admit only platform keys. */
 export const RequireScopes = (scope: Scope | PlatformScope) => SetMetadata(ACCESS, scope satisfies Access);
 
 /** Requires a member's credential with any scopes. */
 export const RequireCredential = () => SetMetadata(ACCESS, null satisfies Access);
 
-/** Admits callers without a credential and ignores any that is sent. */
+/** Admits callers without a credential, and ignores a credential. */
 export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
 /** A member's `Principal`, or a `PlatformPrincipal` on platform routes. Not for public routes. */

@@ -74,7 +74,7 @@ export class CredentialsGuard implements CanActivate {
       request.method === 'GET' || request.method === 'HEAD' || request.context.path === ASSISTANTS_PATH;
     const ofMember = reads ? 'read' : 'write';
     const limit = principal.userId === null ? 'platform' : ofMember;
-    // A key that others found but cannot use must not consume its owner's limit.
+    // Others who found a key, but cannot use it, must not consume its owner's limit.
     const counted = request.misuse
       ? { ...principal, credentialId: `${principal.credentialId}:misuse` }
       : principal;
@@ -99,7 +99,7 @@ export class ScopesGuard implements CanActivate {
     if (misuse !== undefined) throw overLimit ?? misuse;
     if (ofPlatform !== (principal.userId === null)) throw new Problem('wrong_credential_kind');
     requireScope(this.config.publicUrl, request, access);
-    // Some assistants stop at another status, so the protocol rejects the message instead.
+    // Some assistants stop at a 429, so the MCP server rejects the message instead.
     if (overLimit !== undefined && request.context.path !== ASSISTANTS_PATH) throw overLimit;
     return true;
   }

@@ -75,7 +75,7 @@ export class Authentication {
     return undefined;
   }
 
-  /** Whether a page sent a token that is neither the client's nor ours: MCP requires this check of Origin, against DNS rebinding. */
+  /** Whether the token came from a page of another site than the client's or ours: MCP requires this check against DNS rebinding. */
   #isForeignPage({ origins }: KnownCredential, { headers: { origin } }: Request): boolean {
     if (origin === undefined || origins === undefined) return false;
     return origin !== new URL(this.config.publicUrl).origin && !origins.includes(origin);

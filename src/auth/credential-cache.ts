@@ -14,15 +14,15 @@ const MAX_MS = 30_000;
 
 export interface KnownCredential {
   readonly principal: Caller;
-  /** By `performance.now()`, from the remaining lifetime that the database reported: local clocks decide no expiry. */
+  /** By `performance.now()`, from the remaining lifetime that the database reported, so that expiry depends on no local clock. */
   readonly expiresAtMs: number;
-  /** Networks that an API key may be used from; undefined for any. */
+  /** Networks from which the API key works; undefined for all. */
   readonly allowed: BlockList | undefined;
-  /** JWK thumbprint that a DPoP-bound token requires a proof of. */
+  /** JWK thumbprint of the key that must sign the DPoP proof. */
   readonly thumbprint?: string;
   /** Origins of the client's pages, which may call the token endpoint. */
   readonly origins?: readonly string[];
-  /** The app or key whose developer sees these requests; undefined for platform keys and those that an admin made. */
+  /** The app or key whose developer sees these requests; undefined for platform keys and keys from an admin. */
   readonly developedApp: DevelopedApp | undefined;
 }
 
@@ -45,7 +45,7 @@ export class CredentialCache {
     channel.onRevocation((revocation) => this.#forget(revocation));
   }
 
-  /** @returns undefined if it must be queried */
+  /** @returns undefined if the database must be queried */
   find(kind: Caller['kind'], credential: string): KnownCredential | undefined {
     if (!this.channel.trusted) return undefined;
     return this.#entries.get(hash(kind, credential));
@@ -75,7 +75,7 @@ export class CredentialCache {
 
   #forget(revocation: Revocation): void {
     if (revocation === 'all') {
-      this.#endedBy.clear(); // cleared first, so that #entries need not remove each digest from it
+      this.#endedBy.clear(); // cleared first, so that #entries need not remove each digest from #endedBy
       this.#entries.clear();
       return;
     }

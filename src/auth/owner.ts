@@ -21,7 +21,7 @@ export class TooManyChanges extends Error {
 /** Maximum changes per member in 24 hours, since each stays in the audit log. */
 const MAX_CHANGES = 100;
 
-/** Changes that a member can repeat without limit, including their reversals. */
+/** Changes, and their reversals, that a member can repeat without limit. */
 const REPEATABLE = [
   'client.created',
   'client.updated',
@@ -55,7 +55,7 @@ AND type = ANY ($2) OFFSET ${MAX_CHANGES - 1} LIMIT 1`,
   if ((found as unknown[]).length > 0) throw new TooManyChanges();
 }
 
-/** Locks the member, checks the limit. @param isFull SELECT of `is_full` for $1, the member, and `more` @throws LimitReached, TooManyChanges */
+/** Locks the member, checks the limit. @param isFull SELECT of `is_full`; $1: member, then `more` @throws LimitReached, TooManyChanges */
 export async function takeSlot(
   manager: EntityManager,
   { userId }: Owner,

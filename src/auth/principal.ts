@@ -4,12 +4,12 @@ import type { PlatformScope, Scope } from './scopes.js';
 
 export interface Credential {
   readonly kind: Caller['kind'];
-  /** `DPoP` promises a proof (RFC 9449 §7.1). */
+  /** `DPoP` requires a proof (RFC 9449 §7.1). */
   readonly scheme: 'X-API-Key' | 'Bearer' | 'DPoP';
   readonly secret: string;
 }
 
-/** Reads the credential from the headers. @returns undefined without one @throws Problem ambiguous_credentials for several */
+/** Reads the credential from the headers. @returns undefined if there is none @throws Problem ambiguous_credentials if there are several */
 export function credentialOf(request: Request): Credential | undefined {
   const { rawHeaders } = request; // `headers` hides a second Authorization header
   let key: string | undefined;
@@ -33,7 +33,7 @@ export function credentialOf(request: Request): Credential | undefined {
 
 interface Known {
   readonly kind: 'api_key' | 'oauth_token';
-  /** Scopes as X-OAuth-Scopes shows them. */
+  /** Scopes in the format of X-OAuth-Scopes. */
   readonly scopesText: string;
   /** Public id for logs and rate limits. */
   readonly credentialId: string;
@@ -41,7 +41,7 @@ interface Known {
   readonly clientId: string | null;
   /** In the API's format; null for never. */
   readonly expiresAt: string | null;
-  /** When the member's consent ends; for a key, its own expiry. */
+  /** The end of the member's consent; for a key, the key's expiry. */
   readonly accessEndsAt: string | null;
   readonly createdAt: string;
 }
@@ -67,11 +67,11 @@ export type Caller = Principal | PlatformPrincipal;
 declare module 'express-serve-static-core' {
   interface Request {
     principal?: Caller;
-    /** The scope of the called route: after a wait, the credential must still have it. Null for none. */
+    /** The scope of the called route, which the credential must still have after a wait. Null for none. */
     scope?: string | null;
     /** The response if the caller's limit is used up. */
     overLimit?: Problem | undefined;
-    /** The response if a valid credential is sent from where it must not be used. */
+    /** The response if a valid credential comes from a network or page that may not use it. */
     misuse?: Problem | undefined;
   }
 }

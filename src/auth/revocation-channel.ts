@@ -11,7 +11,7 @@ export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; r
 @Injectable()
 export class RevocationChannel extends NoticeChannel {
   readonly #listeners: ((revocation: Revocation) => void)[] = [];
-  /** Number of revocations: a result that was read before one must not be cached after it. */
+  /** Number of revocations: a result from before a revocation must not be cached afterwards. */
   epoch = 0;
 
   constructor(config: Config, logger: Logger) {
@@ -20,7 +20,7 @@ export class RevocationChannel extends NoticeChannel {
       applicationName: 'public-user-api revocations',
       channel: 'revocations',
       heartbeatMs: 250,
-      // Less than the second within which a revocation must take effect.
+      // A revocation must take effect within a second.
       trustMs: 900,
     });
     this.onChange = (reason) => {
@@ -38,7 +38,7 @@ export class RevocationChannel extends NoticeChannel {
   }
 
   protected begin(): void {
-    this.announce('all'); // revocations before LISTEN began are unknown
+    this.announce('all'); // the channel has missed all revocations before LISTEN
   }
 
   protected hear(payload: string | undefined): void {
@@ -46,7 +46,7 @@ export class RevocationChannel extends NoticeChannel {
     this.announce(id === undefined ? 'all' : { kind: kind as 'key', id });
   }
 
-  /** Notifies this process at once; the others are notified by the database. */
+  /** Notifies this process at once; the database notifies the others. */
   announce(revocation: Revocation): void {
     this.epoch++;
     for (const listener of this.#listeners) listener(revocation);

@@ -30,7 +30,7 @@ function challenge(
     .join(', ')}`;
 }
 
-/** Makes the 401 without an error for a request without a credential (RFC 6750 §3.1). */
+/** Makes the 401 for a request without a credential; its challenge has no `error` attribute (RFC 6750 §3.1). */
 export function missingCredentials(publicUrl: string, request: ToPath): Problem {
   return new Problem('missing_credentials', {
     headers: { 'WWW-Authenticate': challenge(publicUrl, request) },
@@ -46,7 +46,7 @@ export function rejection(
   error: 'invalid_token' | 'invalid_dpop_proof' = 'invalid_token',
 ): Problem {
   request.context.refusal = reason;
-  // Assistants read a challenge without an error as a missing credential.
+  // Assistants take a challenge without `error` for a missing credential.
   const namesError = kind === 'oauth_token' || request.context.path === ASSISTANTS_PATH;
   const header =
     scheme === 'DPoP' // RFC 9449 §7.1
@@ -55,7 +55,7 @@ export function rejection(
   return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
 }
 
-/** Requires a scope of the caller; null for none. @throws Problem insufficient_scope */
+/** Checks that the caller has a scope; null for none. @throws Problem insufficient_scope */
 export function requireScope(publicUrl: string, request: Request, scope: string | null): void {
   const granted: readonly string[] = request.principal!.scopes;
   if (scope !== null && !granted.includes(scope)) throw insufficientScope(publicUrl, request, scope, granted);

@@ -40,7 +40,7 @@ export class AuthorizationServer implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     await this.keys.moveToCurrentSecret().catch((error: unknown) => {
       if (!isUnavailable(error)) throw error;
-      // The keys remain readable, and move at a later start.
+      // The keys remain readable; a later start encrypts them again.
       this.logger.warn({ reason: (error as Error).message }, 'signing keys could not be moved to SECRET_KEY');
     });
     await this.#build();
@@ -58,7 +58,7 @@ export class AuthorizationServer implements OnModuleInit {
     if (version !== '' && version !== this.#keysVersion) await this.#build();
   }
 
-  /** The library reads its keys once: requests in progress finish on the previous provider. */
+  /** The library reads the signing keys only once. Requests in progress finish on the previous provider. */
   async #build(): Promise<void> {
     const signingKeys = await this.keys.load();
     this.#keysVersion = await this.keys.version();
@@ -97,7 +97,7 @@ export class AuthorizationServer implements OnModuleInit {
     };
   }
 
-  /** Uses the result that came with the request's token or session, if there was one. */
+  /** Uses the member's state that the request read with its token or session, if it did. */
   async #canSignIn(ctx: KoaContextWithOIDC, userId: number): Promise<boolean> {
     const token = TokenExchange.of(ctx)?.token;
     if (token?.user_id === userId) return token.user_active;
@@ -113,7 +113,7 @@ const FIND_ACCOUNT = {
 };
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 
-/** Stores oidc-provider's models; methods of disabled features are missing. @param algorithms for which the provider has keys */
+/** Stores oidc-provider's models; omits methods of disabled features. @param algorithms for which the provider has keys */
 export function adapterFactory(
   database: OauthDatabase,
   clients: ClientCache,

@@ -12,7 +12,7 @@ import { PublicHttps } from '../runtime/public-https.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 
-/** Between checks for ended sessions; the first instance sends the notice. */
+/** Time between checks for ended sessions; the first instance that finds a notice sends it. */
 const PAUSE_MS = 250;
 
 /** The event in a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
@@ -45,14 +45,14 @@ interface Logout {
   readonly client_id: string;
   readonly user_id: number;
   readonly sid: string;
-  /** Started attempts, including this one. */
+  /** Number of started attempts, including the current one. */
   readonly attempts: number;
   readonly url: string;
 }
 
 /**
  * Notifies clients of ended sessions (OpenID Connect Back-Channel Logout 1.0). The database records them (`tell_clients` in
- * schema/sign-ins.sql); this sends them like webhooks: with retries, and only to the public internet.
+ * schema/sign-ins.sql); this class sends the notices like webhooks: with retries, and only to the public internet.
  */
 @Injectable()
 export class BackChannelLogout implements OnApplicationShutdown {
@@ -120,7 +120,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
       );
   }
 
-  /** Stops notifying the app until it registers a URI again. @returns whether it was still the app's URI */
+  /** Stops notifying the app until it registers a URI again. @returns whether the URL was still the app's URI */
   #removeUri(clientId: string, url: string): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       const [, clients] = await manager.query<[unknown, number]>(REMOVE_URI, [clientId, url]);

@@ -9,7 +9,7 @@ export const LIFETIMES = {
   interaction: 30 * MINUTE,
   passkeyChallenge: 2 * MINUTE,
   passwordReset: 30 * MINUTE,
-  /** Maximum validity of a client's assertion: its id is kept until it expires. */
+  /** Maximum validity of a client's assertion, whose id is stored until it expires. */
   clientAssertion: 5 * MINUTE,
   /** From the last use. */
   session: DAY,
@@ -17,11 +17,11 @@ export const LIFETIMES = {
   maxSession: 30 * DAY,
   /** A browser session without a member, which only carries a sign-out form. */
   anonymousSession: 10 * MINUTE,
-  /** Memory of ended sessions at the external identity provider: longer than a sign-in can take. */
+  /** How long an ended session at the external identity provider is remembered: longer than any sign-in. */
   upstreamEnd: 60 * MINUTE,
   /** For the library only: grants end by `idleSeconds` after the last use. */
   grant: 181 * DAY,
-  /** If the member could not choose the end when they consented. */
+  /** For consents from before members could choose the duration. */
   earlierGrant: 14 * DAY,
   /** Used refresh tokens are kept this long to detect reuse. */
   usedRefreshToken: 30 * DAY,

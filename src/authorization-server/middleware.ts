@@ -37,7 +37,7 @@ import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { TokenExchange } from './requests/token-exchange.js';
 
-/** Rejections in the audit log, once per app and hour: the first, since no person sees its error id; the others as possible attacks. */
+/** Rejections for the audit log, once per app and hour. No person sees the first one's error id; the others may be attacks. */
 const RECORDED: readonly RejectionReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
@@ -66,7 +66,7 @@ export class Middleware {
     private readonly csrf: Csrf,
   ) {}
 
-  /** The first one is the outermost. */
+  /** Adds the layers; the first one is the outermost. */
   addTo(provider: Provider): void {
     const steps: readonly Step[] = [
       (ctx, next) => this.#answerFailures(ctx, next),
@@ -97,7 +97,7 @@ export class Middleware {
     unregistered: ErrorPage['unregistered'],
   ): string | undefined {
     const { client, params } = ctx.oidc ?? {};
-    // At sign-out, the library looks up the client of an unverified hint.
+    // At sign-out, the library queries the client of an unverified hint.
     const isOfHint =
       ctx.path === ROUTES.end_session && params?.id_token_hint && params.client_id === undefined;
     if (classify(error).reason === 'bad_id_token_hint' || (isOfHint && !client))
@@ -126,7 +126,7 @@ export class Middleware {
     });
   }
 
-  /** Sends the response by a form (OAuth 2.0 Form Post Response Mode); for an unknown app only by a button. */
+  /** Sends the response by a form (OAuth 2.0 Form Post Response Mode); for an unconnected app, only after a click. */
   async postForm(ctx: KoaContextWithOIDC, action: string, fields: FormFields): Promise<void> {
     const isAutomatic = !(await this.#isStrange(ctx, fields.error_description));
     const client = pageClientOf(ctx.oidc.client!, action);
@@ -235,7 +235,7 @@ export class Middleware {
     this.#endRedirects(ctx);
   }
 
-  /** Redirects by a page if a member's form caused it and the target is another origin: see {@link onwardTo}. */
+  /** Redirects by a page if a member's form caused the redirect and the target is another origin: see {@link onwardTo}. */
   #endRedirects(ctx: KoaContextWithOIDC): void {
     if (!this.#elsewhere(ctx) || !(isAnswered(ctx) || ctx.path === SIGN_OUT)) return;
     const page = onwardTo(ctx.response.get('Location'));
@@ -244,7 +244,7 @@ export class Middleware {
     this.show(ctx, page);
   }
 
-  /** @returns the redirect's target; undefined if there is none, or it is this server */
+  /** @returns the redirect's target; undefined if there is no redirect, or the target is this server */
   #elsewhere(ctx: KoaContextWithOIDC): URL | undefined {
     const { publicUrl } = this.config;
     const target = ctx.status === 303 ? URL.parse(ctx.response.get('Location'), publicUrl) : null;
@@ -268,8 +268,8 @@ export class Middleware {
   }
 
   /**
-   * Never redirects to an app unknown to the member: anyone can register one, and errors or sign-outs would make this an open redirector
-   * (RFC 9700 §4.11.2). Without a consent, or an answer on our page just now, the member gets a page with a link.
+   * Never redirects to an app that the member has not connected: anyone can register an app, and this would be an open redirector
+   * (RFC 9700 §4.11.2). If the member neither consented nor has just used our page, the server sends a page with a link.
    */
   async #blockRedirectToUnconnectedApp(ctx: KoaContextWithOIDC): Promise<void> {
     const { client } = ctx.oidc ?? {};
@@ -299,7 +299,7 @@ export class Middleware {
     return member === undefined || !(await this.consents.find(Number(member), client!));
   }
 
-  /** Repeats the redirect of a sign-out form sent twice, whose session has ended. @returns false if this is not one */
+  /** Repeats the redirect of a sign-out form that was sent twice, so its session has ended. @returns false for any other request */
   async #repeatSignOut(ctx: KoaContextWithOIDC, error: Error): Promise<boolean> {
     if (!isSignOutGone(error)) return false;
     const { body, provider } = ctx.oidc;
@@ -314,12 +314,12 @@ export class Middleware {
     return true;
   }
 
-  /** Completes a sign-out without a session: there is nothing to confirm, but the library would send a page that submits itself. */
+  /** Completes a sign-out without a session, which needs no confirmation: the library would send a page that submits itself. */
   #logOutWithoutSession(ctx: KoaContextWithOIDC): void {
     if (ctx.path !== ROUTES.end_session || ctx.status !== 200 || ctx.oidc.session?.accountId) return;
     const { post_logout_redirect_uri: target, state } = ctx.oidc.params ?? {};
     if (typeof target !== 'string') return this.show(ctx, { name: 'signed-out', client: null });
-    const url = new URL(target); // registered, or the library would have dropped it
+    const url = new URL(target); // registered: the library drops other URIs
     if (typeof state === 'string') url.searchParams.set('state', state);
     ctx.redirect(url.href);
     ctx.status = 303;
@@ -337,7 +337,7 @@ export class Middleware {
   }
 }
 
-/** Bounds the sum of all database waits. The rest of `work` then fails at its next statement. */
+/** Bounds the sum of all database waits. After the deadline, `work` fails at its next statement. */
 async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

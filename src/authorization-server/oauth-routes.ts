@@ -53,7 +53,7 @@ export class OauthRoutes {
   handler(): RequestHandler {
     const { host, protocol } = new URL(this.config.publicUrl);
     const pinOrigin: RequestHandler = ({ headers }, _response, next) => {
-      // The library builds every URL from these.
+      // The library builds every URL from these headers.
       headers.host = host;
       headers['x-forwarded-proto'] = protocol.slice(0, -1);
       delete headers['x-forwarded-host'];
@@ -83,7 +83,7 @@ export class OauthRoutes {
     });
   }
 
-  /** @returns its name in the log, without ids; undefined if it is not limited here */
+  /** @returns the route's name in the log, without ids; undefined if the route has no limit here */
   #limitedRoute(path: string): string | undefined {
     const isLimited = path !== ROUTES.jwks && !path.startsWith('/.well-known/');
     if (methodsAt(path)) return isLimited ? routeOf(path) : undefined;
@@ -136,7 +136,7 @@ export class OauthRoutes {
         page: new PageFault(403, 'foreignForm').page(context.id),
       });
     } else if (isRedirected) {
-      // Browsers send no cookies with a form from another site, but do after a redirect.
+      // Browsers send no cookies with a form from another site, but they send them after a redirect.
       response.set(SECURITY_HEADERS).redirect(303, `${path}?${new URLSearchParams(text)}`);
     } else {
       const handle = () => this.server.handle(request, response);
@@ -158,7 +158,7 @@ export class OauthRoutes {
     });
   }
 
-  /** Secrets in URLs end up in logs, so this rejects them, right or wrong, and records them in the audit log. */
+  /** Rejects a secret in a URL, right or wrong, because logs may contain the URL. Records the rejection in the audit log. */
   async #refuseSecret(request: Request, response: Response, { clientId }: ExposedSecret): Promise<void> {
     const { context } = request;
     const words = { error: 'invalid_request', reason: 'secret_in_url' } as const;
@@ -193,7 +193,7 @@ export class OauthRoutes {
     return pairs.join('&');
   }
 
-  /** Responds to programs by RFC 6749 §5.2, to browsers with a page. Counts the rejection, and keeps it under its error id. */
+  /** Responds to programs as in RFC 6749 §5.2, and to browsers with a page. Counts the rejection, and stores it under its error id. */
   async #refuse(
     request: Request,
     response: Response,

@@ -6,11 +6,11 @@ import type { ErrorPage, FaultName } from './failures/page-fault.js';
 /** A client as members see it: its own claims, except for the registered host. */
 export interface PageClient {
   readonly name: string;
-  /** Host of the redirect URI; the scheme for a native app's own. */
+  /** Host of the redirect URI; for a native app, the URI's scheme. */
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so the consent page warns. */
   readonly native?: boolean;
-  /** Registered by a member and not approved, or known only by its own document; the consent page shows a warning. */
+  /** A member's app without approval, or an app with only a metadata document; the consent page shows a warning. */
   readonly unreviewed?: 'byMember' | 'byDocument' | undefined;
   readonly logo?: string | undefined;
   readonly homepage?: string | undefined;
@@ -21,7 +21,7 @@ export interface PageClient {
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
-    // A client's claims about itself are only as trustworthy as its host.
+    // Members can trust a client's claims about itself only as far as its host.
     host: hostOf(
       client.has_document === true ? client.clientId : (redirectUri ?? client.redirectUris?.[0] ?? ''),
     ),
@@ -60,13 +60,13 @@ export interface SignOutPage {
 export interface SignedOutPage {
   readonly name: 'signed-out';
   readonly client: PageClient | null;
-  /** An app's target that the member does not know. */
+  /** Post-logout redirect URI of an app that the member has not connected: the page links to it instead of redirecting. */
   readonly back?: string;
 }
 
 export type FormFields = Readonly<Record<string, string>>;
 
-/** Redirects to another origin: at once, or by a button only. */
+/** Redirects to another origin: at once, or after a click. */
 export interface OnwardPage {
   readonly name: 'onward';
   readonly to: string;
@@ -87,7 +87,7 @@ export interface RepeatedRequest {
 
 export type ShownPage = ErrorPage | SignOutPage | SignedOutPage | OnwardPage;
 
-/** Renders pages for the authorization server, which knows their content but not their text or layout. */
+/** Renders pages for the authorization server, which supplies their content, but not their text or layout. */
 export abstract class ShownPages {
   /** BCP 47; the first one is the default. */
   abstract readonly languages: readonly string[];
@@ -109,6 +109,6 @@ export abstract class ShownPages {
 
 /** Signs members out of the external identity provider. */
 export abstract class UpstreamSignOut {
-  /** Returns the provider's sign-out URL. @param target default: the confirmation page @param isRepeated the session has ended before */
+  /** Returns the URL that ends the provider's session. @param target default: the confirmation page @param isRepeated if it has ended */
   abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;
 }

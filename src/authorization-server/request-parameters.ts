@@ -41,10 +41,10 @@ const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
   ui_locales: 100,
 };
 
-/** Sum of all in bytes of JSON: an encrypted request then stays under 8 KB. */
+/** Maximum size of all parameters, in bytes of JSON: an encrypted request then stays under 8 KB. */
 const MAX_REQUEST_BYTES = 5120;
 
-/** Other names are ignored (RFC 6749 §3.1 and §3.2). */
+/** Maximum lengths by name; the server ignores other names (RFC 6749 §3.1 and §3.2). */
 const LIMITS: Readonly<Record<string, number>> = {
   ...OF_AUTHORIZATION,
   client_assertion: 8192,
@@ -62,7 +62,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   xsrf: 200,
 };
 
-/** A secret in a URL, or in a form that would be redirected to one. */
+/** A secret in a URL, or in a form that a redirect would turn into a URL. */
 export interface ExposedSecret {
   readonly clientId: string | undefined;
 }
@@ -70,14 +70,14 @@ export interface ExposedSecret {
 interface Sent {
   /** The query, or the body of a form. */
   readonly text: string;
-  /** For `error_description`; undefined if nothing is wrong. */
+  /** Text for `error_description`; undefined if nothing is wrong. */
   readonly fault?: string | undefined;
-  /** The library rejects it without seeing the fault, by a redirect if the redirect URI is valid. */
+  /** Whether the library rejects the request, without reading the fault: by a redirect if the redirect URI is valid. */
   readonly isPassedOn?: boolean;
   readonly exposed?: ExposedSecret | undefined;
 }
 
-/** Checks parameters before any parser does; removes wrong ones of an authorization request. @param corrected rewrites the text first */
+/** Checks parameters before any parser; removes wrong parameters of an authorization request. @param corrected rewrites the text first */
 export async function readParameters(request: Request, corrected: (text: string) => string): Promise<Sent> {
   const { path } = request.context;
   const isForm = request.method === 'POST';
@@ -88,7 +88,7 @@ export async function readParameters(request: Request, corrected: (text: string)
   const exposed = secretIn(text);
   if (exposed) return { text: '', exposed };
   if (!isForm) request.url = `${path}?${(text = corrected(text))}`;
-  const query = new URLSearchParams(isForm ? '' : text); // like the library, which drops a second question mark
+  const query = new URLSearchParams(isForm ? '' : text); // removes a second question mark, like the library
   let parameters = [...new Set(query.keys())].map((name): Parameter => [name, query.getAll(name)]);
   if (isForm) {
     if (!request.is('application/x-www-form-urlencoded')) return { text: '' }; // the library rejects it
@@ -150,7 +150,7 @@ function faultOfWhole(path: string, parameters: readonly Parameter[]): string | 
   return bytes > MAX_REQUEST_BYTES ? 'the authorization request is too long' : undefined;
 }
 
-/** Moves a public client's id to `client_id`. Libraries with HTTP Basic only send the id with an empty password (RFC 6749 §2.3.1). */
+/** Moves a public client's id to `client_id`. Libraries that only support HTTP Basic send it with an empty password (RFC 6749 §2.3.1). */
 function withoutEmptyPassword({ headers }: IncomingMessage, form: string): string {
   const clientId = clientOfEmptyPassword(headers.authorization);
   if (clientId === undefined) return form;

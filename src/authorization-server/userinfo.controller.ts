@@ -48,7 +48,7 @@ FROM oauth_grants g JOIN users u ON u.id = g.user_id WHERE g.id = $1`,
 };
 
 /**
- * OpenID Connect Core §5.3, also for OAuth 2.0 clients without `openid`, whose libraries read the member here. Has the API's read limit
+ * OpenID Connect Core §5.3, also for OAuth 2.0 clients without `openid`, whose libraries read the member here. Uses the API's read limit
  * and headers. Checks credentials itself, since OpenID defines how they are rejected.
  */
 @Controller(ROUTES.userinfo)
@@ -78,7 +78,7 @@ export class UserinfoController {
     });
     request.principal = principal;
     request.context.userId = principal.userId;
-    // POST is also a read (OpenID Connect Core §5.3.1).
+    // A POST also only reads (OpenID Connect Core §5.3.1).
     const overLimit = this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
     const readsProfile = principal.scopes.includes('profile:read');

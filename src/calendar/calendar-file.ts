@@ -17,12 +17,12 @@ export interface CalendarEvent
   extends
     Pick<Event, 'id' | 'title' | 'timezone' | 'is_all_day' | 'online_url' | 'revision'>,
     Pick<Event, `location_${'name' | 'address' | 'city' | 'country_code' | 'latitude' | 'longitude'}`> {
-  /** The first 2,000 characters. */
+  /** The first 2,000 characters of the description. */
   readonly description: string | null;
   readonly status: EventStatus;
   readonly starts_at: string;
   readonly ends_at: string | null;
-  /** In `timezone`; in UTC if the database lacks that time zone. */
+  /** Time in `timezone`; in UTC if the database lacks that time zone. */
   readonly starts_at_local: string;
   readonly ends_at_local: string | null;
   readonly organizer: string;
@@ -41,7 +41,7 @@ export interface CalendarSource {
 /** Suggested refresh interval for calendar apps, in seconds. */
 const REFRESH_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
-/** Events per turn of the event loop, a few milliseconds. */
+/** Events per event loop turn, which then takes a few milliseconds. */
 const AT_ONCE = 50;
 /** Octets of a line without its end (RFC 5545 §3.1). */
 const MAX_LINE_LENGTH = 75;
@@ -161,12 +161,12 @@ function locationOf(event: CalendarEvent, url: string | null): ICalLocation | nu
   return geo ? { geo } : null;
 }
 
-/** Precise to eleven centimeters. The library drops a coordinate of 0. */
+/** Rounds to eleven centimeters. The library omits a coordinate of 0. */
 function degrees(value: number): number {
   return Math.round(value * 1e6) / 1e6 || 1e-6;
 }
 
-/** RFC 5545 requires an address: members' are private, so this one is undeliverable (RFC 2606 §2). Special characters confuse apps. */
+/** RFC 5545 requires an email address: members' are private, so this is undeliverable (RFC 2606 §2). Apps misread special characters. */
 function organizerOf(name: string): { name: string; email: string } {
   const shown = plain(name)
     .replaceAll(/[\n\t]+/g, ' ')

@@ -8,7 +8,7 @@ import { computeEtag } from '../http/output/responses.js';
 import { EVENT_ACCESS } from '../resources/resources.js';
 import { calendarFile, type CalendarEvent, type CalendarSource } from './calendar-file.js';
 
-/** Maximum number of future events: the next ones. */
+/** Maximum number of future events: the earliest ones. */
 const MAX_UPCOMING = 1_000;
 /** Maximum number of started events: the latest within a year. */
 const MAX_PAST = 500;
@@ -22,7 +22,7 @@ const EVENTS = `WITH p AS MATERIALIZED (
   (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at <= now() AND p.starts_at > now() - interval '1 year'
     ORDER BY p.starts_at DESC, p.event_id LIMIT ${MAX_PAST})
 )`;
-/** OFFSET 0 forces lookups by id, even in an old plan for small tables. */
+/** OFFSET 0 forces lookups by id, even in a plan from when the tables were small. */
 const JOINED = `FROM p
 CROSS JOIN LATERAL (SELECT e.*, e.xmin FROM events e WHERE e.id = p.event_id OFFSET 0) e
 CROSS JOIN LATERAL (SELECT display_name FROM users WHERE id = e.organizer_id OFFSET 0) o`;
@@ -46,7 +46,7 @@ interface CalendarFile {
   readonly version: string;
 }
 
-/** Memory for all files: about twenty of 1,000 long events, or thousands of ordinary ones. */
+/** Memory for all files: about twenty files of 1,000 long events, or thousands of ordinary files. */
 const KEPT_BYTES = 64 * 1_048_576;
 const ENTRY_BYTES = 1_000;
 /** Maximum members whose files wait to be read. */
@@ -64,7 +64,7 @@ export class CalendarFiles {
     sizeCalculation: ({ bytes }) => bytes.length + ENTRY_BYTES,
   });
   readonly #turns = new Semaphore(1, MAX_WAITING, PATIENCE_MS);
-  /** Files that are not started yet, by member: later readers share them. */
+  /** Files that wait to be read, by member: later requests share them. */
   readonly #waiting = new Map<number, Promise<CalendarFile>>();
 
   constructor(
@@ -99,7 +99,7 @@ export class CalendarFiles {
     const { version } = row!;
     const kept = this.#kept.get(userId);
     if (kept?.version === version) return kept;
-    // After a concurrent change, the file is newer than its version: then the next request reads it again.
+    // After a concurrent change, the file is newer than its version, so the next request reads the file again.
     const events = await this.database.prepared<CalendarEvent>(READ, [userId]);
     const bytes = await calendarFile(events, this.#source);
     const file = { bytes, etag: computeEtag(bytes), version };

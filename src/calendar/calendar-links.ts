@@ -11,9 +11,9 @@ import { Database } from '../database/database.js';
 import { keyed } from '../database/sql.js';
 import { CALENDAR_PREFIX } from '../http/pipeline/api-headers.js';
 
-/** The database enforces it, too. */
+/** Maximum links per member; the database also enforces this limit. */
 export const MAX_LINKS = 10;
-/** In code points; the database enforces it, too. */
+/** In code points; the database also enforces this limit. */
 export const MAX_NAME_LENGTH = 60;
 
 /** A link without its secret. Times are in the API's format. */
@@ -67,7 +67,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
     );
   }
 
-  /** @param name at most {@link MAX_NAME_LENGTH} code points @returns its URL, shown once, never stored @throws LimitReached, TooManyChanges */
+  /** @param name at most {@link MAX_NAME_LENGTH} code points @returns the URL, never stored @throws LimitReached, TooManyChanges */
   create(
     userId: number,
     name: string,
@@ -125,7 +125,7 @@ WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot =
     const keys = this.keys.keysOf(MODEL, secret);
     const [link] = await this.database.read<ReadableLink & { key: Buffer }>(FIND, eitherOf(keys));
     if (link !== undefined && !link.key.equals(keys[0]!)) {
-      // Found under the previous key: stores it under the current one before the other is removed.
+      // Found under the previous key: stores the link under the current key before an admin removes the previous key.
       await this.database.rows('UPDATE calendar_links SET key = $2 WHERE id = $1', [link.id, keys[0]]);
     }
     return link;

@@ -11,7 +11,7 @@ import { addressOf } from '../values/network.js';
 import { CalendarFiles, PATIENCE_MS } from './calendar-files.js';
 import { CalendarLinks, type ReadableLink } from './calendar-links.js';
 
-/** Calendar apps cannot send credentials, so the URL is the credential. Links have their own read limit; unknown ones count as rejected. */
+/** Calendar apps cannot send credentials, so the URL is the credential. Links have a read limit; unknown links count as rejections. */
 @Controller('calendar')
 @Public()
 @OutsideApi()
@@ -39,7 +39,7 @@ export class CalendarController {
     leaveSlot(request.context); // a waiting request needs no slot
     const { bytes, etag } = await this.files.of(link.user_id);
     if (response.headersSent) return; // the deadline passed first
-    await this.#find(secret, request); // it may have been revoked during the wait
+    await this.#find(secret, request); // the link may have been revoked during the wait
     this.links.uses.count(String(link.id));
     response.gather('ETag', etag);
     if (noneMatch(request.headers['if-none-match'], etag)) {

@@ -6,14 +6,14 @@ export interface ZoneRules {
   readonly block: string;
 }
 
-/** Longer than any change of an offset. */
+/** Longer than any change of an offset between two times. */
 const NEAR_MS = 3 * 3_600_000;
 
 /** Describes time zones in calendar files: today's rules for every year. */
 export class TimeZones {
   readonly #known: ReadonlySet<string>;
   readonly #rules = new LRUCache<string, ZoneRules>({
-    max: 1_000, // more than exist
+    max: 1_000, // more time zones than exist
     memoMethod: (timezone) => {
       const [block, id] = this.library.tzlib_get_ical_block(timezone) as [string, string];
       return { block, id: id.slice('TZID='.length) };
@@ -23,7 +23,7 @@ export class TimeZones {
     max: 1_000,
     memoMethod: (timeZone) => new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }),
   });
-  /** Minutes, by zone, day and local minute. */
+  /** Offsets in minutes, by zone, day and local minute. */
   readonly #offsets = new LRUCache<string, number>({
     max: 10_000,
     memoMethod: (place) => {
@@ -49,7 +49,7 @@ export class TimeZones {
     return rules.id !== 'Etc/UTC' && isSure ? rules : undefined;
   }
 
-  /** Minutes by the host's data: apps that ignore the file's rules may have no newer data. */
+  /** Offset in minutes by the host's data: apps that ignore the file's rules may have no newer data. */
   #offsetHere(timezone: string, utc: string): number | undefined {
     try {
       const parts = this.#formats.memo(timezone).formatToParts(parseTime(utc));
@@ -60,7 +60,7 @@ export class TimeZones {
     }
   }
 
-  /** Minutes; undefined near a change, where readers disagree. A library query takes 0.5 ms; one is enough in most months. */
+  /** Offset in minutes; undefined near a change, where apps disagree. A library query takes 0.5 ms; most months need only one. */
   #offsetAt(timezone: string, local: string): number | undefined {
     const month = local.slice(0, 7);
     const last = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();

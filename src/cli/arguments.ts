@@ -84,7 +84,7 @@ export const parseUsername = (text: string) =>
 /** Reads an email address. @throws InvalidArgumentError */
 export const parseEmail = textThat(isEmailAddress, 'be an email address');
 
-/** Reads the id of an API key, also from a whole (leaked) key: its secret is not used, and no message repeats it. */
+/** Reads the id of an API key, also from a whole (leaked) key: does not use the secret, and no message repeats it. */
 export const parseKeyId = (text: string) =>
   namedKeyId(text) ?? text.replace(/[0-9A-Za-z]{13,}.*/s, (rest) => `${rest.slice(0, 12)}…`);
 

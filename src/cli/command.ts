@@ -9,15 +9,15 @@ import {
 import type { AcceptedSchema, Work } from './database.js';
 import { asTyped, plain, print } from './output.js';
 
-/** Code of a command that the user declined. */
+/** Error code of a command that the user declined. */
 export const DECLINED = 'pua.declined';
 
 interface CommandWork extends Work {
   /** Prints JSON with `--json`; for people, {@link plain} must clean text chosen by others. */
   readonly print: <Result>(result: Result, human: (result: Result) => string) => void;
   /**
-   * Asks for confirmation of an irreversible action (`--yes` or on the terminal). @param what the effect, as a sentence @param unasked
-   * without a terminal, `go on` proceeds; otherwise the command fails @throws CommanderError {@link DECLINED}, which is not a failure
+   * Requires confirmation of an irreversible action (`--yes` or on the terminal). @param what the effect, as a sentence @param unasked
+   * `go on`: proceeds without a terminal; by default, the command fails @throws CommanderError {@link DECLINED}, which is not a failure
    */
   readonly confirm: (what: string, unasked?: 'go on') => Promise<void>;
 }
@@ -76,7 +76,7 @@ export class PuaCommand extends Command {
         print: (result, human) => print(options.json, result, () => human(result)),
         confirm: (...asked) => this.#confirm(options, ...asked),
       };
-      const { onDatabase } = await import('./database.js'); // loads all services: the help does not need them
+      const { onDatabase } = await import('./database.js'); // loaded on demand: the help needs no services
       return onDatabase((of) => work({ ...of, ...own }, ...(given as never)), this.accepted);
     });
   }
@@ -92,7 +92,7 @@ export class PuaCommand extends Command {
   }
 }
 
-/** Only y and yes confirm; end of input and Ctrl-C decline. */
+/** Only the answers y and yes confirm; end of input and Ctrl-C decline. */
 async function isAnsweredYes(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -134,7 +134,7 @@ export function addTo(group: Command) {
     withExample(group.command(nameAndArguments).description(description), example, accepted);
 }
 
-/** Runs work that SIGINT and SIGTERM end by a signal instead of ending the process. */
+/** Runs work whose `AbortSignal` SIGINT and SIGTERM abort, instead of ending the process. */
 export async function endable<Result>(work: (ended: AbortSignal) => Promise<Result>): Promise<Result> {
   const ended = new AbortController();
   const end = () => ended.abort();

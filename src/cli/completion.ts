@@ -52,7 +52,7 @@ const webhooks = stored(async ({ get }) => {
   return (await get(WebhooksService).list()).map(({ id, url }) => [id, url]);
 });
 
-/** Sources by option or argument, with its group if that matters. */
+/** Sources by option or argument, with the command group if it matters. */
 const SOURCES: Readonly<Record<string, Source>> = {
   'keys --scopes': listOf(async () => [...ALL_SCOPES, ...ALL_PLATFORM_SCOPES]),
   '--scopes': scopes,

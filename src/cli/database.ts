@@ -20,12 +20,12 @@ import { OperatorError } from '../values/operator-error.js';
 import { WebhookSecrets, WebhookSender } from '../webhooks/webhook-sender.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
-/** Attempts to reach the process that serves the embedded database, which may end at any time. */
+/** Maximum attempts to reach the process that serves the embedded database, which may end at any time. */
 const MAX_ATTEMPTS = 10;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Services for commands, on the command's own connection, without a server's background work. */
+/** Services for commands, on a separate connection, without a server's background work. */
 const SERVICES = [
   ApiKeysService,
   AppTesters,
@@ -54,7 +54,7 @@ export function readConfig(): Config {
   return loadConfig();
 }
 
-/** The schema that a command accepts: this version's; any migrated one, for commands that revoke; or anything. */
+/** The schema that a command accepts: this version's schema; any version's, for commands that revoke; or anything. */
 export type AcceptedSchema = 'this version' | 'any version' | 'anything';
 
 /** Runs a command on the database, opening and migrating the embedded one if necessary. @throws OperatorError for pending migrations */
@@ -100,7 +100,7 @@ async function open(config: Config) {
       return { embedded, dataSource: await connect(config) };
     } catch (error) {
       await embedded?.close();
-      // The serving process may have ended meanwhile; the next attempt opens it here.
+      // The serving process may have ended meanwhile; then the next attempt opens the database here.
       if (config.databaseUrl || embedded || attempt === MAX_ATTEMPTS) throw error;
     }
   }

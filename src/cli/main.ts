@@ -1,6 +1,6 @@
 import { run } from './program.js';
 
-// The reader may stop early, like `head`.
+// The output's reader may stop early, like `head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

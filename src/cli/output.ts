@@ -18,7 +18,7 @@ export function formatJson(value: unknown, indent?: number): string {
   );
 }
 
-/** Adds the details of a new secret, which is shown now even if they cannot be read. */
+/** Adds the details of a new secret; returns the secret even if the details cannot be read. */
 export async function withDetails<Secret extends object>(
   details: Promise<object | undefined>,
   secret: Secret,
@@ -38,7 +38,7 @@ export function asTyped(text: string): string {
 }
 
 /**
- * Formats rows below a header, without lines between, for `cut` and `awk`. On a terminal, omits empty columns and cuts texts that do
+ * Formats rows below a header, without blank lines, for `cut` and `awk`. On a terminal, omits empty columns and cuts texts that do
  * not fit, but never words (ids, types). Below {@link CUTTING_WIDTH} columns, each row is a block. @param nothing text for no rows on a terminal
  */
 export function table<Row extends object>(
@@ -93,11 +93,11 @@ export function statusMark(status: 'ok' | 'warn' | 'fail'): string {
 
 const GAP = '  ';
 const EMPTY = '–';
-/** Below it, cut texts would show too little, so rows become blocks. */
+/** Below this width, cut texts would show too little, so rows become blocks. */
 const CUTTING_WIDTH = 100;
 /** Minimum length of a cut text, including the …. */
 const MIN_WIDTH = 12;
-/** Ids, types, states and times, which are copied, or meaningless if cut. */
+/** Ids, types, states and times: people copy them, or cannot read them if cut. */
 const WORD = /^([^\s,]{1,40}|[\d-]{10} [\d:]{5,8})$/;
 
 /** undefined without a terminal or a known width. */
@@ -133,7 +133,7 @@ const widthOf = (text: string) =>
 
 function cut(line: string, most: number): string {
   if (widthOf(line) <= most) return line;
-  let width = 1; // the …
+  let width = 1; // the width of the …
   let kept = '';
   for (const character of line) {
     width += widthOfCharacter(character);
@@ -164,11 +164,11 @@ function show(cell: Cell): string {
   return typeof cell === 'string' ? plain(cell).replaceAll('\n', ' ') : String(cell);
 }
 
-/** Prints rows one by one, in lines that are cut to the terminal, or as blocks on a narrow one. */
+/** Prints rows one by one: as lines, cut to the terminal's width, or as blocks on a narrow terminal. */
 export class Lines<Row> {
   readonly #names: readonly string[];
 
-  /** @param widths minimum, of all columns but the last */
+  /** @param widths minimum widths of all columns except the last */
   constructor(
     private readonly columns: Record<string, (row: Row) => Cell>,
     private readonly widths: readonly number[],
@@ -176,7 +176,7 @@ export class Lines<Row> {
     this.#names = Object.keys(columns);
   }
 
-  /** undefined for blocks. */
+  /** The header line; undefined for blocks. */
   get header(): string | undefined {
     return this.#isNarrow ? undefined : this.#line(this.#names);
   }

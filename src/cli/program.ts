@@ -11,7 +11,7 @@ interface Entry {
   readonly load: () => Promise<(command: Command) => void>;
 }
 
-/** In the order of the help. Files are loaded on demand. */
+/** Commands in the order of the help, loaded on demand. */
 const COMMANDS: Readonly<Record<string, Entry>> = {
   keys: {
     description: 'API keys of members, and of the platform',
@@ -89,7 +89,7 @@ export async function createProgram({
   return program.configureHelp({ subcommandTerm: (command) => command.name() });
 }
 
-/** The command of the scripts of `pua completion`. */
+/** The command that the scripts of `pua completion` call. */
 const COMPLETE = '__complete';
 
 const DONE = 0;
@@ -111,7 +111,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints completions, and nothing after an error: a shell would show it during typing. */
+/** Prints completions, but no error, since a shell would show the error during typing. */
 async function complete(words: readonly string[]): Promise<number> {
   const { candidates } = await import('./completion.js');
   const found = await candidates(await createProgram({ json: true, args: words }), words).catch(() => []);

@@ -9,7 +9,7 @@ export type Duration = (typeof DURATIONS)[number];
 const MINUTE = 60;
 const DAY = 24 * 60 * MINUTE;
 
-/** `once`: one minute for the code, and ten for its access token. */
+/** `once`: one minute for the code, and ten minutes for the access token. */
 const SECONDS: Readonly<Record<Duration, number | null>> = {
   once: 11 * MINUTE,
   '30': 30 * DAY,
@@ -17,7 +17,7 @@ const SECONDS: Readonly<Record<Duration, number | null>> = {
   unlimited: null,
 };
 
-/** Returns seconds; null for no end. */
+/** Returns the duration in seconds; null for no end. */
 export const secondsOf = (duration: Duration): number | null => SECONDS[duration];
 
 export interface AccessClient {
@@ -42,7 +42,7 @@ export function accessClientOf(client: Client, isBound: boolean): AccessClient {
 
 type Defaults = Pick<Config, 'accessLongest' | 'accessPreselected'>;
 
-/** Access ends after this many seconds without use. */
+/** Seconds without use after which access ends. */
 export const idleSeconds = ({ isPublicBrowser }: Pick<AccessClient, 'isPublicBrowser'>) =>
   (isPublicBrowser ? 30 : 180) * DAY;
 

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 
 interface UsedOnOneDay {
-  /** `2026-01-31`, UTC. */
+  /** Day in UTC: `2026-01-31`. */
   readonly day: string;
   /** Name of the app or the key; null if it no longer exists. */
   readonly app_name: string | null;
@@ -19,7 +19,7 @@ interface SignInLine {
   readonly method: 'password' | 'passkey' | 'upstream';
   /** Reason of a rejection, as in the audit log; null for a sign-in. */
   readonly reason: string | null;
-  /** Our names; null if unknown. */
+  /** Short names, not the header; null if unknown. */
   readonly browser: string | null;
   readonly system: string | null;
   /** The first 24 bits of an IPv4 address, the first 48 of an IPv6 one; `local` on the server's own computer. */
@@ -49,7 +49,7 @@ const ACCESS_EVENTS = [
 ] as const;
 
 interface UsedByApp extends Pick<UsedOnOneDay, 'app_name'> {
-  /** `others`: the sum of all apps below the named ones. */
+  /** `others`: the sum of all apps that are not listed. */
   readonly app_kind: UsedOnOneDay['app_kind'] | 'others';
   /** Requests on each of {@link Activity.days}. */
   readonly counts: readonly number[];
@@ -57,7 +57,7 @@ interface UsedByApp extends Pick<UsedOnOneDay, 'app_name'> {
 
 /** Times are in the API's format; lists begin with the latest. */
 export interface Activity {
-  /** Oldest first: `2026-01-31`, UTC. */
+  /** Days in UTC, oldest first: `2026-01-31`. */
   readonly days: readonly string[];
   /** Most used first. */
   readonly apps: readonly UsedByApp[];
@@ -67,14 +67,14 @@ export interface Activity {
 }
 
 const DAYS = 90;
-/** Apps with their own series in the chart; the others are added up. */
+/** Number of apps with a series in the chart; the other apps form one series. */
 const SHOWN_APPS = 5;
 const SHOWN = 200;
 const SHOWN_EVENTS = 50;
 /** Maximum per kind, so that rejections, which others can cause, do not displace sign-ins. */
 const SHOWN_SIGN_INS = 25;
 
-/** One row per day and app, or per day without use; apps after {@link SHOWN_APPS} are one. */
+/** One row per day and app, or per day without use; apps after {@link SHOWN_APPS} form one app. */
 const FIND_DAYS = `WITH used AS (
   SELECT day, app_kind, app_id, sum(uses) AS uses FROM member_usage
   WHERE user_id = $1 AND day > (now() AT TIME ZONE 'UTC')::date - ${DAYS} GROUP BY day, app_kind, app_id

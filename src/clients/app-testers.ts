@@ -12,7 +12,7 @@ export const MAX_TESTERS = 25;
 export interface Tester {
   readonly username: string;
   readonly invited_at: string;
-  /** null also if no member has this username. */
+  /** null if the member has not accepted, or no member has this username. */
   readonly accepted_at: string | null;
 }
 
@@ -85,7 +85,7 @@ export class AppTesters {
     });
   }
 
-  /** Ends the app's access to their data unless it is approved. @param username as in {@link list} @throws UnknownClient */
+  /** Removes a tester, and ends an unapproved app's access to their data. @param username as in {@link list} @throws UnknownClient */
   remove(clientId: string, username: string, owner: Owner): Promise<number | null> {
     return audited(this.dataSource, async (manager) => {
       const { is_approved } = await lock(manager, clientId, owner);
@@ -116,7 +116,7 @@ export class AppTesters {
     });
   }
 
-  /** Declines an invitation, or stops testing the app: its access ends unless it is approved. @returns whether there was one */
+  /** Declines an invitation, or stops testing: an unapproved app's access ends. @returns whether the member had an invitation */
   leave(userId: number, clientId: string, by: Actor): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       const [[left]] = await manager.query<[{ is_approved: boolean }[], number]>(LEAVE, [userId, clientId]);

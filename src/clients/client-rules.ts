@@ -35,7 +35,7 @@ export type NewClient = Pick<OauthClient, 'name' | 'type' | 'redirect_uris'> & {
   readonly [Column in keyof ChangeableClient | 'id']?: OauthClient[Column] | undefined;
 } & {
   readonly actor: NewAuthEvent['actor'];
-  /** The member who registers it; undefined for an app of the platform. */
+  /** The member who registers the client; undefined for an app of the platform. */
   readonly owner?: Owner | undefined;
 };
 
@@ -97,12 +97,12 @@ const MAX_LOGO_BYTES = 65_536;
 const MAX_PER_LIST = 50;
 /** RFC 8252 §8.3 advises against `localhost`, but the documents of Claude Code and VS Code name it. */
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost'];
-/** Schemes without a domain name: Cursor uses this one. */
+/** Allowed schemes without a domain name, for Cursor. */
 const KNOWN_SCHEMES = ['cursor:'];
 /** Members that make a JWK private (RFC 7518 §6). */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
-/** Checks the registration of an app. @param nameBefore its present name, which it may always keep @throws ClientFault */
+/** Checks the registration of an app. @param nameBefore the app's current name, which is always allowed @throws ClientFault */
 export function checkClient(
   client: Omit<NewClient, 'actor'>,
   production: boolean,
@@ -174,7 +174,7 @@ export function isPageUrl(uri: string): boolean {
   return url?.protocol === 'https:' && url.username === '' && uri.length <= 2048 && !/[\s\p{Cc}]/u.test(uri);
 }
 
-/** Finds the fault of a redirect URI (RFC 9700 §2.1, RFC 8252 §7), which is compared exactly later. @returns undefined without one */
+/** Finds the fault of a redirect URI (RFC 9700 §2.1, RFC 8252 §7), which requests must match exactly. @returns undefined if it has none */
 export function redirectUriFault(
   uri: string,
   type: NewClient['type'],
@@ -198,7 +198,7 @@ export function redirectUriFault(
   return protocol.includes('.') || KNOWN_SCHEMES.includes(protocol) ? undefined : 'commonScheme';
 }
 
-/** Returns scheme, host and port of a redirect URI: a consent to send codes there covers no other origin. */
+/** Returns scheme, host and port of a redirect URI: a member's consent to send codes covers only this origin. */
 export function parseOrigin(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return `${protocol}//${host}`;
@@ -218,7 +218,7 @@ export function allowedOriginsOf(
   return [...new Set(client.redirect_uris.map(parseOrigin))];
 }
 
-/** Reads a key set. @throws ClientFault if it is not JSON, or null */
+/** Reads a key set. @throws ClientFault if the text is not JSON, or is null */
 export function parseKeySet(text: string): { keys: object[] } {
   let keys: unknown;
   try {

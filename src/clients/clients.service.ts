@@ -45,7 +45,7 @@ export interface ClientDetails extends Omit<
   readonly client_id: string;
   /** `none`: a public client with PKCE. */
   readonly token_endpoint_auth_method: AuthMethod;
-  /** Newest first, including recently expired ones. */
+  /** Newest first, including recently expired secrets. */
   readonly secrets: readonly SecretDetails[];
   readonly has_logo: boolean;
   readonly created_at: string;
@@ -53,7 +53,7 @@ export interface ClientDetails extends Omit<
   readonly review: ReviewState;
   readonly applied_at: string | null;
   readonly approved_at: string | null;
-  /** The columns that its owner changed since the approval, until they are approved. */
+  /** The columns that the owner changed since the approval, until the changes are approved. */
   readonly pending_changes:
     (Omit<NonNullable<OauthClient['pending_changes']>, 'logo'> & { readonly has_logo?: boolean }) | null;
   readonly live_grants_count: number;
@@ -75,7 +75,7 @@ FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expire
 
 export const MAX_OWN_CLIENTS = 10;
 
-/** 62^43 > 2^256. Form encoding leaves these characters unchanged (RFC 6749 §2.3.1): libraries disagree about it. */
+/** 62^43 > 2^256. Form encoding (RFC 6749 §2.3.1), which not all libraries apply, does not change these characters. */
 const SECRET_LENGTH = 43;
 
 /** Manages clients. With an `owner`, only that member's clients are visible. */
@@ -125,7 +125,7 @@ export class ClientsService {
     );
     return clients.map((client) => ({
       ...client,
-      allowed_origins: allowedOriginsOf(client, client.token_endpoint_auth_method), // also the default
+      allowed_origins: allowedOriginsOf(client, client.token_endpoint_auth_method), // includes the default origins
     }));
   }
 
@@ -183,12 +183,12 @@ export class ClientsService {
     });
   }
 
-  /** Outside the transaction, since generating keys takes a second. */
+  /** Runs outside the transaction, since generating a key takes a second. */
   async #provideKeys(alg: SigningAlgorithm = 'ES256'): Promise<void> {
     if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
   }
 
-  /** The previous secret works during the overlap, older ones end at once. @throws UnknownClient, TooManyChanges, OperatorError */
+  /** The previous secret works during the overlap; older secrets end at once. @throws UnknownClient, TooManyChanges, OperatorError */
   async rotateSecret(
     id: string,
     { overlapSeconds, expiresInSeconds }: { overlapSeconds: number; expiresInSeconds: number | null },
@@ -217,7 +217,7 @@ export class ClientsService {
 VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
         [id, ...Object.values(this.#secretHashes.store(secret)), expiresInSeconds],
       );
-      // Servers cache clients with their secrets for a moment, and would reject the new one.
+      // Servers cache clients with their secrets for a moment, and would reject the new secret.
       await manager.query(`SELECT announce_revocations('client', ARRAY[$1])`, [id]);
       await recordEvent(manager, {
         type: 'client.secret_rotated',
@@ -252,7 +252,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     });
   }
 
-  /** Unexpired tokens work again later. Owners cannot enable clients that others disabled. @returns whether that changed anything */
+  /** Unexpired tokens work again later. Owners cannot enable clients that others disabled. @returns whether anything changed */
   async setDisabled(
     id: string,
     disabled: boolean,

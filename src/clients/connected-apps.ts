@@ -9,7 +9,7 @@ export interface ConnectedApp {
   readonly client_name: string;
   readonly redirect_uri: string;
   readonly has_logo: boolean;
-  /** Known only by the document at its id. */
+  /** Whether the app is known only by the metadata document at its id's URL. */
   readonly has_document: boolean;
   readonly scopes: string[];
   /** In the API's format. */
@@ -52,7 +52,7 @@ const SHOWN = 100;
 
 export interface Shown<Row> {
   readonly shown: readonly Row[];
-  /** Including those beyond the list. */
+  /** Total number, including items beyond the list. */
   readonly count: number;
 }
 
@@ -66,7 +66,7 @@ type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** By name. */
+  /** Sorted by name. */
   async listApps(userId: number): Promise<Shown<ConnectedApp>> {
     const rows = await this.dataSource.query<(ConnectedApp & Counted)[]>(
       `SELECT count(*) OVER ()::integer AS count, a.* FROM (${CONNECTED_APPS}) a
@@ -96,7 +96,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     within: DataSource | EntityManager = this.dataSource,
   ): Promise<number> {
     return audited(within, async (manager) => {
-      // A transaction that stores a grant locks its consent: this waits for it, so the next statement sees the grant.
+      // A transaction that stores a grant locks its consent: this statement waits for that lock, so the next statement sees the grant.
       await manager.query(LOCK_CONSENTS, [userId, clientId]);
       const [row] = await manager.query<{ count: number; forgotten: boolean }[]>(
         `WITH forgotten AS (
@@ -107,7 +107,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
         [userId, clientId, actor.actor],
       );
       const { count, forgotten } = row!;
-      // Without either, the id may be invented, so it is not recorded.
+      // Records the id only if it had a grant or consent: otherwise, the member may have invented it.
       if (count > 0 || forgotten) {
         await recordEvent(manager, {
           ...actor,

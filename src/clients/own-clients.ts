@@ -3,7 +3,7 @@ import { audited, recordEvent } from '../audit/audit.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
 
-/** The client_id of the reference at /docs, in which readers can sign in and try requests. */
+/** The client_id of the API reference at /docs, where readers can sign in and try requests. */
 export const DOCS_CLIENT = 'public-user-api-docs';
 
 export const DEMO_CLIENT = 'demo';

@@ -14,15 +14,15 @@ interface ProfileRules {
   readonly authMethods: readonly AuthMethod[];
   /** For confidential clients: `optional` replaces PKCE by a nonce (OAuth 2.1 §7.5.1); `off` requires neither (OpenID Core 1.0). */
   readonly pkce: readonly OauthClient['pkce'][];
-  /** Authorization requests must be pushed (RFC 9126 §6). */
+  /** Whether clients must push authorization requests (RFC 9126 §6). */
   readonly requiresPar: boolean;
-  /** Tokens require a DPoP key (RFC 9449 §5.2). */
+  /** Whether tokens require a DPoP key (RFC 9449 §5.2). */
   readonly requiresDpop: boolean;
-  /** Each use replaces a refresh token; otherwise it stays valid (FAPI 2.0 §5.3.2.1). */
+  /** Whether each use replaces a refresh token; otherwise the token stays valid (FAPI 2.0 §5.3.2.1). */
   readonly rotatesRefreshTokens: boolean;
-  /** Refresh tokens are bound to the code's DPoP key; otherwise to the client's key (RFC 9449 §5). */
+  /** Whether the code's DPoP key binds refresh tokens; otherwise the client's key does (RFC 9449 §5). */
   readonly bindsRefreshTokens: boolean;
-  /** Whether an assertion's audience may be the token endpoint, besides the issuer. */
+  /** Whether an assertion's audience may also be the token endpoint, not only the issuer. */
   readonly acceptsTokenEndpointAudience: boolean;
   readonly assertionAlgorithms: readonly string[];
   readonly idTokenAlgorithms: readonly OauthClient['id_token_signed_response_alg'][];
@@ -44,7 +44,7 @@ const OAUTH21: ProfileRules = {
 
 export const PROFILES = {
   oauth21: OAUTH21,
-  /** For clients that only know OpenID Connect Core 1.0. */
+  /** For clients that only support OpenID Connect Core 1.0. */
   oidc: {
     ...OAUTH21,
     authMethods: [...OAUTH21.authMethods, ...SECRET_METHODS],
@@ -81,7 +81,7 @@ export function authMethodOf(client: Pick<OauthClient, 'jwks' | 'secret_auth_met
   return client.secret_auth_method ?? (client.jwks === null ? 'none' : 'private_key_jwt');
 }
 
-/** Chooses the profile of a document's client by its own metadata (RFC 9126 §6, RFC 9449 §5.2). */
+/** Chooses a profile by the metadata in a client's document (RFC 9126 §6, RFC 9449 §5.2). */
 export function profileOfDocument(metadata: Readonly<Record<string, unknown>>): 'oauth21' | 'fapi2' {
   const { require_pushed_authorization_requests: pushed, dpop_bound_access_tokens: bound } = metadata;
   return pushed === true && bound === true ? 'fapi2' : 'oauth21';

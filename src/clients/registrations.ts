@@ -11,7 +11,7 @@ export class UnknownClient extends OperatorError {
   }
 }
 
-/** Limits members to their own clients, except those that another person disabled. */
+/** Limits members to their own clients, except clients that another person disabled. */
 const reachedBy = (id: string, owner: Owner | undefined) =>
   owner
     ? [
@@ -29,14 +29,14 @@ export async function readClient(
 ): Promise<OauthClient> {
   const client = await manager.findOne(OauthClient, {
     where: reachedBy(id, owner),
-    // Allows concurrent consents, which refer to its id.
+    // Allows concurrent consents, which refer to the client's id.
     ...(isLocked ? { lock: { mode: 'for_no_key_update' } } : {}),
   });
   if (!client) throw new UnknownClient(id);
   return client.secret_auth_method === null ? client : { ...client, jwks: null };
 }
 
-/** Writes the columns that differ. @returns them, the lost scopes, and the number of ended grants */
+/** Writes the columns that differ. @returns these columns, the lost scopes, and the number of ended grants */
 export async function writeClient(
   manager: EntityManager,
   live: OauthClient,
@@ -53,7 +53,7 @@ export async function writeClient(
     { ...Object.fromEntries(changed.map((column) => [column, saved[column]])), jwks: storedKeysOf(saved) },
   );
   if (saved.secret_auth_method === null) await manager.delete(OauthClientSecret, { client_id: id });
-  // Pins consents without origins to the previous ones: codes need a consent for every new origin.
+  // Stores the previous origins in consents without origins: a new origin needs another consent.
   if (changed.includes('redirect_uris'))
     await manager.query(
       'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
@@ -88,7 +88,7 @@ async function takeScopes(
   WHERE string_to_array(resource.value, ' ') && $2::text[]) RETURNING ${endedBy('$3')}`,
     [id, scopes, by ?? null],
   );
-  // Runs last, to narrow grants stored in the meantime.
+  // Runs last, to narrow grants that were stored in the meantime.
   await manager.query(
     `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
 WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,

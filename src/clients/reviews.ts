@@ -8,7 +8,7 @@ import { asShown, isName } from '../values/string-rules.js';
 import { ClientFault, isPageUrl, parseOrigin } from './client-rules.js';
 import { readClient, writeClient } from './registrations.js';
 
-/** The columns of an approved app that change only with another approval; redirect URIs if a host is added, scopes if one is. */
+/** The columns of an approved app that change only with an approval: of redirect URIs, an added host; of scopes, an added scope. */
 const REVIEWED = ['name', 'logo', 'redirect_uris', 'scopes'] as const satisfies (keyof OauthClient)[];
 
 /** A change of one of these columns ends the pending application. */
@@ -50,7 +50,7 @@ export const applicationOf = (purpose: string, policy_uri: string, reasons: Reco
   reasons: Object.fromEntries(Object.entries(reasons).map(([scope, reason]) => [scope, asShown(reason)])),
 });
 
-/** Returns an app as its owner wants it: with the changes that wait for an approval. */
+/** Returns an app with the changes that wait for an approval. */
 export function wantedClient(client: OauthClient): OauthClient {
   const { logo, ...others } = client.pending_changes ?? {};
   return {
@@ -60,7 +60,7 @@ export function wantedClient(client: OauthClient): OauthClient {
   };
 }
 
-/** Finds the changes of an approved app that need another approval; null without any. */
+/** Finds the changes of an approved app that need another approval; null if there are none. */
 export function changesToReview(
   approved: ReviewedColumns,
   wanted: ReviewedColumns,
@@ -68,7 +68,7 @@ export function changesToReview(
   const { name, redirect_uris, scopes } = wanted;
   const hosts = approved.redirect_uris.map(parseOrigin);
   const logoOf = ({ logo }: ReviewedColumns) => logo?.toString('base64') ?? null;
-  // In the order in which jsonb returns them.
+  // Columns in the order of jsonb.
   const changes = {
     ...(logoOf(wanted) === logoOf(approved) ? {} : { logo: logoOf(wanted) }),
     ...(name === approved.name ? {} : { name }),
@@ -83,12 +83,12 @@ export function changesToReview(
 export class ClientReviews {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Returns the logo that the owner wants. @throws UnknownClient */
+  /** Returns the logo, or the new logo that waits for an approval. @throws UnknownClient */
   async wantedLogo(id: string): Promise<Buffer | null> {
     return wantedClient(await readClient(this.dataSource.manager, id, undefined, false)).logo;
   }
 
-  /** Applies for a review of the app as its owner wants it. @throws UnknownClient, ClientFault, TooManyChanges, OperatorError */
+  /** Applies for a review of the app with all waiting changes. @throws UnknownClient, ClientFault, TooManyChanges, OperatorError */
   async apply(
     id: string,
     { policy_uri, ...application }: Application,
@@ -119,7 +119,7 @@ export class ClientReviews {
     });
   }
 
-  /** @param result `scopes`: only these of the requested ones @param appliedAt only the application of that time */
+  /** @param result `scopes`: the approved scopes among the requested ones @param appliedAt decides only on the application of this time */
   async review(
     id: string,
     result:

@@ -23,7 +23,7 @@ interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
 type Sealed = SigningJwk & Moved;
 
 /**
- * Keys that sign ID tokens: ES256 always, RS256 after {@link provide}, since generating one takes a second. Per algorithm, `next` is
+ * Keys that sign ID tokens: ES256 always, RS256 after {@link provide}, since generating an RSA key takes a second. Per algorithm, `next` is
  * published before use, `current` signs, and `previous` stays published until the next rotation.
  */
 @Injectable()
@@ -37,7 +37,7 @@ export class SigningKeysService {
     this.#encryption = new Encryption(config.secrets, 'signing-keys');
   }
 
-  /** The private keys: ES256 first, the current one first; created if missing. @throws OperatorError without the right SECRET_KEY */
+  /** Returns private keys: ES256 first, each current key first. Creates missing keys. @throws OperatorError for a wrong SECRET_KEY */
   async load(): Promise<SigningJwk[]> {
     await this.provide('ES256');
     return (await this.#read()).map((key) => this.#decrypt(key));
@@ -47,7 +47,7 @@ export class SigningKeysService {
   async provide(alg: SigningAlgorithm): Promise<void> {
     const isCurrent = (key: SigningKey) => key.alg === alg && key.status === 'current';
     if ((await this.#read()).some(isCurrent)) return;
-    const [current, next] = [await makeSigningKey(alg), await makeSigningKey(alg)]; // before taking the lock, for which other processes wait
+    const [current, next] = [await makeSigningKey(alg), await makeSigningKey(alg)]; // before the lock, for which other processes wait
     await this.#change(async (manager) => {
       if ((await this.#read(manager)).some(isCurrent)) return;
       await this.#store(manager, 'current', current);
@@ -55,7 +55,7 @@ export class SigningKeysService {
     });
   }
 
-  /** Encrypts keys under SECRET_KEY that are still under the previous one. */
+  /** Re-encrypts under SECRET_KEY all keys that SECRET_KEY_PREVIOUS still encrypts. */
   async moveToCurrentSecret(): Promise<void> {
     const { manager } = this.dataSource;
     for (const { kid, private_jwk } of await this.#read()) {
@@ -71,7 +71,7 @@ export class SigningKeysService {
     return { ...counts, movedAt };
   }
 
-  /** Changes with the published set; cheap enough to query every second. */
+  /** Identifies the set of published keys; cheap enough to query every second. */
   async version(): Promise<string> {
     const [row] = await this.dataSource.query<{ version: string | null }[]>(
       `SELECT string_agg(kid || status, ',' ORDER BY kid) AS version FROM signing_keys WHERE status <> 'retired'`,
@@ -79,7 +79,7 @@ export class SigningKeysService {
     return row?.version ?? '';
   }
 
-  /** Oldest first. */
+  /** Lists the oldest key first. */
   list(): Promise<SigningKeyDetails[]> {
     return this.dataSource.query<SigningKeyDetails[]>(
       `SELECT kid, status, alg, api_time(created_at) AS created_at, api_time(activated_at) AS activated_at,
@@ -87,7 +87,7 @@ export class SigningKeysService {
     );
   }
 
-  /** Moves next → current → previous → retired, and adds a new next, per algorithm. Tokens stay valid, since both are published. */
+  /** Per algorithm, moves next → current → previous → retired, and adds a next key. Tokens stay valid: the previous key stays published. */
   async rotate(): Promise<SigningKeyDetails[]> {
     const algorithms = new Set((await this.load()).map(({ alg }) => alg));
     const next: SigningJwk[] = [];

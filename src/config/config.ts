@@ -10,12 +10,12 @@ import { OperatorError } from '../values/operator-error.js';
 
 type Values = Readonly<ReturnType<typeof readPlace> & ReturnType<typeof decided>>;
 
-/** The settings of the process, frozen. A class, so that it can be injected by its type. */
+/** The settings of the process, frozen. A class, so that Nest can inject it by type. */
 export abstract class Config extends (Object as unknown as abstract new () => Values) {}
 
 export type UpstreamConfig = Readonly<NonNullable<ReturnType<typeof readUpstream>>>;
 
-/** The member's field that is compared with the identity provider's claim. */
+/** The member's field to compare with the identity provider's claim. */
 export type UpstreamMatch = Environment['UPSTREAM_MATCH'];
 
 /** The API's name, from the platform's name if there is one. */
@@ -94,22 +94,22 @@ function decided(
 ) {
   const assistants = env.ASSISTANTS ?? env.NODE_ENV === 'development';
   return {
-    /** Only if no other host can reach the server. */
+    /** By default, only if no other host can reach the server. */
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && env.NODE_ENV === 'development'),
     databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
     databaseReadUrls: (env.DATABASE_READ_URL ?? []) as readonly string[],
-    /** In ms. The API promises a 503 within a second; the embedded database has one session, so waiting is right. */
+    /** In ms. The API promises a 503 within a second, but requests to the embedded database share one session, and may wait longer. */
     databaseDeadlines: env.DATABASE_URL
       ? { connect: 300, lock: 300, statement: 600, answer: 900 }
       : { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 },
-    /** In ms; slower clients are disconnected. */
+    /** In ms; the server disconnects slower clients. */
     requestDeadlines: { headers: 5_000, whole: 10_000 },
-    /** Maximum wait of a sign-in for its turn, in ms; then it is rejected as busy. */
+    /** Maximum wait of a sign-in for its turn, in ms; then the server rejects it as busy. */
     signInPatience: 2_000,
     /** Minimum duration of a rejected sign-in, in ms. */
     shortestRefusal: 500,
     secrets: new Secrets(env.SECRET_KEY ?? developmentSecret(env.DATA_DIR), env.SECRET_KEY_PREVIOUS),
-    /** Per minute; 0 disables one. */
+    /** Requests per minute; 0 disables a limit. */
     rateLimits: { read: env.RATE_LIMIT_READ, write: env.RATE_LIMIT_WRITE, auth: env.RATE_LIMIT_AUTH },
     shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),
     upstream,
@@ -151,7 +151,7 @@ function decided(
 
 const OF_UPSTREAM = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('UPSTREAM_'));
 
-/** Reads the settings of the external identity provider: all of them, or none. @param faults collects errors */
+/** Reads the settings of the external identity provider, which must be complete or absent. @param faults collects errors */
 function readUpstream(
   env: Environment,
   given: (name: SettingName) => boolean,
@@ -215,7 +215,7 @@ export function loadDotEnv(): void {
   if (existsSync('.env')) process.loadEnvFile('.env');
 }
 
-/** Tells whether the URL names a host: otherwise, pg uses PGHOST. */
+/** Tells whether the URL names a host; if not, pg uses PGHOST. */
 function namesHost(url: string): boolean {
   const { hostname, searchParams } = new URL(url);
   return Boolean(hostname || searchParams.get('host'));
@@ -243,7 +243,7 @@ function developmentSecret(dataDir: string): Buffer {
     ownFolder(dataDir);
     if (!existsSync(file)) {
       try {
-        writeWhole(file, makeSecretKey(), 0o600, linkSync); // fails if another process was first, whose secret is then used
+        writeWhole(file, makeSecretKey(), 0o600, linkSync); // fails if another process was first; then this process uses that secret
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }

@@ -10,7 +10,7 @@ export function openDraft(path: string): { readonly draft: string; readonly desc
   return { draft, descriptor: openSync(draft, 'ax', 0o600) };
 }
 
-/** Writes a draft next to a file, and publishes it: by default, it replaces the file atomically. */
+/** Writes a draft next to a file, then publishes the draft: by default, atomically replaces the file. */
 export function writeWhole(
   path: string,
   content: string | Uint8Array,

@@ -12,7 +12,7 @@ export const oneOf = <const Values extends readonly [string, string, ...string[]
 
 export const flag = oneOf('true', 'false').transform((value) => value === 'true');
 
-/** Earlier versions had only true and false. */
+/** Also accepts the true and false of earlier versions. */
 export const console = oneOf('off', 'reviewed', 'open', 'true', 'false').transform((value) =>
   value === 'true' ? 'open' : value === 'false' ? 'off' : value,
 );
@@ -44,7 +44,7 @@ export const issuer = url('https:', 'http:').refine(
   'must have neither query nor fragment',
 );
 
-/** libpq accepts several hosts, but other users of the URL do not. */
+/** libpq accepts several hosts, but other programs that read the URL do not. */
 export const SEVERAL_HOSTS =
   'must name one host, which leads to the primary, such as HAProxy, PgBouncer or a DNS name';
 
@@ -61,7 +61,7 @@ export const databaseUrl = z.string().superRefine((value, context) => {
   }
 });
 
-/** Separated by spaces or commas. */
+/** URLs separated by spaces or commas. */
 export const databaseUrls = z
   .string()
   .transform((value) => value.split(/[\s,]+/).filter(Boolean))
@@ -83,7 +83,7 @@ export function parseSeconds(text: string): number | undefined {
   return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : undefined;
 }
 
-/** In seconds; only 0 needs no unit. */
+/** A duration in seconds; only 0 needs no unit. */
 export const duration = (shortest: string, longest: string) =>
   z
     .string()
@@ -93,7 +93,7 @@ export const duration = (shortest: string, longest: string) =>
       `must be a whole number followed by s, m, h or d, from ${shortest} to ${longest}, or 0`,
     );
 
-/** A displayable name of at most so many characters. */
+/** A displayable name with a maximum length in characters. */
 export const name = (longest: number) =>
   z.string().refine((value) => isName(value, longest), `must have 1 to ${longest} printable characters`);
 
@@ -108,7 +108,7 @@ export const openIdScopes = z
     'must include openid, and have spaces between the scopes',
   );
 
-/** Readable on white. */
+/** A color that is readable on white. */
 export const color = z
   .string()
   .refine(

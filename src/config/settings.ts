@@ -5,9 +5,9 @@ import * as is from './setting-types.js';
 
 interface Setting {
   readonly read: z.ZodType;
-  /** In the format of the environment. */
+  /** Default in the format of an environment variable. */
   readonly default?: string;
-  /** The documentation's text for a variable default. */
+  /** The documentation's text if the default depends on other settings. */
   readonly otherwise?: string;
   readonly meaning: string;
   /** Ends the documentation's sentence "Set it …". */
@@ -24,7 +24,7 @@ const setting = <Type extends z.ZodType>(read: Type, value: string, texts: Texts
 
 const optional = <Type extends z.ZodType>(read: Type, texts: Texts) => ({ read: read.optional(), ...texts });
 
-/** The only list of settings: {@link Config} has a property of each, and `npm run docs` generates documents from it. */
+/** The only list of settings: {@link Config} has a property for each, and `npm run docs` generates documents from this list. */
 export const SETTINGS = {
   NODE_ENV: setting(is.oneOf('development', 'test', 'production'), 'development', {
     meaning:
@@ -298,7 +298,7 @@ export type SettingName = keyof typeof SETTINGS;
 
 export type Environment = { readonly [Name in SettingName]: z.infer<(typeof SETTINGS)[Name]['read']> };
 
-/** Returns the default as the documentation shows it. */
+/** Returns the default in the documentation's form. */
 export const defaultOf = ({ default: value, otherwise = '–' }: Setting): string => value ?? otherwise;
 
 /** Settings of earlier versions with their replacement. */

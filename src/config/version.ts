@@ -7,5 +7,5 @@ const ABOUT = readFileSync(join(import.meta.dirname, '../../../package.json'), '
 /** Version of the program and of its API (Semantic Versioning 2.0.0). `bin/version.mjs` copies it elsewhere. */
 export const VERSION = (JSON.parse(ABOUT) as { readonly version: string }).version;
 
-/** Identifies this server to the servers that it calls. */
+/** Identifies this server in its requests to other servers. */
 export const USER_AGENT = 'public-user-api';

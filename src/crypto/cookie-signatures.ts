@@ -7,7 +7,7 @@ export class CookieSignatures {
   readonly #keys: readonly KeyObject[];
 
   constructor(secrets: Secrets, label: string) {
-    // Keygrip had the keys as text: its cookies must stay valid.
+    // Text keys, as in Keygrip, so that cookies of earlier versions stay valid.
     this.#keys = secrets
       .derive(label)
       .map((key) => createSecretKey(Buffer.from(key.export().toString('base64url'))));
@@ -17,7 +17,7 @@ export class CookieSignatures {
     return this.#under(this.#keys[0]!, data);
   }
 
-  /** Finds the key of a signature in constant time: 0 is the current one. @returns -1 if it is none of ours */
+  /** Finds the key of a signature in constant time: 0 for the current key. @returns -1 if no key matches */
   index(data: string, signature: string): number {
     const given = Buffer.from(signature);
     return this.#keys.findIndex((key) => isSame(given, Buffer.from(this.#under(key, data))));

@@ -12,7 +12,7 @@ export interface Moved {
   moved_at?: string;
 }
 
-/** Values by SECRET_KEY: `current`, `previous`; `next`: moved by an instance that has the next one; `unknown`: none of these. */
+/** Counts of values by SECRET_KEY: current, previous, the next one (other instances have it already), or unknown. */
 export type EncryptionCounts = Readonly<Record<'current' | 'previous' | 'next' | 'unknown', number>>;
 
 type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]];
@@ -20,7 +20,7 @@ type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]]
 /** Encrypts with AES-256-GCM, preceded by nonce and tag. Kind and row keys are authenticated, so rows cannot be swapped. */
 export class Encryption {
   readonly #keys: readonly KeyObject[];
-  /** Names of the keys, which reveal nothing about the keys. */
+  /** The keys' names, which reveal nothing about the keys. */
   readonly #names: readonly string[];
 
   constructor(secrets: Secrets, label: string) {
@@ -37,7 +37,7 @@ export class Encryption {
     return seal(this.#keys[0]!, value, contextOf(kind, rowKeys));
   }
 
-  /** @returns undefined if none of our keys decrypts it in this row, such as a value older than SECRET_KEY_PREVIOUS */
+  /** @returns undefined if neither key decrypts the value in this row, such as a value older than SECRET_KEY_PREVIOUS */
   open<T>(sealed: Buffer, kind: string, ...rowKeys: Buffer[]): T | undefined {
     return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
   }
@@ -56,7 +56,7 @@ export class Encryption {
     return undefined;
   }
 
-  /** Moves a value to the current key, never back, since instances disagree during a rotation. @returns undefined if it must not move */
+  /** Moves a value to the current key, never back: instances disagree during a rotation. @returns undefined if the value must not move */
   moved<T extends Moved>(...[sealed, kind, ...rowKeys]: SealedValue): Buffer | undefined {
     const found = this.openNamed<T>(sealed, kind, ...rowKeys);
     if (!found || !this.#isToMove(found)) return undefined;

@@ -17,7 +17,7 @@ export class Hmac {
     return this.#code(this.#keys[0]!, parts);
   }
 
-  /** Computes it under every key, the current one first. */
+  /** Computes the code under every key, the current key first. */
   everyOf(...parts: readonly (string | Buffer)[]): Buffer[] {
     return this.#keys.map((key) => this.#code(key, parts));
   }
@@ -59,15 +59,15 @@ export class TokenKeys {
     return this.#hmac.everyOf(`${model}:${id}`);
   }
 
-  /** Possible storage keys of a secret, the current pepper's first. Empty if it cannot have been issued. */
+  /** Possible storage keys of a secret, the current pepper's first. Empty if this server cannot have issued the secret. */
   keysOf(model: string, id: string): Buffer[] {
     return ID.test(id) ? this.everyKeyOf(model, id) : [];
   }
 }
 
 /**
- * Makes two parameters for `key IN ($1, $2)`: `= ANY ($1)` would be planned each time, and a NULL would change the plan, so a single key is
- * repeated. Null if it cannot have been issued.
+ * Makes two parameters for `key IN ($1, $2)`: PostgreSQL would plan `= ANY ($1)` each time. A NULL would change the plan: a single key is
+ * repeated. Null if this server cannot have issued the secret.
  */
 export function eitherOf(keys: readonly Buffer[]): [Buffer | null, Buffer | null] {
   const [current = null, before = current] = keys;

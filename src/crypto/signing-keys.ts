@@ -15,7 +15,7 @@ export interface SigningJwk {
   readonly kty: 'EC' | 'RSA';
   readonly alg: 'ES256' | 'RS256';
   readonly use: 'sig';
-  /** The thumbprint of its public half (RFC 7638). */
+  /** The thumbprint of the public half (RFC 7638). */
   readonly kid: string;
   /** The private half, or a part of it. */
   readonly d: string;
@@ -62,7 +62,7 @@ export class Signer {
   constructor(jwk: SigningJwk) {
     const key = createPrivateKey({ key: { ...jwk }, format: 'jwk' });
     this.publicKey = createPublicKey(key);
-    // The option is on the key itself: with an object around it, Node first throws and catches two exceptions.
+    // Sets the option on the key object: for an object that contains the key, Node first throws and catches two exceptions.
     this.#private = Object.assign(key, { dsaEncoding: 'ieee-p1363' as const });
   }
 

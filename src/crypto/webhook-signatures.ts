@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto';
 import { WEBHOOK_SECRET_PREFIX } from '../values/secret-forms.js';
 
-/** Standard Webhooks requires 24 to 64. */
+/** Length of a secret; Standard Webhooks requires 24 to 64 bytes. */
 const SECRET_BYTES = 32;
 
 /** Generates a webhook secret (Standard Webhooks): `whsec_` and base64 of 32 random bytes. */

@@ -10,7 +10,7 @@ import { Semaphore } from './postgres/semaphore.js';
 import { Unavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
-/** Maximum waiting requests per connection; more are rejected at once. */
+/** Maximum waiting requests per connection; the server rejects further requests at once. */
 const WAITERS_PER_CONNECTION = 20;
 
 /** Maximum wait of a write for a locked row. */
@@ -27,9 +27,9 @@ export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 export class Database {
   readonly #pool: Pool;
   readonly #maxWaiting: number;
-  /** Undefined for the embedded database (one session for all), and if statements carry request ids. */
+  /** Undefined for the embedded database, which has one session, and if statements contain request ids. */
   readonly #pipelined: PipelinedReads | undefined;
-  /** Whether each connection has its own session, so that prepared statements persist. */
+  /** Whether each connection has a separate session, so that prepared statements persist. */
   readonly #ownSessions: boolean;
   readonly #long: Semaphore;
   readonly #background = new Map<BackgroundUse, Promise<DataSource>>();
@@ -64,7 +64,7 @@ export class Database {
     return this.#query({ text, values });
   }
 
-  /** Runs and prepares a statement of constant text, without values in it. @throws Unavailable if too many requests wait */
+  /** Prepares and runs a statement whose text is constant and contains no values. @throws Unavailable if too many requests wait */
   async prepared<Row>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#query(this.#ownSessions ? { name: nameOf(text), text, values } : { text, values });
   }
@@ -91,7 +91,7 @@ export class Database {
     );
   }
 
-  /** Connections for background work, opened on first use, since most instances never need them. The next call retries after a failure. */
+  /** Opens connections for background work on first use, since most instances never need them. After a failure, the next call retries. */
   background(use: BackgroundUse): Promise<DataSource> {
     let opening = this.#background.get(use);
     if (!opening) {
@@ -106,7 +106,7 @@ export class Database {
     return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
-  /** Statements in progress per connection for pipelined reads. */
+  /** Numbers of statements in progress, for each connection for pipelined reads. */
   pipelinesInProgress(): number[] {
     return this.#pipelined?.connections.map(({ inProgress }) => inProgress) ?? [];
   }

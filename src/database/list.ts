@@ -10,9 +10,9 @@ interface Sort {
   readonly nullable?: boolean;
 }
 
-/** A position in a list: the key and id of a row that was there. */
+/** A position in a list: the key and id of the row at this position. */
 export interface CursorPosition {
-  /** Which rows; `from` and `until` include the position. */
+  /** The rows to read; `from` and `until` include the position. */
   readonly side: 'after' | 'before' | 'from' | 'until';
   /** The key as PostgreSQL wrote it, to the microsecond. */
   readonly key: string | null;
@@ -27,7 +27,7 @@ export interface ListQuery {
 
 type FilterNames<Query> = Exclude<keyof Query, keyof ListQuery>;
 
-/** The filters of a query: everything but limit, sort and cursor. */
+/** The filters of a query: everything except limit, sort and cursor. */
 export function filtersOf(query: ListQuery): Readonly<Record<string, unknown>> {
   const isFilter = (name: string) => !['limit', 'sort', 'cursor'].includes(name);
   return Object.fromEntries(
@@ -42,13 +42,13 @@ export type Filter<Value> =
   | UsualFilter;
 
 interface UsualFilter {
-  /** The default, as written in a query. */
+  /** The default, in the form of a query parameter. */
   readonly usual: string;
   readonly sql: string;
   readonly otherwise: (placeholder: string) => string;
 }
 
-/** A sort in either direction. A key that cannot be null is read in the order of an index. */
+/** A sort in either direction. If its key cannot be null, the list reads rows in index order. */
 export type SortOf<Query> = Pick<Sort, 'key' | 'type'> & {
   readonly nullable?: boolean | ((query: Query) => boolean);
 };
@@ -57,13 +57,13 @@ type SortKey<Name> = Name extends `-${infer Key}` ? Key : Name;
 
 /** The definition of a list; every text is trusted SQL, with the member's id as `$1`. */
 export interface ListDeclaration<Query extends ListQuery> {
-  /** Part of its prepared statements' names, so it must be unique. */
+  /** The list's unique name, a part of its prepared statements' names. */
   readonly name: string;
-  /** SQL of one item's JSON text over `rows` and `shown`; evaluated only for rows of the page. */
+  /** SQL of one item's JSON text, from `rows` and `shown`; runs only for rows of the page. */
   readonly item: string;
   /** The member's rows that make up the list. */
   readonly rows: string;
-  /** Condition on the owner; with the id, it finds a row by an index. */
+  /** Condition on the owner; with the id, PostgreSQL finds a row by an index. */
   readonly own: string;
   /** Condition on the rows that the member may see. */
   readonly access: string;
@@ -75,7 +75,7 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
   /** A filter for each parameter of the query except limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
-  /** The maintained total without filters. Without it, one scan of all matching rows returns total and page. */
+  /** The stored total for a list without filters. If undefined, one scan of all matching rows returns total and page. */
   readonly total?: string;
   readonly few?: boolean;
 }
@@ -84,7 +84,7 @@ export interface ListDeclaration<Query extends ListQuery> {
 interface PageRow {
   /** JSON texts of the items, in the list's order and separated by commas, as UTF-8 bytes if possible; null if there are none. */
   items: Buffer | string | null;
-  /** Number of rows found: one more than the page if there are further ones. */
+  /** Number of rows found: one more than the page size if more rows follow. */
   found: number;
   /** Key and id of the page's first row. */
   near_key: string | null;
@@ -92,27 +92,27 @@ interface PageRow {
   /** Key and id of the page's last row if the page is full. */
   far_key: string | null;
   far_id: number | null;
-  /** Null if the member has more than {@link FEW} rows, and the page was not read. */
+  /** Null if the member has more than {@link FEW} rows, so the page was not read. */
   total: number | null;
-  /** Whether there is a row on the other side of the starting position. */
+  /** Whether rows exist on the other side of the starting position. */
   behind: boolean;
 }
 
 interface PageStatement {
-  /** Name of the prepared statement; undefined if sessions must not keep it. */
+  /** Name of the prepared statement; undefined if sessions must not keep the statement. */
   readonly name: string | undefined;
   readonly text: string;
   /** The statement without the limit of {@link FEW} rows, if it reads all of the member's rows. */
   readonly long: string | undefined;
 }
 
-/** Scanning this many rows takes half a millisecond, as a pipelined read may. */
+/** A scan of this many rows takes half a millisecond, short enough for a pipelined read. */
 const FEW = 200;
 
-/** Maximum prepared statements with filters per list: planning is slower than running, and keeping one takes 200 KB. */
+/** Maximum prepared statements with filters per list: planning is slower than running, but each prepared statement needs 200 KB. */
 const MAX_FILTERED = 32;
 
-/** A WHERE that depends on the request, in constants of the code. */
+/** The parts of a request's WHERE, all of them constants in the code. */
 interface Conditions {
   /** Conditions of the list without filters, access first. */
   readonly always: readonly string[];
@@ -122,13 +122,13 @@ interface Conditions {
 
 /** Builds the SQL of a member's list: filters, sorts and pages. */
 export class List<Query extends ListQuery> {
-  /** Each statement is built once; with filters, up to {@link MAX_FILTERED} of them. */
+  /** Keeps each built statement; of statements with filters, up to {@link MAX_FILTERED}. */
   readonly #statements = new Map<string, PageStatement>();
   #filtered = 0;
 
   constructor(private readonly declaration: ListDeclaration<Query>) {}
 
-  /** Reads one page. @param position its start; undefined for the start of the list */
+  /** Reads one page. @param position start of the page; undefined for the start of the list */
   async page(
     database: Reads,
     userId: number,
@@ -148,7 +148,7 @@ export class List<Query extends ListQuery> {
     return whole!;
   }
 
-  /** Reads the JSON texts of these items by id, as far as the member may see them. */
+  /** Reads the JSON texts of these items that the member may see. */
   async items(database: Reads, userId: number, ids: readonly number[]): Promise<Map<number, string>> {
     const { name, item, rows, shown = '', access, id } = this.declaration;
     const text = `SELECT ${id} AS id, ${item} AS json FROM ${rows} ${shown} WHERE ${access} AND ${id} = ANY ($2::bigint[])`;
@@ -207,7 +207,7 @@ function hasUsual(filter: AnyFilter): filter is UsualFilter {
   return typeof filter === 'object' && typeof filter.otherwise === 'function';
 }
 
-/** Builds the statement of one page; see {@link PageRow}. Values: those of the conditions, then limit, id and key of the position. */
+/** Builds the statement of one page; see {@link PageRow}. Values: the conditions' values, then limit, id and key of the position. */
 function pageStatement<Query extends ListQuery>(
   declaration: ListDeclaration<Query>,
   sort: Sort,
@@ -285,7 +285,7 @@ FROM ${page(`
 
 const OPPOSITE = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
 
-/** SQL of the rows on one side of a position, for an index on (…, key, id). @param keyAt placeholder of its key; undefined for null */
+/** SQL of the rows on one side of a position, for an index on (…, key, id). @param keyAt the key's placeholder; undefined for null */
 function onSide(
   sort: Omit<Sort, 'key'> & { readonly key: string },
   id: string,

@@ -9,11 +9,11 @@ const LOOK_MS = 250;
 /** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
 const SPREAD = 0x9e3779b1;
 
-/** The primary, or a replica, which resolves with undefined if it was not queried. */
+/** The primary, or a replica; a replica's reads resolve with undefined if it is unusable. */
 type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
 
-/** Reads from replicas (DATABASE_READ_URL) that have all writes of the member; in any doubt or failure, from the primary. */
+/** Reads from replicas (DATABASE_READ_URL) that have all writes of the member; if unsure or after a failure, from the primary. */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
@@ -57,7 +57,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Ensures that no instance reads older data of a member, or of all: every replica has it, or is avoided, within 250 ms. @throws database
+   * Ensures that no instance reads older data of one or all members: within 250 ms, each replica is current or avoided. @throws database
    * errors if the announcement failed: the data is written, but success must not be reported yet
    */
   async advance(whom: Written): Promise<void> {
@@ -88,7 +88,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     if (need) for (const replica of this.#replicas) replica.look(need);
   }
 
-  /** Batches concurrent announcements into one statement. @returns the position that covers them */
+  /** Batches concurrent announcements into one statement. @returns the position that includes all their writes */
   #announce(whom: Written): Promise<number> {
     this.#whom.add(whom);
     this.#announcing ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {

@@ -3,13 +3,13 @@ export class SqlParameters {
   /** @param values of parameters with constant numbers */
   constructor(readonly values: unknown[] = []) {}
 
-  /** @returns its place in the text: `$7`, or with a type, `$7::bytea` */
+  /** @returns the value’s placeholder in the SQL: `$7`, or with a type, `$7::bytea` */
   add(value: unknown, type?: string): string {
     const number = this.values.push(value);
     return type === undefined ? `$${number}` : `$${number}::${type}`;
   }
 
-  /** @returns the number of the first */
+  /** @returns the first value's number */
   addAll(values: readonly unknown[]): number {
     return this.values.push(...values) - values.length + 1;
   }

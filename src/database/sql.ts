@@ -4,7 +4,7 @@ import type { ValueSql } from '../model/json-text.js';
 /** The URL of the event `e`, for participants `p` who may see it. */
 export const ONLINE_URL = `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`;
 
-/** A member's maintained total: compacted counts plus later changes, exact in the statement's snapshot. */
+/** A member's stored total: compacted counts plus later changes, exact in the statement's snapshot. */
 export function totalOfMember(
   column: 'events_count' | 'connections_count' | 'achievements_count',
   userId = '$1',
@@ -12,26 +12,26 @@ export function totalOfMember(
   return `COALESCE((SELECT sum(${column}) FROM user_totals WHERE user_id = ${userId}), 0)`;
 }
 
-/** The number of members going to the event `e`, maintained like {@link totalOfMember}. */
+/** The number of members who are going to the event `e`, computed like {@link totalOfMember}. */
 export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_totals WHERE event_id = e.id), 0)';
 
 /**
  * Sign-ins of the member `u` before this time (microseconds since 1970) are invalid; NULL if all are valid. Sign-in code reads it with
- * the checked data and stores results only if it is unchanged, so that changes also end sign-ins in progress.
+ * the checked data, and stores results only if the time is unchanged, so that changes also end sign-ins in progress.
  */
 export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since) * 1000000)::bigint';
 
-/** For a statement that ends access: sets the actor (SQL of an audit event's actor); otherwise, the platform counts as the actor. */
+/** Sets the actor for a statement that ends access (SQL of an audit event's actor); without it, the platform counts as the actor. */
 export const endedBy = (actor: string) => `set_config('public_user_api.ended_by', ${actor}, true)`;
 
 /** Hides expiry from indexes: a plan made on an empty table could prefer the index by expiry, and sessions keep plans. */
 export const unexpired = (column = 'expires_at') => `(${column} > now()) IS TRUE`;
 
-/** Joins a row by key (`users u`) with LATERAL: a plan made on a small table would scan it whole, and sessions keep plans. */
+/** Joins a row by key (`users u`) with LATERAL: a plan made on a small table would scan the whole table, and sessions keep plans. */
 export const keyed = (table: string, condition: string) =>
   `LATERAL (SELECT * FROM ${table} WHERE ${condition} LIMIT 1) ${table.split(' ')[1]} ON true`;
 
-/** SQL of a text's sort key: its lower-cased code points. */
+/** SQL of a text's sort key: the code points of the lower-cased text. */
 export function foldedText(sql: string): ValueSql {
   return `(fold_case(${sql}) COLLATE "C")`;
 }
@@ -48,7 +48,7 @@ export function equals(text: string, placeholder: string): string {
 
 /** No open transaction can add a change before this number, so readers up to it miss nothing. */
 export const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
-/** Numbers from here on come from another server, whose dump was restored here. */
+/** Numbers from this one on come from another server, whose dump was restored. */
 export const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
 /** The database and its timeline: after a restore or failover, transaction numbers may repeat. */
 export const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;

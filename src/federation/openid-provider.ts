@@ -20,17 +20,17 @@ const MAX_SECONDS = 3;
 /** Tolerance for the provider's clock in seconds, also after tokens expire. */
 const CLOCK_TOLERANCE_SECONDS = 90;
 const HOUR_MS = 3_600_000;
-/** Pause before requesting metadata again after no response, for all requests. */
+/** Pause, for all requests, before the next request for metadata after no response. */
 const RETRY_WHERE_AWAY_MS = 1_000;
 const RETRY_WHERE_KNOWN_MS = 60_000;
-/** Minimum interval between reads of the keys because of an unknown one, since anyone can send a forged logout token. */
+/** Minimum interval between reads of the keys for unknown key ids, since anyone can send a forged logout token. */
 const KEYS_COOLDOWN_SECONDS = 30;
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const;
 const OTHER_ENDPOINTS = ['userinfo_endpoint', 'end_session_endpoint'] as const;
 
 const FETCH = providerFetch();
 
-/** Asymmetric signatures only. */
+/** Accepts only asymmetric signatures. */
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
 
 export class UpstreamFault extends Error {
@@ -38,9 +38,9 @@ export class UpstreamFault extends Error {
     /** `away`: no response in time. `wrong`: an unverifiable response. `refused`: an error, with its code. */
     readonly kind: 'away' | 'wrong' | 'refused',
     message: string,
-    /** The error code of OAuth or OpenID, if it has the form of one. */
+    /** The provider's OAuth or OpenID error code, if well-formed. */
     readonly code?: string,
-    /** When to try again, in seconds. */
+    /** Seconds until the next attempt makes sense. */
     readonly retryAfter = 1,
   ) {
     super(message);
@@ -120,7 +120,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
         const { JWKSNoMatchingKey, JWSSignatureVerificationFailed } = joseErrors;
         if (!(error instanceof JWKSNoMatchingKey || error instanceof JWSSignatureVerificationFailed))
           throw error;
-        // The token came directly from the provider, which may have changed its keys a moment ago.
+        // Trusts an unknown key id: the token came directly from the provider, which may have just changed its keys.
         await known.keys.reload();
         return verify();
       });
@@ -129,7 +129,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
         more && configuration.serverMetadata().userinfo_endpoint !== undefined
           ? await client.fetchUserInfo(configuration, tokens.access_token, payload.sub!)
           : {};
-      // Takes the address and its verification from the same document.
+      // Reads the email address and whether it is verified from the same document.
       const naming: UpstreamClaims = payload[claim] === undefined ? told : payload;
       const { [claim]: name, email_verified } = naming;
       return { idToken: payload, member: { ...told, ...payload, [claim]: name, email_verified } };
@@ -152,7 +152,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
         throw new UpstreamFault('wrong', 'a token of another type');
       return payload;
     } catch (error) {
-      // The token's key may be newer than the last read of the keys, and the next read must wait.
+      // The token's key may be newer than the last read of the keys, but another read is not allowed yet.
       if (coolingDown && error instanceof joseErrors.JWKSNoMatchingKey)
         throw new UpstreamFault('away', 'the key is not known yet', undefined, KEYS_COOLDOWN_SECONDS);
       throw upstreamFaultOf(error);
@@ -185,7 +185,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     });
   }
 
-  /** Reads the metadata on first use and after an hour; uses the last one while the provider is unavailable. */
+  /** Reads the metadata on first use and after an hour; while the provider is unavailable, uses the last metadata. */
   async #provider(): Promise<Known> {
     if (performance.now() >= this.#readAgainAt)
       this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
@@ -253,10 +253,10 @@ export async function discover(upstream: UpstreamConfig): Promise<Known> {
   }
 }
 
-/** Maximum age of a logout token in seconds: it ends only sessions that began before it was issued. */
+/** Maximum age of a logout token in seconds: the token ends only sessions that began before its time of issue. */
 const MAX_LOGOUT_SECONDS = 300;
 
-/** Words the fault of an error. Error responses may contain untrusted input or a token, so they are not copied. */
+/** Describes an error. Does not copy error responses, which may contain untrusted input or a token. */
 export function upstreamFaultOf(error: unknown): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   if (error instanceof client.AuthorizationResponseError)
@@ -268,7 +268,7 @@ export function upstreamFaultOf(error: unknown): UpstreamFault {
     );
   if (isAway(error)) return new UpstreamFault('away', 'the provider did not answer');
   const { code, message, cause } = error as Error & { code?: unknown };
-  // The cause of openid-client's generic error names the claim, without contents of the token.
+  // The cause of openid-client's generic error names the claim, but not its value.
   const detail =
     cause instanceof Error && cause.name === 'OperationProcessingError' ? cause.message : message;
   const words = `${typeof code === 'string' ? code : 'ERROR'}: ${detail}`;
@@ -280,7 +280,7 @@ function isAway(error: unknown): boolean {
   if (error instanceof Response) return error.status >= 500;
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
-  // ERR_JOSE_GENERIC: the keys' URL did not respond with 200 and JSON.
+  // ERR_JOSE_GENERIC: the response from the keys' URL was not 200 with JSON.
   return error.message === 'fetch failed' || code === 'ERR_JOSE_GENERIC' || isAway(error.cause);
 }
 
@@ -289,7 +289,7 @@ function codeOf(code: string): string | undefined {
 }
 
 /**
- * Sends the secret by HTTP Basic, or in the body if the provider requires it. Form-encodes both parts (RFC 6749 §2.3.1) minimally:
+ * Sends the secret by HTTP Basic, or in the body if the provider requires it there. Form-encodes both parts (RFC 6749 §2.3.1) minimally:
  * openid-client also encodes hyphens, dots and underscores, which some providers (django-oidc-provider) do not decode.
  */
 function bySecret(secret: string): client.ClientAuth {

@@ -22,7 +22,7 @@ const GONE = ['account-disabled', 'account-purged'].map(
 );
 
 const TEXT = z.string().min(1);
-/** OpenID Connect Back-Channel Logout 1.0 §2.4. */
+/** Claims of a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LOGOUT_CLAIMS = z.object({
   sub: TEXT.optional(),
   sid: TEXT.optional(),
@@ -31,16 +31,16 @@ const LOGOUT_CLAIMS = z.object({
   nonce: z.undefined().optional(), // only an ID token has a nonce
 });
 
-/** Seconds for which a logout token's id is kept: longer than its validity. */
+/** Seconds for which a logout token's id is stored: longer than the token is valid. */
 const REMEMBERED_SECONDS = 600;
 
-/** Marks an end for sign-ins in progress: see {@link sessionAdapter}. $3: the token's keys; a reused token has no effect. */
+/** Stores a mark that ends sign-ins in progress: see {@link sessionAdapter}. $3: the token's keys; a reused token has no effect. */
 const REMEMBER_END = `INSERT INTO oauth_state (key, model, expires_at)
 SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key
 WHERE NOT EXISTS (SELECT FROM oauth_state WHERE oauth_state.key = ANY ($3::bytea[]) AND oauth_state.expires_at > now()) ORDER BY key
 ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at`;
 
-/** Ends sessions by session ($1), subject ($2), or both: not a session of another subject. */
+/** Ends sessions by session ($1), subject ($2), or both, but no session of another subject. */
 const END = `DELETE FROM oauth_sessions WHERE COALESCE($1, $2::bytea[]) IS NOT NULL
   AND ($1::bytea[] IS NULL OR upstream_session_key = ANY ($1))
   AND ($2::bytea[] IS NULL OR upstream_subject_key = ANY ($2)) RETURNING user_id`;
@@ -70,7 +70,7 @@ export class LogoutTokens {
     const isGone = sub !== undefined && GONE.some((type) => Object.hasOwn(events, type));
     const subject = sub === undefined ? null : this.signIns.keysOf('sub', sub);
     const session = sid === undefined || isGone ? null : this.signIns.keysOf('sid', sid);
-    // First, so that sign-ins in progress find it.
+    // Runs first, so that sign-ins in progress find the mark.
     await this.database.rows(REMEMBER_END, [session ?? subject, LIFETIMES.upstreamEnd, used]);
     const named =
       isGone && this.config.upstream!.claim === 'sub' ? await this.members.find({ sub }) : undefined;
@@ -115,7 +115,7 @@ export class SignOuts implements UpstreamSignOut {
     return (await this.provider.endSessionUrl(state))?.href;
   }
 
-  /** The target after the provider's sign-out: only one that {@link addressFor} encrypted. */
+  /** The target after the provider's sign-out; accepts only a target that {@link addressFor} encrypted. */
   targetOf(state: unknown): string | undefined {
     if (typeof state !== 'string' || !/^[\w-]{1,8192}$/.test(state)) return undefined;
     const sealed = this.#encryption.open<{ target: string; until: number }>(

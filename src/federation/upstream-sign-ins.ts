@@ -28,7 +28,7 @@ export const ACCOUNT_PAGES = [
   'data',
 ] as const;
 
-/** Require DEVELOPER_CONSOLE. */
+/** Pages that require DEVELOPER_CONSOLE. */
 export const DEVELOPER_PAGES = ['developer', 'developer/new-key'] as const;
 
 export type SignInPage = (typeof ACCOUNT_PAGES)[number] | (typeof DEVELOPER_PAGES)[number];
@@ -43,16 +43,16 @@ type Purpose = { readonly interaction: string } | { readonly account: SignInPage
 
 interface Begun extends UpstreamSecrets {
   readonly purpose: Purpose;
-  /** By this process's clock: seconds since 1970. */
+  /** Start by this process's clock, in seconds since 1970. */
   readonly begunAt: number;
-  /** Maximum age of the authentication at that time, in seconds; null for no limit. */
+  /** Maximum age of the authentication at the start, in seconds; null for no limit. */
   readonly maxAge: number | null;
 }
 
 interface Wishes {
   /** Whether the provider must prompt the member, even within a session. */
   readonly prompted: boolean;
-  /** Maximum age of the authentication in seconds; 0: after this request. */
+  /** Maximum age of the authentication in seconds; 0: the member must authenticate again. */
   readonly maxAge?: number | undefined;
   /** Parameters that are forwarded unchanged. */
   readonly parameters?: Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ const CLOCKS_APART = 90;
 /** The error of a member who declined (RFC 6749 §4.1.2.1). */
 const DECLINED = 'access_denied';
 
-/** Status, fault, code, reason and next step if the provider fails, or its member is unknown. */
+/** Status, fault, code, reason and next step if the provider fails, or its user matches no member. */
 const FAULTS = {
   away: [503, 'upstreamAway', 'temporarily_unavailable', 'upstream_away', 'tryAgain'],
   refused: [502, 'upstreamFailed', undefined, 'upstream_refused', 'tryAgain'],
@@ -105,7 +105,7 @@ export class UpstreamSignIns {
       .authorizationUrl(state, begun, {
         ...wishes.parameters,
         ...(wishes.prompted ? { prompt: 'login' } : {}),
-        // With it, providers must send the time of authentication (OpenID Connect Core §3.1.2.1).
+        // With max_age, providers must send the time of authentication (OpenID Connect Core §3.1.2.1).
         max_age: String(wishes.maxAge ?? LIFETIMES.maxSession),
       })
       .catch((error: unknown) => {
@@ -117,7 +117,7 @@ export class UpstreamSignIns {
     return url.href;
   }
 
-  /** Takes the stored state of a sign-in once, by `state` and browser. @throws SessionNotFound if it is missing, expired or used */
+  /** Reads and removes a sign-in's stored state, by `state` and browser. @throws SessionNotFound if missing, expired or used */
   async take(request: Request): Promise<Begun> {
     const [state, ...others] = queryOf(request).getAll('state');
     const browser = this.#browserOf(request);
@@ -129,7 +129,7 @@ export class UpstreamSignIns {
     return begun;
   }
 
-  /** Completes a sign-in. @returns the member, whose browser is remembered; undefined if they declined @throws PageFault */
+  /** Completes a sign-in, and remembers the browser. @returns the member; undefined if they declined @throws PageFault */
   async finish(response: Response, begun: Begun): Promise<SignedIn | undefined> {
     const request = response.req;
     const { purpose } = begun;
@@ -189,7 +189,7 @@ export class UpstreamSignIns {
     return error instanceof UpstreamFault ? this.fault(error.kind, purpose, error) : error;
   }
 
-  /** The page that explains a fault; `declined` if no other page fits. */
+  /** Makes the page that explains a fault; default: `declined`. */
   fault(
     kind: keyof typeof FAULTS,
     purpose: Purpose,
@@ -197,7 +197,7 @@ export class UpstreamSignIns {
   ): PageFault {
     const [status, fault, code, reason, text] = FAULTS[kind];
     const page = 'interaction' in purpose ? `/interaction/${purpose.interaction}` : pathOf(purpose.account);
-    const href = text === 'tryAgain' ? page : `${page}/upstream?other=1`; // where they start over
+    const href = text === 'tryAgain' ? page : `${page}/upstream?other=1`; // where the member starts over
     const more = { login: this.config.upstream!.label, next: { text, href } };
     return new PageFault(status, fault, code ?? said.code, more, reason, said.message);
   }
@@ -220,7 +220,7 @@ export function wishesOf({ params, prompt, session }: Interaction, other: boolea
   return { prompted: other || anew, maxAge: anew ? 0 : allowed, parameters: Object.fromEntries(passedOn) };
 }
 
-/** @returns time of the authentication by the provider's clock; 0 if unknown and not required @throws UpstreamFault if it is too long ago */
+/** @returns time of the authentication by the provider's clock; 0 if unknown and not required @throws UpstreamFault if too old */
 function readAuthTime({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: Begun): number {
   if (typeof authTime !== 'number') {
     if (maxAge !== null)

@@ -19,7 +19,7 @@ const HEAD = Buffer.from('{"data":[');
 const NOTHING = Buffer.alloc(0);
 const MAC_BYTES = 16;
 
-/** Signed, opaque cursors, valid only for their binding (docs/api-contract.md §7). */
+/** Signed, opaque cursors, each valid only for one owner and list (docs/api-contract.md §7). */
 @Injectable()
 export class SignedCursors {
   readonly #hmac: Hmac;
@@ -34,7 +34,7 @@ export class SignedCursors {
     return Buffer.concat([this.#hmac.of(writeText(binding), payload), payload]).toString('base64url');
   }
 
-  /** @param parameter of the request @throws Problem invalid_cursor */
+  /** @param parameter the request parameter with the cursor @throws Problem invalid_cursor */
   read<Position extends readonly unknown[]>(
     binding: readonly unknown[],
     cursor: string,
@@ -61,7 +61,7 @@ export class Paging {
     private readonly config: Config,
   ) {}
 
-  /** Responds with a page. @param fixed whether it has no limit and sort @param recent see {@link MemberReads.of} @throws Problem invalid_cursor */
+  /** Responds with a page. @param fixed no limit and sort @param recent see {@link MemberReads.of} @throws Problem invalid_cursor */
   async page<Query extends ListQuery>(
     list: List<Query>,
     userId: number,
@@ -82,7 +82,7 @@ export class Paging {
     const onward = found > limit ? cursorAt(forwards ? 'after' : 'before', far_key, far_id!) : null;
     let back: string | null = null;
     if (behind && near_id !== null) back = cursorAt(forwards ? 'before' : 'after', near_key, near_id);
-    // An empty page has no row to start from: the previous page starts with the requested position, inclusive.
+    // An empty page has no first row, so the previous page starts at the requested position, inclusive.
     else if (behind) back = cursorAt(forwards ? 'until' : 'from', position!.key, position!.id);
     const [next, previous] = forwards ? [onward, back] : [back, onward];
     const pagination = {
@@ -100,7 +100,7 @@ export class Paging {
     const links = [`<${url}>; rel="first"`];
     if (previous !== null) links.push(`<${url}&cursor=${previous}>; rel="prev"`);
     if (next !== null) links.push(`<${url}&cursor=${next}>; rel="next"`);
-    // Never a string: joining would copy the items twice more, which is expensive beyond Latin-1.
+    // Not a string: joining strings would copy the items two more times, at a high cost beyond Latin-1.
     const json = Buffer.concat([
       HEAD,
       typeof items === 'string' ? Buffer.from(items) : (items ?? NOTHING),
@@ -118,7 +118,7 @@ export class Paging {
   }
 }
 
-/** Ends with a character that cannot occur in the text. */
+/** Writes a text that ends with a character that cannot occur before. */
 function writeText(binding: readonly unknown[]): string {
   return `${JSON.stringify(binding)}\0`;
 }

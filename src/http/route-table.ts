@@ -4,13 +4,13 @@ import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 
 export interface Route {
   readonly method: string;
-  /** As in the code: `/api/public/events/:id`. */
+  /** Path as in the code: `/api/public/events/:id`. */
   readonly path: string;
   readonly handler: (...parameters: never[]) => unknown;
   readonly controller: new (...parameters: never[]) => unknown;
 }
 
-/** Every route of the application, as its decorators declare them. */
+/** All routes that the application's decorators declare. */
 @Injectable()
 export class RouteTable {
   #routes: readonly Route[] | undefined;

@@ -14,7 +14,7 @@ import {
 } from '../values/vocabulary.js';
 import { isTimeZone } from './time-zones.js';
 
-/** Machine-readable kind of fault: in a value, in a line, or in a record compared with others. */
+/** Machine-readable kind of fault: in a value, in a line, or in a record together with other records. */
 export type FaultCode =
   | 'invalid_type'
   | 'invalid_length'
@@ -29,7 +29,7 @@ export type FaultCode =
   | 'taken'
   | 'member_erased';
 
-/** Reason why a line or a value in it cannot be imported. */
+/** Why a line, or a value in the line, cannot be imported. */
 export class Fault {
   /** @param path names from the line or record to the value, joined by dots; empty for the whole */
   constructor(
@@ -53,7 +53,7 @@ const shownName = (name: string) =>
 
 export type StagedRow = Record<string, unknown>;
 
-/** Value of the column if the record omits the field, in the words of docs/operators/import.md. */
+/** The column's value if the record omits the field, in the words of docs/operators/import.md. */
 export type Absence =
   'unchanged; null for a new member' | 'the time of the import' | 'the time of the import that changes it';
 
@@ -63,11 +63,11 @@ interface Field {
   /** The column, if its name differs from the field's. */
   readonly column?: string;
   readonly required?: boolean;
-  /** The value of a field that is absent or null; null if not given. */
+  /** The value of a field that is absent or null; by default, null. */
   readonly fallback?: unknown;
   /** The fallback value, computed in SQL. */
   readonly absent?: Absence;
-  /** For another record's id: its type, and whether an erased member is invalid. */
+  /** For another record's id: that record's type, and whether an erased member is invalid. */
   readonly refersTo?: { readonly table: string; readonly alive: boolean };
   /** Rule for a value; follows "must be". */
   readonly rule: string;
@@ -85,7 +85,7 @@ export interface Fields {
 
 /** Makes the field required. */
 export const required = (field: Field): Field => ({ ...field, required: true });
-/** Sets the field's default. */
+/** Sets the value of an absent field. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
 /** Keeps the value of an existing row's column if the field is absent. */
 export const keeping = (field: Field): Field => ({ ...field, absent: 'unchanged; null for a new member' });
@@ -132,7 +132,7 @@ export const flag: Field = plain(
   (value) => typeof value === 'boolean',
 );
 
-/** Accepts one of these words. */
+/** Accepts one of these values. */
 export const oneOf = (values: readonly string[]): Field =>
   plain('text', `one of ${values.join(', ')}`, { type: 'string', enum: values }, (value) =>
     values.includes(value as string),
@@ -150,7 +150,7 @@ const text = ([shortest, longest]: Length): Field => ({
     if (typeof value !== 'string') return new Fault('must be a string', 'invalid_type');
     if (!isStorable(value))
       return new Fault('must not contain U+0000 or half of a surrogate pair', 'invalid_characters');
-    // A text never has fewer code units than code points, so split it only if it may be too long.
+    // A text never has fewer code units than code points, so only a text that may be too long is split.
     const length = value.length <= longest && value.length > shortest ? value.length : [...value].length;
     if (length >= shortest && length <= longest) return value;
     const limits = shortest === 0 ? `at most ${longest}` : `${shortest} to ${longest}`;
@@ -158,7 +158,7 @@ const text = ([shortest, longest]: Length): Field => ({
   },
 });
 
-/** A record rule checks {@link USERNAME_RULE}, since a member may keep an existing name. */
+/** A record rule checks {@link USERNAME_RULE} later, since a member may keep an existing name. */
 export const username: Field = {
   ...text(LENGTHS.users.username),
   rule: `a text of ${LENGTHS.users.username.join(' to ')} characters; must ${USERNAME_RULE}`,
@@ -197,10 +197,10 @@ export const countryCode = textThat(100, 'two capital letters (ISO 3166-1)', (va
 );
 export const timeZone = textThat(100, 'an IANA time zone', isTimeZone);
 
-/** Local times in all zones are then also within the years 1 to 9999. */
+/** Limits of a day, so that local times in all zones are also within the years 1 to 9999. */
 const [FIRST_DAY, LAST_DAY] = ['0001-01-02', '9999-12-30'] as const;
 
-/** Converted to RFC 3339 in UTC with microseconds, so that comparing texts compares times. */
+/** A time, converted to RFC 3339 in UTC with microseconds, so that texts sort like times. */
 export const moment: Field = {
   type: 'timestamptz',
   rule: `a time from ${FIRST_DAY} to ${LAST_DAY}: YYYY-MM-DD HH:MM:SS in UTC, or RFC 3339`,
@@ -267,7 +267,7 @@ export function column<Name extends string>({ columns, fields }: Table<Name>, na
 export const columns = <Name extends string>(table: Table<Name>, ...names: readonly Name[]) =>
   Object.fromEntries(names.map((name) => [name, column(table, name)])) as Readonly<Record<Name, Field>>;
 
-/** Tells whether it is a JSON object. */
+/** Tells whether the value is a JSON object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 

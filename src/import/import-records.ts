@@ -20,9 +20,9 @@ const SHOWN_REJECTS = 20;
 
 export interface ImportOptions {
   readonly dryRun?: boolean | undefined;
-  /** File for bad lines; without it, one bad line stops everything. */
+  /** File for bad lines; without this file, one bad line stops the import. */
   readonly rejectsFile?: string | undefined;
-  /** Lines per commit; default: all. Not for a dry run. */
+  /** Lines per commit; default: all lines. Not for a dry run. */
   readonly batch?: number | undefined;
   /** Keeps profile fields that members set through the API. */
   readonly keepProfile?: boolean | undefined;
@@ -43,7 +43,7 @@ interface SourceLine {
 export interface ImportReport {
   /** false after a dry run, or if bad lines stopped it. */
   imported: boolean;
-  /** By record type; lines without one under `-`. */
+  /** Counts by record type; `-` for lines without a type. */
   readonly files: Record<string, RecordCounts>;
   rejected: number;
   readonly firstRejects: Pick<Reject, 'file' | 'line' | 'reason'>[];
@@ -52,7 +52,7 @@ export interface ImportReport {
   committed_through: SourceLine | null | undefined;
 }
 
-/** Imports a source in one transaction, or one per batch. @throws OperatorError if it is unreadable or canceled, or another import runs */
+/** Imports a source in one transaction, or one per batch. @throws OperatorError if unreadable or canceled, or if another import runs */
 export async function importRecords(
   dataSource: DataSource,
   source: Source,
@@ -61,7 +61,7 @@ export async function importRecords(
   const rejects =
     options.rejectsFile === undefined ? undefined : new RejectsFile(options.rejectsFile, source);
   try {
-    await settleMembers(dataSource); // from an import that was killed
+    await settleMembers(dataSource); // pending changes of a killed import
     await learnTimeZones(dataSource);
     const run = new ImportRun(dataSource, source, options, rejects);
     await run.run();
@@ -128,7 +128,7 @@ class ImportRun {
     const { signal } = options;
     let cancel = () => {};
     try {
-      // Not by the data source, which retries: the lines can be read only once.
+      // Not with the data source's `transaction`, which retries: the lines can be read only once.
       return await dataSource.manager.transaction(async (manager) => {
         const [{ pid }] = await manager.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
         cancel = () => void dataSource.query('SELECT pg_cancel_backend($1)', [pid]).catch(() => undefined);
@@ -140,7 +140,7 @@ class ImportRun {
         signal?.throwIfAborted();
         if (written) await recordImport(manager, set);
         this.#add(set);
-        return written; // otherwise there is nothing to undo: the staging tables go with the transaction
+        return written; // otherwise, nothing needs an undo: the staging tables end with the transaction
       });
     } catch (error) {
       if (!signal?.aborted) throw error;
@@ -172,7 +172,7 @@ class ImportRun {
     }
   }
 
-  /** Yields batches in order, each from one file and without repeated records, with the last line. */
+  /** Yields batches in order, each with its last line; a batch comes from one file and contains each record once. */
   async *#batches(size: number): AsyncGenerator<{ portions: Portions; last: SourceLine }> {
     let position = 0;
     let lines: ReadLine[] = [];

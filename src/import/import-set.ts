@@ -27,7 +27,7 @@ const FIRST_REJECTS = 100;
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
-/** CHECK or NOT NULL: a retry would fail, too. */
+/** Codes of CHECK and NOT NULL: a retry would also fail. */
 const BROKEN_RULE = /^(23502|23514)$/;
 
 export interface Portion {
@@ -58,7 +58,7 @@ export interface RecordCounts {
   deleted: number;
   unchanged: number;
   rejected: number;
-  /** Ignored because the same or a later version is stored; absent if there are none. */
+  /** Lines without effect, since the same or a later version is stored; absent if there are none. */
   stale?: number;
 }
 
@@ -83,7 +83,7 @@ interface SetOptions {
   readonly keepProfile?: boolean | undefined;
   readonly progress?: ((now: { readonly phase: string }) => void) | undefined;
   /**
-   * Author of a feed: the caller deduplicates lines about the same record and retries a lost race, and existing members change at once.
+   * Author of a feed, whose caller deduplicates lines about the same record and retries a lost race. Existing members change at once.
    * Undefined for an import, whose members change in `settleMembers`.
    */
   readonly feedBy?: Author | undefined;
@@ -91,10 +91,10 @@ interface SetOptions {
 
 /** Stages, checks and writes lines together, in the caller's transaction, which has the staging tables. */
 export class ImportSet {
-  /** By record type; for lines without a type, by file. */
+  /** Counts by record type; for lines without a type, by file. */
   readonly counts = new Map<string, RecordCounts>();
   firstRejects: readonly Reject[] = [];
-  /** Types with lines, referenced ones first. */
+  /** Types with lines, referenced types first. */
   #types: readonly RecordType[] = [];
   /** Index of the file by type name. */
   readonly #positions = new Map<string, number>();
@@ -148,7 +148,7 @@ export class ImportSet {
     }
   }
 
-  /** Reads lines into the staging tables; lines that are invalid by themselves become rejects. */
+  /** Reads lines into the staging tables; lines that are invalid regardless of other lines become rejects. */
   async #stage(portions: Portions, keepsText: boolean): Promise<void> {
     const rowsFor = (table: string, columns: string) => new StagedRows(this.staging, table, columns);
     const rows = new Map(
@@ -190,7 +190,7 @@ export class ImportSet {
     return counts;
   }
 
-  /** Collects statistics, which new staged rows lack and prepared plans ignore. */
+  /** Collects statistics, which new staged rows lack; prepared plans ignore them. */
   async #analyze(table: string): Promise<void> {
     if (!this.staging.isPrepared) await this.staging.manager.query(`ANALYZE ${table}`);
   }
@@ -220,7 +220,7 @@ export class ImportSet {
       .map((rule, i) => `SELECT line, code, reason, ${i} AS rule FROM (${rule}) r (line, code, reason)`)
       .join(' UNION ALL ');
     for (let fell = Infinity; fell > 0;) {
-      // A rule's reason starts with the field, or with "record".
+      // A rule's reason starts with the field's name, or with "record".
       fell = await this.staging.number(
         `WITH broken AS (
   SELECT line, (array_agg(code ORDER BY rule, reason))[1] AS code, string_agg(reason, '; ' ORDER BY rule, reason) AS reason
@@ -257,7 +257,7 @@ FROM ${withPresent(type)}`,
       counts[outcome] = Math.ceil(number / type.rowsPerRecord);
   }
 
-  /** Writes the lines, or releases the locks if another transaction changed the same rows first. @returns false: the caller checks again */
+  /** Writes the lines, or releases the locks if another transaction changed the same rows first. @returns false if the caller must retry */
   async #tryToWrite(): Promise<boolean> {
     const { feedBy, keepProfile = false } = this.options;
     await this.staging.manager.query('SAVEPOINT checked');
@@ -268,7 +268,7 @@ FROM ${withPresent(type)}`,
       if (this.#types.some(({ name }) => name === 'users'))
         await writePendingMembers(this.staging, `user_id IN (SELECT id FROM ${staged('users')})`);
       if (feedBy) for (const lock of lockSql(this.#types)) await this.staging.rows(lock);
-      // Deletions come first, to free unique values. Records that end but are kept come last: other lines may refer to them or write them.
+      // Deletions come first, to release unique values. Records that end but stay stored come last: other lines may refer to or write them.
       const ending = this.#deleting.filter(({ removal }) => removal.ends ?? removal.remove);
       for (const type of this.#deleting) if (!ending.includes(type)) await this.#remove(type);
       for (const type of this.#types) await this.#compare(type);
@@ -282,7 +282,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
       if (!feedBy && this.counts.get('users')?.updated)
         await leaveMembersPending(this.staging.manager, keepProfile);
       for (const type of this.#types) await this.#writeNew(type);
-      // Members last: members who edit their own profile wait only for this step.
+      // Writes members last, so that members who edit their profile wait only for this step.
       for (const type of this.#types.toReversed()) {
         if (this.#countsOf(type.name).updated > 0)
           for (const update of updateSql(type, this.#referred.get(type))) await this.staging.rows(update);
@@ -306,7 +306,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     }
   }
 
-  /** Rejects the line whose row the database rejected by a rule that the record types lack. */
+  /** Rejects the line whose row violates a database rule that the record types lack. */
   async #rejectBroken(error: DatabaseError): Promise<void> {
     const { table, constraint, column, detail } = error;
     const type = this.#types.find(({ name }) => name === table || staged(`changed_${name}`) === table);
@@ -350,7 +350,7 @@ WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped OR
     const changes = type.referred ? this.#referred.get(type) : updated > 0;
     const releases = type.release && (changes || this.#deleting.includes(type)) ? type.release : [];
     for (const release of releases) await this.staging.rows(release);
-    // A released connection counts as new.
+    // A connection whose unique values were released counts as new.
     if (inserted === 0 && releases.length === 0) return;
     await this.staging.rows(insertSql(type));
     if ('id' in type.fields) {

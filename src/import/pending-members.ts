@@ -6,7 +6,7 @@ import { differs, isLostRace, keepingProfile, staged } from './record-type.js';
 import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from '../resources/profile/import.js';
 import { ARE_PENDING, Staging, stagingColumns } from './staging.js';
 
-/** Members per transaction, which takes about 0.1 s and blocks other writers of these members that long. */
+/** Members per transaction, which takes about 0.1 s, and blocks other writers of these members for this time. */
 const MEMBERS_AT_ONCE = 500;
 const PAUSE_MS = 50;
 
@@ -15,7 +15,7 @@ const CHANGED_USERS = staged('changed_users');
 
 const membersAs = (keepProfile: boolean) => (keepProfile ? keepingProfile(users) : users);
 
-/** Moves changes of existing members to `pending_members`. Changes at once if another line takes the member's username or `external_id`. */
+/** Moves changes of existing members to `pending_members`; members whose username or `external_id` another line takes change at once. */
 export async function leaveMembersPending(manager: EntityManager, keepProfile: boolean): Promise<void> {
   const type = membersAs(keepProfile);
   const values = Object.entries(type.values).map(([column, sql]) => `'${column}', ${sql}`);
@@ -50,7 +50,7 @@ export async function writePendingMembers(
     [wanted],
   );
   const ids = [locked.map(({ id }) => id)];
-  // Skips a username or external_id that another member got since the import. Subqueries by key: an empty table's statistics would cause a
+  // Skips a username or external_id that another member has got since. Uses subqueries by key: an empty table's statistics would cause a
   // full join.
   await manager.query(
     `UPDATE pending_members p
@@ -86,14 +86,14 @@ WHERE t.id = ANY ($1) AND t.id = s.id AND t.erased_at IS NULL AND ${differs(type
   return written;
 }
 
-/** Writes the next pending members in its own transaction. @returns the number; 0 also if another process does so, or has locked them */
+/** Writes the next pending members in a transaction. @returns their number; also 0 if another process writes or locks them */
 export function writeNextMembers(dataSource: DataSource): Promise<number> {
   const isFree = `(SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.pendingMembers}))`;
   const next = `${isFree} ORDER BY user_id LIMIT ${MEMBERS_AT_ONCE}`;
   return dataSource.transaction((manager) => writePendingMembers(new Staging(manager), next, 'SKIP LOCKED'));
 }
 
-/** Writes pending members until there are none. @throws OperatorError if aborted before */
+/** Writes pending members until none are left. @throws OperatorError if aborted earlier */
 export async function settleMembers(dataSource: DataSource, signal?: AbortSignal): Promise<void> {
   for (;;) {
     const [row] = await dataSource.query<{ pending: boolean }[]>(ARE_PENDING);

@@ -14,7 +14,7 @@ type Values = Readonly<Record<string, string>>;
 /** Computes a column of the staging table from the row and the original record. */
 type Note = (row: StagedRow, record: object) => boolean;
 
-/** The specifics of one import file and its table of the same name; everything else is derived from the fields. */
+/** The specifics of one import file, and of the table with the same name; the rest follows from the fields. */
 interface Declared {
   readonly name: string;
   readonly fields: Fields;
@@ -22,9 +22,9 @@ interface Declared {
   readonly key?: readonly string[];
   readonly check?: (row: StagedRow) => Fault | undefined;
   readonly notes?: Readonly<Record<string, Note>>;
-  /** Queries for (line, code, reason) of staged records `s` that are invalid regardless of other lines, besides unknown references. */
+  /** Queries for (line, code, reason) of staged records `s` that are invalid regardless of other lines, except unknown references. */
   readonly references?: readonly string[];
-  /** The same queries for conflicts with other lines or stored records, besides lines about the same record. */
+  /** Such queries for conflicts with other lines or stored records, except lines about the same record. */
   readonly rules?: readonly string[];
   /** Column sets of the staging table that each identify a record; default: its key. */
   readonly identities?: readonly (readonly string[])[];
@@ -32,30 +32,30 @@ interface Declared {
   readonly sides?: string;
   /** Columns of the table, if they differ from the record's. */
   readonly columns?: readonly string[];
-  /** Values written with a new or changed row; a difference in them alone is not a change. */
+  /** Values to write with a new or changed row; a difference only in these values is not a change. */
   readonly besides?: Values;
-  /** Columns in unique indexes, or from which such columns are computed. */
+  /** Columns in unique indexes, and columns that determine such columns. */
   readonly referred?: readonly string[];
-  /** Denormalized columns from a referenced row, which the write joins. */
+  /** Denormalized columns from a referenced row, which the statement joins. */
   readonly copies?: Copies;
-  /** More joins for the write. */
+  /** Further joins of the statement that writes. */
   readonly joins?: string;
   /** Statements before the write that release unique values for other rows. */
   readonly release?: readonly string[];
   /** Values with `--keep-profile`, instead of the default ones. */
   readonly kept?: Values;
-  /** Effect of `"op": "delete"`, and in some files of `"deleted": true`; default: deletes the row with that key. */
+  /** Effect of `"op": "delete"`, and in some files of `"deleted": true`; default: deletes the record's row. */
   readonly removal?: Partial<Removal>;
 }
 
 interface Removal {
-  /** Fields that identify a record; others in the line are ignored. */
+  /** Fields that identify a record; the import ignores the line's other fields. */
   readonly fields: Fields;
   readonly check?: (row: StagedRow) => Fault | undefined;
   readonly complete?: (row: StagedRow) => void;
   /** Query for the keys of the rows to delete. */
   readonly rows: string;
-  /** For rows that are kept when they end: the column that marks it. */
+  /** For rows that stay stored when they end: the column that marks the end. */
   readonly ended?: string;
   readonly ends?: Values;
   /** Removes rows together with dependent data. */
@@ -81,7 +81,7 @@ export const columnList = (columns: readonly string[], row: string) =>
 /** Quotes a fault code for SQL; the compiler checks that it exists. */
 export const code = (name: FaultCode) => `'${name}'`;
 
-/** A record that can conflict with another line: if lines were deduplicated, not a deletion. */
+/** A record that can conflict with another line. After deduplication, a deletion cannot. */
 const EXCLUSIVE = 'NOT (deleted AND counts IS TRUE)';
 
 /** Finds lines equal to an earlier line in these columns or expressions. @param reason SQL; the earlier line is `d.first` */
@@ -98,7 +98,7 @@ const missing = (name: string, column: string, table: string) =>
     AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column} AND NOT r.deleted)
     AND NOT EXISTS (SELECT FROM ${table} r WHERE r.id = s.${column})`;
 
-/** Finds lines whose `column` names a member who was erased, or whom another line erases (an earlier one, if lines were deduplicated). */
+/** Finds lines whose `column` names a member who was erased, or whom another line erases (after deduplication, an earlier line). */
 export const erased = (name: string, column: string) =>
   `SELECT s.line, ${code('member_erased')}, '${column}: the member ' || r.id || ' was erased' FROM ${staged(name)} s
   JOIN users r ON r.id = s.${column} WHERE NOT s.deleted AND r.erased_at IS NOT NULL
@@ -106,7 +106,7 @@ export const erased = (name: string, column: string) =>
   JOIN ${staged('users')} r ON r.id = s.${column} AND r.deleted AND (r.line < s.line OR s.counts IS NULL)
   WHERE NOT s.deleted`;
 
-/** SQL of a value, by the meaning of its absence. */
+/** SQL of a value, by the effect of an absent field. */
 const VALUES: Readonly<Record<Absence | 'null', (column: string) => string>> = {
   null: (column) => `s.${column}`,
   'unchanged; null for a new member': (column) =>
@@ -149,7 +149,7 @@ export function recordType(declared: Declared) {
     key,
     notes,
     values: { ...values, ...besides } as Values,
-    /** Values to compare with `t` instead of the written ones, to detect changes. */
+    /** Values to compare with `t` instead of the written values, to detect changes. */
     compared: compared as Values,
     removal,
     joins: copies && `JOIN ${copies.from} o ON o.id = s.${copies.by} ${declared.joins ?? ''}`,
@@ -171,7 +171,7 @@ export function recordType(declared: Declared) {
     /** Rows of the table for the staged records: `s`. */
     source: sides ?? `(SELECT * FROM ${staged(name)} WHERE NOT deleted) s`,
     rowsPerRecord: sides === undefined ? 1 : 2,
-    /** Columns of the staging table that permanently identify a record and key its stored version. */
+    /** Columns of the staging table that permanently identify a record, and form the key of its stored version. */
     version,
   };
 }
@@ -183,7 +183,7 @@ const LOST_RACE = /^(23503|23505|23P01|40001|40P01)$/;
 export const isLostRace = (error: unknown): boolean =>
   LOST_RACE.test(String((error as { code?: unknown }).code));
 
-/** Returns the type with the values for `--keep-profile`. */
+/** Returns the record type with the values for `--keep-profile`. */
 export const keepingProfile = (type: RecordType): RecordType => ({
   ...type,
   values: { ...type.values, ...type.kept },
@@ -197,7 +197,7 @@ export function differs({ values, compared }: RecordType, only?: readonly string
 }
 
 /**
- * Changes existing rows, locked by key. {@link RecordType.referred} columns come first: a statement that can write one blocks inserts
+ * Changes existing rows, locked by key, {@link RecordType.referred} columns first: a statement that can write such a column blocks inserts
  * that reference the row, as INSERT … ON CONFLICT DO UPDATE does. @param changesReferred whether any such column changes
  */
 export function updateSql(type: RecordType, changesReferred = true): string[] {
@@ -230,7 +230,7 @@ export function lockSql(types: readonly RecordType[]): string[] {
   });
   const ids = types.flatMap(({ name, sides, removal, refersTo }) => [
     ...refersTo.map(({ column, table }) => ({ table, sql: `SELECT ${column} FROM ${staged(name)}` })),
-    // A connection's id alone does not name its members.
+    // A connection's id does not name the connection's members.
     ...(sides ? [{ table: 'users', sql: `SELECT user_id FROM (${removal.rows}) r` }] : []),
   ]);
   const referred = [...Map.groupBy(ids, ({ table }) => table)].map(
@@ -256,7 +256,7 @@ export const withPresent = ({ source, name, key }: RecordType): string =>
 const versionKey = ({ version }: RecordType): string =>
   version.length > 1 ? columnList(version, 's') : `0, ${columnList(version, 's')}`;
 
-/** Removes records whose stored version is not older, and counts them (`n`). Looks the versions up by key and locks them in order. */
+/** Removes records whose stored version is not older, and counts them (`n`). Finds the versions by key, and locks them in order. */
 export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERIALIZED (
   SELECT * FROM (SELECT line, ${versionKey(type)}, version FROM ${staged(type.name)} s) s (line, user_id, id, version)
   WHERE version IS NOT NULL ORDER BY 2, 3
@@ -268,7 +268,7 @@ export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERI
   DELETE FROM ${staged(type.name)} s WHERE s.line IN (SELECT line FROM known) RETURNING 1
 ) SELECT count(*) AS n FROM gone`;
 
-/** One conditional write: if two writes are concurrent, the later version wins in any order. `n`: number of lost records. */
+/** Writes conditionally: of two concurrent writes, the later version wins in any order. `n`: number of lost records. */
 export const recordVersionsSql = (type: RecordType): string => `WITH recorded AS (
   INSERT INTO record_versions AS v (type, user_id, id, version)
   SELECT '${type.name}', ${versionKey(type)}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3

@@ -4,7 +4,7 @@ import { events, participants } from '../resources/events/import.js';
 import { users } from '../resources/profile/import.js';
 import type { RecordType } from './record-type.js';
 
-/** Referenced types first. */
+/** All record types, referenced types first. */
 export const RECORD_TYPES: readonly RecordType[] = [
   users,
   achievements,

@@ -17,7 +17,7 @@ export async function settle(
   const kept: ReadLine[] = [];
   for (const given of lines) {
     const { type } = given;
-    // Copied, since a feed that loses a race is deduplicated again, with the versions stored by then.
+    // Copies the row: after a lost race, the feed's lines are deduplicated again, with newer stored versions.
     const row = given.row && { ...given.row };
     const line = row ? { ...given, row } : given;
     if (type && row) {
@@ -30,7 +30,7 @@ export async function settle(
       const before = keys.map((key) => said.get(key) ?? []);
       for (const one of replacedBy(type, row, before)) one.counts = false;
       for (const one of before.flat()) {
-        // The last row gets the version of all previous ones.
+        // The last row gets the version of all previous rows.
         if (one.version === undefined || versionName(type, one) !== versionName(type, row)) continue;
         row.version ??= one.version;
         delete one.version;
@@ -52,14 +52,14 @@ function replacedBy(
 ): readonly StagedRow[] {
   const isPut = ({ deleted }: StagedRow) => deleted === false;
   if (row.deleted) {
-    // A record that ends but is kept must exist first. An erased member cannot return: the rules check that against the first removal.
+    // A record that ends but stays stored must exist first. An erased member cannot return: the rules check this against the first removal.
     if (remove) return [];
     const all = before.flat();
     if (ends) return all.filter((one) => !isPut(one));
     for (const column of version) row[column] ??= all.find(isPut)?.[column] ?? null;
     return all;
   }
-  // The last key: for a connection, its two members.
+  // The last key; for a connection, the key of its two members.
   const same = before.at(-1) ?? [];
   const earlier = same.find(isPut);
   if (earlier?.counts) sayWhatIsSilent(fields, row, earlier);

@@ -21,17 +21,17 @@ import { RECORD_TYPES } from './record-types.js';
 import type { RecordType } from './record-type.js';
 
 interface Line {
-  /** Starts at 1. */
+  /** Line number, from 1. */
   readonly number: number;
   /** The line, or its beginning if it is too long. */
   readonly text: string;
-  /** Reason why it cannot be parsed. */
+  /** Why the line cannot be parsed. */
   readonly fault?: string;
 }
 
 /** A parsed line: a row of its type's staging table, or its faults. */
 export interface ReadLine extends Omit<Line, 'fault'> {
-  /** Absent if the line does not name one. */
+  /** Absent if the line names no type. */
   readonly type?: RecordType;
   readonly row?: StagedRow;
   /** At least one fault if there is no row. */
@@ -55,7 +55,7 @@ export interface Source {
   readonly ignored: readonly string[];
 }
 
-/** Reads a folder with a file per record type. @throws OperatorError if it is unreadable, or has a file both plain and compressed */
+/** Reads a folder with a file per record type. @throws OperatorError if unreadable, or if a file exists both plain and compressed */
 export function folderSource(folder: string): Source {
   let names: string[];
   try {
@@ -168,11 +168,11 @@ export function recordKeys({ type, row }: ReadLine): string[] {
   });
 }
 
-/** The longest legitimate record, an event of 20,000 characters, has at most 160 KB with escapes. */
+/** Maximum line length: the longest legitimate record, an event of 20,000 characters, has at most 160 KB with escapes. */
 const MAX_LINE_BYTES = 1_048_576;
 const SHOWN_OF_A_LONG_LINE = 1_000;
 
-/** Reads non-blank lines of a stream or `.gz` in constant memory. @throws OperatorError if it cannot be read */
+/** Reads non-blank lines of a stream or `.gz` in constant memory. @throws OperatorError if the source is unreadable */
 export async function* readLines(source: Readable, name: string): AsyncGenerator<Line[]> {
   const unpacked = name.endsWith('.gz') ? source.pipe(createGunzip({ chunkSize: 262_144 })) : source;
   source.on('error', (error) => unpacked.destroy(error));
@@ -187,7 +187,7 @@ export async function* readLines(source: Readable, name: string): AsyncGenerator
   yield splitter.end();
 }
 
-/** Splits bytes into lines, and keeps at most the maximum length of each. */
+/** Splits bytes into lines, and cuts each line at the maximum length. */
 class Splitter {
   #number = 0;
   #rest: Buffer[] = [];
@@ -233,7 +233,7 @@ export class RejectsFile {
   readonly #draft: string;
   readonly #descriptor: number;
 
-  /** @throws OperatorError if it cannot be written, or is a file of the import itself */
+  /** @throws OperatorError if the file cannot be written, or belongs to the import */
   constructor(
     private readonly path: string,
     { files }: Source,

@@ -6,13 +6,13 @@ import { columnsOf } from './fields.js';
 import { NEW_USERS, staged, type RecordType } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';
 
-/** Limits of one insert: large enough to be fast, small enough to bound memory and to delay other requests by only 5 ms. */
+/** Limits of one insert: large enough to be fast, small enough to limit memory and to delay other requests by only 5 ms. */
 export const CHUNK_RECORDS = 4_000;
 const CHUNK_CHARACTERS = 500_000;
 
 /**
- * Planner settings for statements over staged lines: scan these lines, and look up referenced rows by key. With PostgreSQL's default
- * random_page_cost, 4, a feed of 1,000 lines read 100,000 members seven times. A merge join uses only one of two keys.
+ * Planner settings for statements over staged lines: scan these lines, and find referenced rows by key. With PostgreSQL's default
+ * random_page_cost of 4, a feed of 1,000 lines read 100,000 members seven times. A merge join would use only one of two keys.
  */
 export const STAGED_PLANS =
   'SET LOCAL enable_seqscan = on; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 1.1';
@@ -29,7 +29,7 @@ export async function beginImport(manager: EntityManager): Promise<void> {
   const [left] = await manager.query<{ pending: boolean }[]>(ARE_PENDING);
   if (!row!.free || left!.pending)
     throw new OperatorError('Another import is running: wait until it has ended');
-  // No JIT: it took an eighth of the time of an import of 200,000 lines.
+  // Without JIT, which took an eighth of the time of an import of 200,000 lines.
   await manager.query(`${STAGED_PLANS}; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL jit = off;
 SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
 DO $$ BEGIN
@@ -47,7 +47,7 @@ export async function createStaging(
   await manager.query(createSql(stagingTables(types), 'DROP'));
 }
 
-/** Staging tables by connection, emptied at commit: creating them takes longer than a feed, and fills the catalog with dead rows. */
+/** Staging tables by connection, empty after each commit: creating tables takes longer than a feed, and leaves dead rows in the catalog. */
 const TABLES = new WeakMap<object, Set<string>>();
 
 /** Creates the staging tables that the connection lacks, before a transaction begins. */
@@ -58,7 +58,7 @@ export async function keepStaging(runner: QueryRunner, types: readonly RecordTyp
   const missing = stagingTables(types).filter(({ name }) => !has.has(name));
   if (missing.length === 0) return;
   const names = missing.map(({ name }) => name);
-  // Statistics of one row cause lookups by key. For an empty table PostgreSQL expects a full page, and scans all joined tables.
+  // Statistics of one row cause lookups by key. For an empty table, PostgreSQL would expect a full page, and scan all joined tables.
   const statistics = names.map((name) => `INSERT INTO ${name} VALUES (0);\nANALYZE ${name}`);
   await runner.query([createSql(missing, 'DELETE ROWS'), ...statistics].join(';\n'));
   for (const name of names) has.add(name);
@@ -74,7 +74,7 @@ interface StagingTable {
   readonly columns: string;
 }
 
-/** Lists only the tables for these types and their references: creating one takes a millisecond. */
+/** Lists only the tables for these types and their references, since creating a table takes a millisecond. */
 function stagingTables(types: readonly RecordType[]): StagingTable[] {
   const needed = RECORD_TYPES.filter((type) =>
     types.some(
@@ -99,19 +99,19 @@ export class Staging {
     readonly isPrepared = false,
   ) {}
 
-  /** Runs a statement of constant text: values only as parameters. */
+  /** Runs a statement of constant text, with values only as parameters. */
   rows<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
     return this.isPrepared ? prepared(this.manager, text, values) : this.manager.query(text, values);
   }
 
-  /** The same for one that returns a number, `n`. */
+  /** Runs such a statement, and returns its number `n`. */
   async number(text: string, values?: unknown[]): Promise<number> {
     const [row] = await this.rows<{ n: number }>(text, values);
     return row!.n;
   }
 }
 
-/** Collects rows and inserts some thousand at a time; the caller reads the next ones while the database works. */
+/** Collects rows, and inserts some thousand at once; the caller reads further rows while the database works. */
 export class StagedRows {
   readonly #insert: string;
   #records: string[] = [];
@@ -142,13 +142,13 @@ export class StagedRows {
     await this.staging.inserting;
     if (this.#records.length === 0) return;
     this.staging.inserting = this.staging.rows(this.#insert, [`[${this.#records.join(',')}]`]);
-    this.staging.inserting.catch(() => undefined); // the next insert or flush throws it
+    this.staging.inserting.catch(() => undefined); // the next insert or flush throws this error
     this.#records = [];
     this.#characters = 0;
   }
 }
 
-/** Columns of the table of bad lines, with SQL types; `type` is the record's type, or the file if there is none. */
+/** Columns of the table of bad lines, with SQL types; `type` is the record's type, or the file for a line without a type. */
 export const REJECT_COLUMNS =
   'file integer, type text, line integer, path text, code text, reason text, text text';
 

@@ -7,7 +7,7 @@ import { UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { readableOn } from '../values/colors.js';
 
-/** `--accent` of the style sheet. */
+/** The color `--accent` of the style sheet. */
 const ACCENT = '#1f55d8';
 
 /** Returns the platform's color, dark enough for white on it, for its mark and the browser's frame. */
@@ -24,7 +24,7 @@ const markIn = (
 /** Position of an indexed PNG's palette directly after the header (PNG, third edition, §11.2), and its number of colors. */
 const [PALETTE, COLORS] = [33, 16];
 
-/** The same mark in pixels: their palette goes from the color to white. @param file of this folder */
+/** The mark as a PNG, with a palette from the color to white. @param file in this folder */
 function pixelsIn(file: 'card.png' | 'touch-icon.png', color: string): Buffer {
   const png = readFileSync(new URL(file, import.meta.url));
   const chunk = png.subarray(PALETTE + 4, PALETTE + 8 + 3 * COLORS);
@@ -88,13 +88,13 @@ export class IconsController {
     return this.#icon;
   }
 
-  /** For phones that accept no SVG. */
+  /** The icon for phones that accept no SVG. */
   @Get('apple-touch-icon.png')
   touchIcon(): UnchangingDocument {
     return this.#touchIcon;
   }
 
-  /** W3C, Web Application Manifest. */
+  /** W3C Web Application Manifest. */
   @Get('site.webmanifest')
   manifest(): UnchangingDocument {
     return this.#manifest;

@@ -6,7 +6,7 @@ import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { mixed, readableOn } from '../values/colors.js';
 
-/** For all responses to browsers, including redirects and JSON. {@link Layout.render} overrides some. */
+/** Headers of all responses to browsers, including redirects and JSON. {@link Layout.render} overrides some of them. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
     "default-src 'none'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
@@ -25,17 +25,17 @@ export class InlineText {
   }
 }
 
-/** Without comments and indentation, a seventh of the style sheet. */
+/** Reads a style sheet, and removes comments and indentation, a seventh of its size. */
 const sheet = (name: string) =>
   readFileSync(new URL(name, import.meta.url), 'utf8').replace(/\/\*[^]*?\*\/|^\s+/gm, '');
 
-/** Data of a template; its layout, `layout.eta`, uses the rest of it. */
+/** Data of a template, and of the common layout in `layout.eta`. */
 interface TemplateData {
   readonly language: string;
   readonly [name: string]: unknown;
 }
 
-/** Renders pages without external content; inline styles and scripts are known by hash, and save a round trip. */
+/** Renders pages without external content; the CSP allows inline styles and scripts by hash, which saves a round trip. */
 @Injectable()
 export class Layout {
   readonly #eta = new Eta({
@@ -44,7 +44,7 @@ export class Layout {
     cache: true,
   });
 
-  /** With the platform's color. */
+  /** The style sheet with the platform's color. */
   readonly #style: InlineText;
   readonly #siteStyle: InlineText;
 

@@ -19,12 +19,12 @@ const METHOD_NOT_FOUND = -32_601;
 const INVALID_PARAMS = -32_602;
 const INTERNAL_ERROR = -32_603;
 const HEADER_MISMATCH = -32_020;
-/** The member of `params` that the header Mcp-Name repeats. */
+/** The property of `params` that the header Mcp-Name repeats, by method. */
 const NAMED_BY = new Map(
   Object.entries({ 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }),
 );
 
-/** The protocol's server, by its SDK: one per era. Internal request ids replace the clients', so that those never collide. */
+/** Serves the protocol by its SDK, with one server per era. Internal request ids replace the clients' ids, which may collide. */
 @Injectable()
 export class Assistants {
   readonly #exchanges = new Map<unknown, Exchange>();
@@ -37,7 +37,7 @@ export class Assistants {
     private readonly problems: ProblemFilter,
   ) {}
 
-  /** Responds to a message: JSON that came with the request. */
+  /** Responds to a message, the JSON of a request. */
   async answer(body: object, asked: Asked): Promise<MessageAnswer> {
     const { sdk } = await this.#load();
     const { headers } = asked.request;
@@ -83,7 +83,7 @@ export class Assistants {
     let status = 200;
     const answer = await new Promise<JSONRPCResponse>((resolve) => {
       exchange.settle = (settled) => {
-        // A request that no handler has seen is malformed; the current revision also requires an error status.
+        // A request that reached no handler is malformed; for this, the current revision requires an error status.
         if (!isHandled && era === 'current' && 'error' in settled)
           status = settled.error.code === METHOD_NOT_FOUND ? 404 : 400;
         resolve(settled);
@@ -92,7 +92,7 @@ export class Assistants {
       transport.onmessage!({ ...message, id }, extra);
       isHandled = true;
     });
-    // The SDK reports unreadable parameters like this, at length.
+    // The SDK reports unreadable parameters as an internal error with a long text.
     if ('error' in answer && answer.error.code === INTERNAL_ERROR)
       return writeFault(status, { code: INVALID_PARAMS, message: 'Invalid params' }, message);
     const { headers = {} } = exchange.problem?.options ?? {};
@@ -114,7 +114,7 @@ export class Assistants {
       }));
   }
 
-  /** Makes a server that is never closed and keeps no state of a request, and its message handler. */
+  /** Makes a server, which stays open and keeps no state of a request, and its message handler. */
   async #serve(
     sdk: Sdk,
     classification: { era: 'modern' | 'legacy'; revision?: string },
@@ -132,7 +132,7 @@ export class Assistants {
   }
 }
 
-/** Responds to a message that could not be handled, with the request's id if it has one. */
+/** Responds to a message that no handler could process, with the message's id if it has one. */
 export function writeFault(
   status: number,
   { code, message, data }: { readonly code: number; readonly message: string; readonly data?: unknown },
@@ -143,7 +143,7 @@ export function writeFault(
   return { status, text: JSON.stringify({ jsonrpc: '2.0', id: own, error: { code, message, data } }) };
 }
 
-/** Finds the fault of headers that repeat the body (SEP-2243). The SDK checks only revision and method here. */
+/** Finds a header that contradicts the body (SEP-2243). The SDK checks only revision and method. */
 function headerFault(
   { method, params }: Pick<JSONRPCRequest, 'method' | 'params'>,
   headers: Json,

@@ -8,11 +8,11 @@ import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Assistants, writeFault, type MessageAnswer } from './assistants.js';
 
-/** The longest profile with every character escaped, and an envelope. */
+/** Maximum body size: the longest profile with every character escaped, and an envelope. */
 const readMessage = rawReader(131_072);
 const DEEPEST = 32;
 
-/** The API as a Model Context Protocol server: each message is a request; streams are never opened. */
+/** The API as a Model Context Protocol server: each message is an HTTP request; the server opens no streams. */
 @Controller(ASSISTANTS_PATH)
 @RequireCredential()
 @OutsideApi()

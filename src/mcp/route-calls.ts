@@ -10,9 +10,9 @@ import type { Route } from '../http/route-table.js';
 export interface RouteCall {
   /** Path parameters, as sent. */
   readonly params: Readonly<Record<string, string>>;
-  /** Without its question mark. */
+  /** The query without question mark. */
   readonly query: string;
-  /** JSON, if the route accepts a body. */
+  /** The body as JSON, if the route accepts one. */
   readonly body?: Buffer;
   readonly ifMatch?: string | undefined;
 }
@@ -22,7 +22,7 @@ const sources = new RouteParamsFactory();
 /** Rejects with the route's Problem. */
 export type CallRoute = (request: Request, response: Response, call: RouteCall) => Promise<JsonResponse>;
 
-/** Makes a function that calls a route's handler like the router. Check access before; after waits, the handler checks its scope again. */
+/** Makes a function that calls a route's handler like the router. Check access first; after waits, the handler checks the scope again. */
 export function makeCaller(
   { controller, handler }: Route,
   modules: ModuleRef,

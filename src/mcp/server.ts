@@ -7,11 +7,11 @@ import type { Asked, Toolbox } from './toolbox.js';
 
 export type Sdk = typeof import('@modelcontextprotocol/server');
 
-/** The revision without sessions, whose requests have an envelope, and earlier ones, which begin with `initialize`. */
+/** The revision without sessions, whose requests have an envelope, and earlier revisions, which begin with `initialize`. */
 export const CURRENT = '2026-07-28';
 export const EARLIER: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26'];
 
-/** Client caching of lists, which change only with the server's version and the credential. */
+/** How clients may cache lists, which change only with the server's version and the credential. */
 const LIST = { ttlMs: 300_000, cacheScope: 'private' } as const;
 const PROFILE = 'member://profile';
 const EVENT = 'event://';
@@ -32,11 +32,11 @@ const MY_WEEK = {
     'Then list them by day, with their start in my time zone and their place, and mark those that I have not responded to yet.',
 };
 
-/** For the client, not the model: in JSON-RPC's range for servers. */
+/** Error code for the client, not the model, in JSON-RPC's range for servers. */
 const SERVER_ERROR = -32_000;
 
 export interface Exchange extends Asked {
-  /** As sent: the SDK drops some keys. */
+  /** The parameters as sent: the SDK drops some keys. */
   readonly params: Readonly<Record<string, unknown>> | undefined;
   problem?: Problem;
   settle: (message: JSONRPCResponse) => void;
@@ -66,7 +66,7 @@ export function makeServer(
       capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
       instructions: INSTRUCTIONS,
       supportedProtocolVersions: [...EARLIER, CURRENT],
-      // The routes check arguments, with helpful errors.
+      // Accepts all: the routes check arguments, with more helpful errors.
       jsonSchemaValidator: {
         getValidator: () => () => ({ valid: false, data: undefined, errorMessage: '' }),
       },

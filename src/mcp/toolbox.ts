@@ -40,7 +40,7 @@ export class Toolbox {
       ({ controller, path }) => isUnder(API_PREFIX, path) && !isOutsideApi(controller),
     );
     const tools = routes.flatMap((route) => makeTool(route) ?? []);
-    // Of several lists with one scope, the first has the member's own items.
+    // If several lists have the same scope, the first one contains the member's items.
     const lists = Map.groupBy(
       tools.filter(({ listsChanges }) => listsChanges),
       ({ scopes }) => scopes[0],
@@ -63,7 +63,7 @@ export class Toolbox {
     return clientScopes.some((scope) => wanted.includes(scope));
   }
 
-  /** Lists tools for the credential, including those that its app may request. @throws Problem insufficient_scope without any */
+  /** Lists tools for the credential, including tools whose scope the app may request. @throws Problem insufficient_scope if none */
   listFor({ request, principal }: Asked): Record<string, unknown>[] {
     const tools = [...this.#all.tools.values()].filter(({ scopes }) => this.mayHave(principal, scopes));
     if (tools.length > 0) return tools.map(({ listed }) => listed);
@@ -91,5 +91,5 @@ export class Toolbox {
   }
 }
 
-/** Omits null and false, as the server's instructions say. */
+/** Omits null and false, as the server's instructions state. */
 const withoutNothing = (_: string, value: unknown) => (value === null || value === false ? undefined : value);

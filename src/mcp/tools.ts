@@ -19,9 +19,9 @@ export interface Tool {
   /** Requires one of these scopes; the result depends on the caller's scopes. */
   readonly scopes: readonly Scope[];
   readonly writes: boolean;
-  /** For `tools/list`. */
+  /** The tool's entry in `tools/list`. */
   readonly listed: Json;
-  /** Whether it can list changes since a time. */
+  /** Whether the tool can list changes since a time. */
   readonly listsChanges: boolean;
   /** @throws Problem for a missing or unknown argument */
   readonly check: (values: Readonly<Json>) => void;
@@ -33,10 +33,10 @@ export interface Tool {
 interface Tuning {
   readonly name?: string;
   readonly description?: string;
-  /** Default fields of an item: those that most questions need. */
+  /** Default fields of an item: the fields that most questions need. */
   readonly brief?: readonly string[];
   readonly defaults?: (values: Readonly<Json>) => Json;
-  /** Handler of another route whose fields are added. */
+  /** Handler of another route, whose fields the tool adds. */
   readonly besides?: string;
 }
 
@@ -99,12 +99,12 @@ const VERSION = {
   type: 'string',
   description: '`version` from get_profile: nothing is saved if the profile has changed since then',
 };
-/** Default number of items: each costs a model's attention. */
+/** Default number of items: a model must read each one. */
 const USUAL_ITEMS = 10;
 /** Omitted from lists by default: models cannot see images, and their URLs are long. */
 const IMAGES: readonly string[] = ['profile_picture', 'cover_image', 'icon_url'];
 
-/** Makes the tool of an API route; undefined if it has no member data, or another tool covers it. */
+/** Makes the tool of an API route; undefined if the route has no member data, or another tool covers it. */
 export function makeTool({ handler, controller, method }: Route): Tool | undefined {
   const scope = accessOf(handler, controller);
   const query = queryOfHandler(handler);
@@ -287,7 +287,7 @@ const without = (names: readonly string[], value: unknown): unknown =>
 
 const OF_DOCUMENT = '#/components/schemas/';
 
-/** Inlines referenced enumerations, so that readers of forms see the words. */
+/** Inlines referenced enumerations, so that models see the allowed values. */
 function inlined(schema: JsonSchema): JsonSchema {
   return JSON.parse(
     JSON.stringify(schema, (_, value: { $ref?: string } | null) =>
@@ -302,7 +302,7 @@ interface ObjectSchema extends JsonSchema {
 
 const propertiesIn = (schema: JsonSchema) => (inlined(schema) as ObjectSchema).properties;
 
-/** The fields of an item if the response is a page of a list, and the texts in its objects, such as `location.city`. */
+/** Lists an item's fields, if the response is a page of a list, and the texts in the item's objects, such as `location.city`. */
 function fieldsOfItem(response: JsonSchema): string[] | undefined {
   const { data, pagination } = propertiesIn(response);
   if (!data || !pagination) return undefined;
@@ -316,7 +316,7 @@ function fieldsOfItem(response: JsonSchema): string[] | undefined {
   });
 }
 
-/** A query's parameters as arguments, without those for query strings or generated clients. */
+/** Returns a query's parameters as arguments, except parameters that only query strings or generated clients need. */
 function describeArguments(query: QueryClass): Record<string, JsonSchema> {
   const defaults = new query() as Json;
   return Object.fromEntries(

@@ -4,13 +4,13 @@ interface Trace {
   readonly of: string;
   /** Affected rows of members, as joins after `s` in a FROM; default: the log row itself. */
   readonly through?: string;
-  /** Condition on those rows; default: the member sees them. */
+  /** Condition on the affected rows; default: the member sees them. */
   readonly where?: string;
-  /** SQL of the member and the item; default: those of the member's rows, or of the log row. */
+  /** SQL of the member and the item; default: the columns of the member's rows, or of the log row. */
   readonly item?: readonly [member: string, id: string];
 }
 
-/** A resource: a member's rows, the visible ones, and the changes that affect them. All SQL except `about` and `scope`. */
+/** A resource: a member's rows, which of them are visible, and the changes that affect them. All SQL except `about` and `scope`. */
 export interface ResourceDeclaration {
   /** Description in the API's documentation. */
   readonly about: string;

@@ -28,12 +28,12 @@ class TableColumn<Stored, Of extends Field | undefined = undefined> {
     return this.#with({ default: () => sql });
   }
 
-  /** Only the database writes it. */
+  /** A column that only the database writes. */
   get generated(): TableColumn<Stored, Of> {
     return this.#with({ insert: false, update: false });
   }
 
-  /** Read only if a query names it. */
+  /** A column that queries read only if they name it. */
   get unselected(): TableColumn<Stored, Of> {
     return this.#with({ select: false });
   }
@@ -48,7 +48,7 @@ class TableColumn<Stored, Of extends Field | undefined = undefined> {
   }
 }
 
-/** A column without a field, whose type can be narrowed here. */
+/** A column without a field; `as` can narrow its type. */
 class Kind<Stored> extends TableColumn<Stored> {
   constructor(options: ColumnOptions) {
     super(options, undefined);

@@ -2,21 +2,21 @@ import { getMetadataArgsStorage } from 'typeorm';
 
 type Column<Row> = Extract<keyof Row, string>;
 
-/** A part of the data export: rows of one table with all columns except these and secrets. */
+/** A part of the data export: rows of one table, with all columns except omitted ones and secrets. */
 export interface ExportedRows<Row> {
   readonly as: string;
   readonly without?: readonly Column<Row>[];
   /** Columns with other names in the export. */
   readonly called?: { readonly [Name in Column<Row>]?: string };
-  /** SQL of one more column of the rows `t`. */
+  /** SQL of a further column of the rows `t`. */
   readonly also?: string;
   /** SQL: condition on the rows `t`. */
   readonly where?: string;
-  /** Columns of a better index than the key's; newest first. */
+  /** Columns of an index that is better than the key's, for the newest rows first. */
   readonly newestBy?: readonly Column<Row>[];
 }
 
-/** A table's relation to members. Erasure, data export, `pua doctor` and docs/trust/personal-data.md are derived from it. */
+/** A table's relation to members, used by erasure, data export, `pua doctor` and docs/trust/personal-data.md. */
 export interface MemberTableDeclaration<Row> {
   /** Columns with ids of members, or of their rows in referenced tables; default `user_id`. A row belongs to all of these members. */
   readonly owner?: readonly Column<Row>[];
@@ -24,9 +24,9 @@ export interface MemberTableDeclaration<Row> {
   readonly only?: string;
   /** Erasure deletes rows (default), resets columns, or keeps all for a reason. */
   readonly erase?: 'delete' | { readonly clear: readonly Column<Row>[] } | { readonly keep: string };
-  /** Secrets, derived values, and values that only this program can read: never exported. */
+  /** Columns that the export omits: secrets, derived values, and values that only this program can read. */
   readonly secrets?: readonly Column<Row>[];
-  /** Its part of the export, the part that contains its rows, or the reason for excluding them. */
+  /** The table's part of the export, another part that contains its rows, or the reason for excluding them. */
   readonly export: ExportedRows<Row> | { readonly in: string } | { readonly none: string };
   /** For a table without a key and entity. */
   readonly table?: string;
@@ -53,17 +53,17 @@ export const tableNameOf = (entity: object): string =>
 interface Expiry {
   /** SQL: the time at which a row expires or was created. */
   readonly at: string;
-  /** Retention after that: an SQL interval, or a setting in seconds (0: forever). */
+  /** Retention after this time: an SQL interval, or a setting in seconds (0: forever). */
   readonly kept?: string | { readonly setting: 'auditRetentionSeconds' | 'changesRetentionSeconds' };
-  /** Name in metrics and in the log, if it is not the table's. */
+  /** Name in metrics and in the log; default: the table's name. */
   readonly name?: string;
   /** SQL: the condition of the partial index. */
   readonly only?: string;
-  /** SQL: columns of deleted rows, read as `gone` by `statement`, which does more work in the same statement. */
+  /** SQL: columns of deleted rows, and `statement`, a further part of the same statement that reads these columns as `gone`. */
   readonly also?: { readonly columns: string; readonly statement: string };
 }
 
-/** A row that refers to another table's is declared after it, and deleted before it. */
+/** Tables whose rows expire. A table with references comes after the referenced table, and is swept before it. */
 export const EXPIRIES: (Expiry & { readonly entity: object })[] = [];
 
 /** Declares that rows of the entity's table expire. A test compares all declarations with the columns of the database. */

@@ -1,9 +1,9 @@
 /** Denormalized columns from another row, so that a list reads one table. Foreign keys keep them equal. */
 export interface Copies {
   readonly from: 'users' | 'events';
-  /** Column with that row's id. */
+  /** Column with the other row's id. */
   readonly by: string;
-  /** Column → SQL over that row, `o`. */
+  /** Column → SQL over the other row, `o`. */
   readonly columns: Readonly<Record<string, string>>;
 }
 
@@ -20,6 +20,6 @@ export interface Derived {
   readonly table: string;
   readonly copies: Copies;
   readonly totals: readonly Total[];
-  /** Columns whose changes the row's member gets; changes to a denormalized column are reported with its original. */
+  /** Columns whose changes are reported to the row's member; a denormalized column's changes are reported with its original. */
   readonly reported: readonly string[];
 }

@@ -7,7 +7,7 @@ export type FieldType =
   | { readonly kind: 'enum'; readonly words: readonly string[] }
   | { readonly kind: 'text'; readonly length?: Length; readonly pattern?: string };
 
-/** A table's field in the API or import. Column, response field, JSON Schema and imported field are derived from it. */
+/** A table's field in the API or import; the source of the column, response field, JSON Schema and imported field. */
 export class Field<Value = unknown, Stored = Value> {
   declare readonly value: Value;
   declare readonly stored: Stored;
@@ -43,6 +43,6 @@ export const number = (maximum: number) => new Field<number>({ kind: 'number', m
 export const text = (length?: Length, pattern?: string) =>
   new Field<string>({ kind: 'text', ...(length && { length }), ...(pattern !== undefined && { pattern }) });
 
-/** Declares one of these words. */
+/** Declares one of these values. */
 export const enumOf = <Word extends string>(words: readonly Word[]) =>
   new Field<Word>({ kind: 'enum', words });

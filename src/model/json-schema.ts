@@ -11,7 +11,7 @@ import {
 import { TIMESTAMP_PATTERN } from '../values/timestamps.js';
 import type { FieldType } from './field.js';
 
-/** JSON Schema of requests and responses (OpenAPI 3.1 uses JSON Schema 2020-12), as their models and classes declare it. */
+/** JSON Schema of requests and responses, from their models and classes (OpenAPI 3.1 uses JSON Schema 2020-12). */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface Property {
@@ -24,7 +24,7 @@ const SCHEMAS = '#/components/schemas/';
 
 const models = new Map<string, Model>();
 
-/** An object of a request or response: its name in the OpenAPI documents, and its properties in their order. */
+/** An object of a request or response: its name in the OpenAPI documents, and its ordered properties. */
 export class Model<
   Properties extends Readonly<Record<string, Property>> = Readonly<Record<string, Property>>,
 > {
@@ -37,7 +37,7 @@ export class Model<
   }
 }
 
-/** Lists of words that have a name in the OpenAPI documents. */
+/** Enums that have a name in the OpenAPI documents. */
 const words = new Map<string, readonly string[]>();
 
 /** Names an enum, so that generated clients have one type for all its uses. */
@@ -53,7 +53,7 @@ nameWords('ConnectionStatus', CONNECTION_STATUSES);
 nameWords('ConnectionSource', CONNECTION_SOURCES);
 nameWords('Rarity', RARITIES);
 
-/** Makes the schema of one of the words. */
+/** Makes the schema of an enum, by name if it has one. */
 export function wordOf(list: readonly string[]): JsonSchema {
   const [name] = [...words].find(([, of]) => of === list) ?? [];
   return name === undefined ? { type: 'string', enum: [...list] } : { $ref: SCHEMAS + name };
@@ -62,7 +62,7 @@ export function wordOf(list: readonly string[]): JsonSchema {
 /** Minimum notice to callers before something ends (docs/api-contract.md §1). */
 const MONTHS_OF_NOTICE = 12;
 
-/** Makes the keywords of a deprecation. @param since `2027-01-31`, in UTC @throws RangeError if it ends too early */
+/** Makes the keywords of a deprecation. @param since `2027-01-31`, in UTC @throws RangeError if the end is too early */
 export function deprecation(since: string, sunset: string) {
   const earliest = new Date(since);
   earliest.setUTCMonth(earliest.getUTCMonth() + MONTHS_OF_NOTICE);
@@ -94,15 +94,15 @@ export function propertiesOf(query: new () => object): ReadonlyMap<string, Prope
   return propertiesIn(query.prototype as object);
 }
 
-/** The same for the class's prototype, which decorators receive. */
+/** Like {@link propertiesOf}, for the class's prototype, which decorators receive. */
 export function propertiesIn(prototype: object): ReadonlyMap<string, Property> {
   return (Reflect.getMetadata(PROPERTIES, prototype) ?? new Map()) as ReadonlyMap<string, Property>;
 }
 
-/** Base64url. */
+/** Pattern of base64url. */
 export const CURSOR_PATTERN = '^[A-Za-z0-9_-]+$';
 
-/** Makes the schema of an integer with its size in bits: without a format, generated clients use 32. */
+/** Makes the schema of an integer with its size in bits: without a format, generated clients use 32 bits. */
 export function integer(maximum = Number.MAX_SAFE_INTEGER) {
   return { type: 'integer', format: maximum < 2 ** 31 ? 'int32' : 'int64' } as const;
 }
@@ -140,7 +140,7 @@ export function refTo({ name }: Model): { readonly $ref: string } {
   return { $ref: SCHEMAS + name };
 }
 
-/** Makes the schemas of all models that `part` of a document references, by name; each after the ones it references. */
+/** Makes the schemas of all models that `part` of a document references, by name; each follows the schemas that it references. */
 export function schemasUsedBy(
   part: unknown,
   schemas = new Map<string, JsonSchema>(),

@@ -1,4 +1,4 @@
-/** SQL that builds JSON text in half the time of `json_build_object`, which Node forwards unchanged (docs/contributors/performance.md). */
+/** SQL that builds JSON text, which Node forwards unchanged, in half the time of `json_build_object` (docs/contributors/performance.md). */
 
 declare const isColumn: unique symbol;
 export type ColumnSql = string & { readonly [isColumn]: true };
@@ -8,12 +8,12 @@ export type ValueSql = ColumnSql | `${string}::${string}` | `${string} ${string}
 
 export type JsonSource =
   | ValueSql
-  /** Several keys at once, stored or built as a whole. */
+  /** Several keys with values in one text, stored or built. */
   | JsonFragment
   | JsonObject
   | { readonly local: ValueSql; readonly zone: ValueSql };
 
-/** The text of several keys with values, without braces or with the opening one only. */
+/** The text of several keys with values, without braces, or with only the opening brace. */
 export class JsonFragment {
   constructor(
     readonly sql: string,
@@ -24,9 +24,9 @@ export class JsonFragment {
 export interface JsonObject {
   readonly name: string;
   readonly properties: Readonly<Record<string, JsonField>>;
-  /** Condition under which it is present; otherwise it is null. */
+  /** Condition under which the object is present; otherwise it is null. */
   readonly when?: string | undefined;
-  /** FROM and WHERE of the row that provides its keys; without a row, the object is null. */
+  /** FROM and WHERE of the row with the values; without a row, the object is null. */
   readonly lookup?: string | undefined;
 }
 
@@ -39,7 +39,7 @@ export type JsonKind = 'text' | 'word' | 'timestamp' | 'number' | 'boolean' | 'j
 export interface JsonField {
   readonly kind: JsonKind;
   readonly orNull: boolean;
-  /** Undefined if Node computes it. */
+  /** Undefined if Node computes the value. */
   readonly from: JsonSource | undefined;
 }
 
@@ -93,7 +93,7 @@ function compileValue(kind: JsonKind, orNull: boolean, from: Exclude<JsonSource,
     case 'number':
       return [orNull ? `COALESCE(${sql}::text, 'null')` : sql];
     case 'boolean':
-      // Costs half as much as a cast, which allocates the text.
+      // Costs half as much as a cast, which would allocate the text.
       return [`CASE WHEN ${sql} THEN 'true' ELSE 'false' END`];
     case 'json':
       return [sql];

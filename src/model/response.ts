@@ -27,7 +27,7 @@ import {
  * PostgreSQL builds JSON text ({@link writeJson}) or returns columns ({@link writeColumns}).
  */
 export class ResponseField<Value = unknown> implements Property, JsonField {
-  /** Only for the compiler. */
+  /** Exists only for the compiler. */
   declare readonly value: Value;
 
   /** @param from SQL over the relations of the statement; undefined: {@link IN_NODE} */
@@ -43,7 +43,7 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
     return new ResponseField(this.kind, nullable(this.schema), this.from, true);
   }
 
-  /** The same field, absent unless the caller requests it. */
+  /** This field, but absent unless the caller requests it. */
   get optional(): ResponseField<Value | undefined> {
     return new ResponseField(this.kind, this.schema, this.from, this.orNull, false);
   }
@@ -54,7 +54,7 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
     return new ResponseField(this.kind, said, this.from, this.orNull, this.required);
   }
 
-  /** The same field, which ends at least 12 months after its announcement. */
+  /** This field, but with an end, at least 12 months after its announcement. */
   deprecated(since: string, sunset: string): ResponseField<Value> {
     const schema = { ...this.schema, ...deprecation(since, sunset) };
     return new ResponseField(this.kind, schema, this.from, this.orNull, this.required);
@@ -77,9 +77,9 @@ interface TextRules {
   readonly pattern?: string;
 }
 
-/** Source of an object's fields, if its JSON text is not one value. */
+/** Source of an object's fields, if the object's JSON text is not one value. */
 type ObjectSource =
-  /** The surrounding statement, under this condition. */
+  /** The surrounding statement; without this condition, the object is null. */
   | { readonly when: string }
   /** FROM and WHERE of a query for one row. */
   | { readonly lookup: string };
@@ -141,10 +141,10 @@ export const idField = declaring<number>('number', returned({ kind: 'id' }));
 export const integerField = (from?: JsonSource, facts: Exclude<Facts<NumberRules>, string> = {}) =>
   field<number>('number', integer(facts.maximum), from, facts);
 
-/** Without a format, generated clients use 32 bits, or decimals as texts. */
+/** Schema of a number: without a format, generated clients use 32 bits, or decimals as texts. */
 const NUMBER = { type: 'number', format: 'double' };
 
-/** Any number; `from` a numeric or double precision. */
+/** Any number; `from`: SQL of a numeric or double precision. */
 export const numberField = declaring<number, NumberRules>('number', NUMBER);
 
 /** A count from 0; PostgreSQL counts up to 63 bits. */
@@ -164,14 +164,14 @@ export const textField = declaring<string, TextRules>('text', { type: 'string' }
 export const cursorField = (description: string) =>
   textField(IN_NODE, { pattern: CURSOR_PATTERN, description });
 
-/** Declares one of a few words, which need no escaping. */
+/** Declares one of a few values, which need no escaping. */
 export const enumField = <Word extends string>(words: readonly Word[], from?: JsonSource, facts?: Facts) =>
   field<Word>('word', wordOf(words), from, facts);
 
-/** A date and time in UTC; `from` a timestamptz. */
+/** A date and time in UTC; `from`: SQL of a timestamptz. */
 export const timestampField = declaring<string>('timestamp', returned({ kind: 'timestamp' }));
 
-/** Declares an object of another model; `from` SQL of its JSON text, or of the text `null`. */
+/** Declares an object of another model; `from`: SQL of the object's JSON text, or of the text `null`. */
 export const objectField = <Own extends Fields>(
   model: Model<Own>,
   from?: ValueSql | ObjectSource,
@@ -182,14 +182,14 @@ export const objectField = <Own extends Fields>(
   return field<ValueOf<Model<Own>>>('json', refTo(model), source, facts);
 };
 
-/** Declares a list of objects; `from` SQL of their JSON texts with commas between them. */
+/** Declares a list of objects; `from`: SQL of their JSON texts with commas between them. */
 export const objectListField = <Own extends Fields>(model: Model<Own>, from?: ValueSql, facts?: Facts) =>
   field<ValueOf<Model<Own>>[]>('items', { type: 'array', items: refTo(model) }, from, facts);
 
-/** A list of texts; `from` a text[]. */
+/** A list of texts; `from`: SQL of a text[]. */
 export const textListField = declaring<string[]>('texts', returned({ kind: 'texts' }));
 
-/** Declares a list of words from an enum. */
+/** Declares a list of values from an enum. */
 export const enumListField = <Word extends string>(words: readonly Word[], from?: ValueSql, facts?: Facts) =>
   field<readonly Word[]>('texts', { type: 'array', items: wordOf(words) }, from, facts);
 

@@ -113,5 +113,5 @@ const problem = (scopes: readonly string[], fault: Model, maxItems: number): Jso
 
 export const PROBLEM = problem(ALL_SCOPES, Fault, 32);
 
-/** For the platform's routes, whose errors can concern lines of a feed. */
+/** The errors of the platform's routes, which can be about lines of a feed. */
 export const PLATFORM_PROBLEM = problem(ALL_PLATFORM_SCOPES, FeedFault, 100);

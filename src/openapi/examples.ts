@@ -7,7 +7,7 @@ export interface Example {
   readonly summary: string;
   readonly request: {
     readonly method: 'GET' | 'PUT' | 'POST';
-    /** Including the query. */
+    /** The path with the query. */
     readonly path: string;
     readonly body?: unknown;
     /** Media type of the body; JSON if absent. */
@@ -15,7 +15,7 @@ export interface Example {
   };
   readonly response: {
     readonly status: number;
-    /** Only the headers that are particular to this response. */
+    /** Only headers that are specific to this response. */
     readonly headers: Readonly<Record<string, string>>;
     readonly body: unknown;
   };
@@ -24,7 +24,7 @@ export interface Example {
 /** PUBLIC_URL of the recorded responses and their URLs. */
 export const RECORDED_AT = 'http://localhost:3000';
 
-/** Examples by operation or variant; the first is a success. */
+/** Examples by operation or variant; the first one is a success. */
 export const EXAMPLES = JSON.parse(
   readFileSync(new URL('../../docs/examples.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<string, readonly Example[]>>;

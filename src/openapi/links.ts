@@ -9,7 +9,7 @@ interface Linked {
 
 type Paths = Readonly<Record<string, Readonly<Record<string, Linked>>>>;
 
-/** Adds links from lists to their next page and first item, and from errors to their code. @param shared responses by name */
+/** Adds links from lists to the next page and the first item, and from errors to their code. @param shared responses by name */
 export function addLinks(
   paths: Paths,
   schemas: Readonly<Record<string, Json>>,
@@ -35,7 +35,7 @@ export function addLinks(
   for (const response of Object.values(shared)) if (response.content) response.links = { meaning };
 }
 
-/** The next page has the same query except for the cursor, which is in `pagination`, or next to the items. */
+/** Links to the next page: the same query with another cursor, which is in `pagination`, or next to the items. */
 function nextPage({ operationId, parameters }: Linked, properties: Json): Json {
   const cursor = 'pagination' in properties ? 'pagination/next_cursor' : 'next';
   const query = parameters.filter((one) => one.in === 'query').map(({ name }) => name);

@@ -31,7 +31,7 @@ export class OpenApiDocument {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Built on first use. */
+  /** Returns the document, built on first use. */
   answer(audience: Audience): JsonResponse {
     const made = this.#answers.get(audience);
     if (made) return made;
@@ -81,7 +81,7 @@ export class OpenApiDocument {
     });
   }
 
-  /** Builds the document; undefined members disappear in JSON. @throws Error for an API route without a declared response */
+  /** Builds the document; JSON omits undefined properties. @throws Error for an API route without a declared response */
   #build(prefix: string, info: Json, problem: Json, securitySchemes: Json): Json {
     const { publicUrl, supportUrl = `${publicUrl}/` } = this.config;
     const email = /^mailto:(.*)/.exec(supportUrl)?.[1];
@@ -156,7 +156,7 @@ export class OpenApiDocument {
     };
   }
 
-  /** Path and query of an equivalent request to another route; undefined if there is none. */
+  /** Returns path and query of an equivalent request to another route; undefined if there is none. */
   #otherFormOf(route: Route): string | undefined {
     const view = viewOf(route);
     if (!view) return undefined;
@@ -205,7 +205,7 @@ function pathOf({ path }: Route): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-/** This document grants no license to the server; operators who publish the API state the terms. */
+/** License in the document, which grants none for the server: operators who publish the API state the terms. */
 const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
 const TAGS: Readonly<Record<string, string>> = {

@@ -4,10 +4,10 @@ import { MAX_ID } from '../values/vocabulary.js';
 
 type Json = Record<string, unknown>;
 
-/** Schemas by name: of the document, or of an object's keys. */
+/** Schemas by name: the document's schemas, or the schemas of an object's keys. */
 type Schemas = Record<string, Json>;
 
-/** Lists every operation of an OpenAPI 3.1 document by group, public ones last. */
+/** Lists every operation of an OpenAPI 3.1 document by group, public operations last. */
 export function listEndpoints(document: Json): Endpoint[] {
   const { paths, components } = withWords(document) as {
     paths: Record<string, Record<string, Json>>;
@@ -46,20 +46,20 @@ function describeCall(method: string, path: string, operation: Json, schemas: Sc
   const { operationId: name, summary, description = '' } = operation as Record<string, string>;
   const codes = operation['x-problems'] as ProblemCode[];
   return {
-    /** `operationId`; also its anchor on the page. */
+    /** The `operationId`, also the operation's anchor on the page. */
     name: name!,
     summary: summary!,
     description,
     tag: (operation.tags as [string])[0],
     method,
     path,
-    /** null: any credential; undefined: none. */
+    /** The required scope; null: any credential; undefined: no credential. */
     scope: operation['x-required-scope'] as string | null | undefined,
     body: body ? describeFields(body, schemas) : [],
     parameters: (operation.parameters as Json[]).map(describeParameter),
-    /** Empty for alternatives, each of which has its own operation. */
+    /** Empty for alternatives: each one has a separate operation. */
     answer: schema.anyOf ? [] : describeFields(schema, schemas),
-    /** As in `list of events`. */
+    /** Title of the response, such as `list of events`. */
     answerTitle: titleOf(schema, schemas),
     errors: [...Map.groupBy(codes, (code) => PROBLEMS.get(code)!.status)]
       .map(([status, of]) => ({ status: String(status), codes: of }))
@@ -91,7 +91,7 @@ function nameOf(schema: Json): string {
   return name.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
 }
 
-/** An object's keys with those of nested objects, except the pagination of lists, which is described elsewhere. */
+/** Lists an object's keys and the keys of nested objects, except the pagination of lists, which the page describes elsewhere. */
 function describeFields(schema: Json, schemas: Schemas, parent = ''): Field[] {
   const { properties = {} } = resolve(schema, schemas) as { properties?: Schemas };
   return Object.entries(properties).flatMap(([name, property]) => {
@@ -117,12 +117,12 @@ function describeField(parent: string, name: string, schema: Json) {
   const alternatives = (schema.anyOf ?? []) as Json[];
   const items = schema.items as Json | undefined;
   return {
-    /** Parent keys with their dots: `organizer.`; empty at the top. */
+    /** Parent keys with dots: `organizer.`; empty at the top. */
     parent,
     name,
     type: describeType(schema),
     nullable: [schema, ...alternatives].flatMap(({ type }) => type).includes('null'),
-    /** `1 to 100`, `at most 500 characters`; may be empty. */
+    /** Limits such as `1 to 100` or `at most 500 characters`; may be empty. */
     limits: describeLimits(schema),
     description: schema.description ?? '',
     allowed: ((schema.enum ?? items?.enum ?? []) as (string | null)[]).filter((word) => word !== null),

@@ -12,11 +12,11 @@ import type { Example } from './examples.js';
 
 type Json = Record<string, unknown>;
 
-/** Headers declared per response, because programs use them; others only by name, to keep generated types small. */
+/** Headers to declare per response, because programs use them; the texts only name the others, to keep generated types small. */
 export const DECLARED: readonly string[] = ['ETag', 'Link', 'X-Total-Count'];
 const EVERYWHERE = ['X-Request-Id', 'Cache-Control', 'Vary'];
 
-/** Lists every error code of the route in catalog order, including those implied by its access and query. */
+/** Lists every error code of the route in catalog order, including codes that follow from its access and query. */
 export function listCodes(route: Route): ProblemCode[] {
   const { handler, controller } = route;
   const access = accessOf(handler, controller)!;
@@ -53,14 +53,14 @@ function queriesOf(handler: object): QueryClass[] {
   return [accepted.absent, ...Object.values(accepted.values)].map(({ query }) => query);
 }
 
-/** Builds an operation's responses: its success, and references to shared ones. */
+/** Builds an operation's responses: the success, and references to shared error responses. */
 export function describeResponses(route: Route, examples: readonly Example[]): Json {
   const { handler, controller, method } = route;
   const { summary, response } = describeOperation(handler);
   const access = accessOf(handler, controller)!;
   const names = successHeaders(access, response!, method);
   names.push(...deprecationHeaders(handler, queryOfHandler(handler)).map(([name]) => name));
-  // Readers of API descriptions keep no validators.
+  // Programs that read API descriptions do not use validators.
   const declared = access === 'public' ? [] : DECLARED;
   const errors = Map.groupBy(listCodes(route), (code) => PROBLEMS.get(code)!.status);
   return {
@@ -106,7 +106,7 @@ export function sharedResponses(routes: readonly Route[], examples: readonly Exa
   };
 }
 
-/** `EventNotFound`; for several errors of a status: `BadRequest`. */
+/** Names a response: `EventNotFound`, or for several errors with one status, `BadRequest`. */
 function nameOf(status: number, codes: readonly ProblemCode[]): string {
   const words = codes.length === 1 ? codes[0]!.split('_') : STATUS_CODES[status]!.split(' ');
   return words.map((word) => word.replace(/^./, (letter) => letter.toUpperCase())).join('');
@@ -128,7 +128,7 @@ function problemResponse(status: number, codes: readonly ProblemCode[], examples
   };
 }
 
-/** Examples with one of these statuses, as a member of a media type. */
+/** Returns examples with one of these statuses, as properties of a media type. */
 function examplesOf(examples: readonly Example[], statuses: readonly number[]): Json | undefined {
   const fitting = examples.filter(({ response }) => statuses.includes(response.status));
   if (fitting.length === 0) return undefined;

@@ -6,32 +6,32 @@ import { ARE_PENDING } from '../import/staging.js';
 
 const SECOND_MS = 1_000;
 const ENDING_KEYS_MS = 30_000;
-/** Statements of requests' connections have 600 ms; a grant or key takes up to a millisecond. */
+/** Rows per statement: the requests' connections allow 600 ms, and a grant or key takes up to a millisecond. */
 const AT_ONCE = 100;
 const MAX_LOOK_MS = 5_000;
 
-/** Periodic calls of database functions that complete a change a moment later, so that its caller need not wait. */
+/** Periodic calls of database functions that complete a change later, so that its caller need not wait. */
 @Injectable()
 export class Upkeep {
-  /** Last grants of the latest searches for expiring access. */
+  /** The last grants that the searches for expiring access have checked. */
   #reported: object | null = null;
   #told: object | null = null;
 
   constructor(private readonly database: Database) {}
 
-  /** Compacts counter deltas. Counters are right without it; it keeps reads short, and the rarities of achievements recent. */
+  /** Compacts counter deltas. Counters are right anyway, but this keeps reads short and the rarities of achievements recent. */
   @Periodic({ work: 'totals', everyMs: SECOND_MS, failure: 'totals could not be folded' })
   foldTotals(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT fold_totals($1) AS done', 5_000, 1, end);
   }
 
-  /** Copies new names to others' connections, for search and sorting: about a second after a rename, so that renames are quick. */
+  /** Copies new names to others' connections, for search and sorting, about a second later, so that renames are quick. */
   @Periodic({ work: 'names', everyMs: SECOND_MS, failure: 'names of renamed members could not be copied' })
   copyNames(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT copy_names($1) AS done', 500, 1, end);
   }
 
-  /** Completes the members of an import that was committed and then killed. */
+  /** Applies the pending changes of an import that was killed after its commit. */
   @Periodic({ work: 'members', everyMs: SECOND_MS, failure: 'members of an import could not be changed' })
   async writePendingMembers(end: AbortSignal): Promise<void> {
     const [row] = await this.database.prepared<{ pending: boolean }>(ARE_PENDING, []);
@@ -61,7 +61,7 @@ export class Upkeep {
     return this.#untilDone('SELECT report_ending_keys($1) AS done', AT_ONCE, AT_ONCE, end);
   }
 
-  /** Notifies members of apps in use whose access ends within 7 days. */
+  /** Notifies members when the access of an app in use ends within 7 days. */
   @Periodic({
     work: 'ending_access',
     everyMs: ENDING_KEYS_MS,
@@ -90,7 +90,7 @@ export class Upkeep {
     this.#told = await this.#lookAtGrants(statement, this.#told, end);
   }
 
-  /** Calls a database function until it has checked all grants, or the time is over. @returns the last grant; null after all */
+  /** Calls a database function until it has checked all grants, or the time is over. @returns the last checked grant; null after all */
   async #lookAtGrants(statement: string, last: object | null, end: AbortSignal): Promise<object | null> {
     const latest = performance.now() + MAX_LOOK_MS;
     do {

@@ -21,10 +21,10 @@ const BOUNDS = {
 
 const CHUNK_BYTES = 16_384;
 
-/** `running`: the member is downloading already; `full`: too many others are. */
+/** `running`: the member is already downloading; `full`: too many other members are downloading. */
 type DownloadRefusal = 'running' | 'full';
 
-/** Sends exports no faster than the client reads. Disconnects stalled clients, so that none accepts an incomplete file. */
+/** Sends exports no faster than the client reads. Disconnects stalled clients, so that they do not accept an incomplete file. */
 export class Downloads {
   readonly #members = new Set<number>();
 
@@ -34,7 +34,7 @@ export class Downloads {
     return this.#members.size;
   }
 
-  /** Runs the member's download `send`, unless another one must end first. */
+  /** Runs the member's download `send`, unless another download must end first. */
   async run(userId: number, send: () => Promise<void>): Promise<DownloadRefusal | undefined> {
     if (this.#members.has(userId)) return 'running';
     if (this.#members.size >= this.bounds.atOnce) return 'full';
@@ -66,7 +66,7 @@ export class Downloads {
   }
 }
 
-/** Resolves when the system has accepted the bytes. */
+/** Resolves when the operating system has accepted the bytes. */
 function handOver(response: ServerResponse, bytes: Buffer, stalledMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const stalled = setTimeout(() => response.destroy(), stalledMs);
@@ -79,10 +79,10 @@ function handOver(response: ServerResponse, bytes: Buffer, stalledMs: number): P
 }
 
 const STATUSES = { running: 429, full: 503 } as const;
-/** Wait after a rejection. */
+/** Retry-After of a rejection. */
 const RETRY_AFTER_SECONDS = 10;
 
-/** The session is deleted when the member's sign-ins end or the member is disabled. */
+/** Finds the session, which the database deletes when the member's sign-ins end or the member is disabled. */
 const STILL_SIGNED_IN = `SELECT FROM oauth_sessions WHERE uid_key = ANY ($1::bytea[]) AND user_id = $2 AND ${unexpired()}`;
 
 @Controller('account/data')
@@ -102,7 +102,7 @@ export class AccountDataController {
     visitor.send({ name: 'data', confirm: await visitor.confirmationOn('data') });
   }
 
-  /** A form with a token, so that other sites cannot trigger this work. */
+  /** Requires a form with a CSRF token, so that other sites cannot trigger this work. */
   @Post('download')
   async download(@FormSender('data') member: Sender): Promise<void> {
     const fault = await this.downloads.run(member.user.id, () => this.#send(member));
@@ -119,13 +119,13 @@ export class AccountDataController {
       userId: user.id,
     });
     await this.usage.flush(); // so that the file includes this process's latest counts
-    leaveSlot(context); // from here on, the request mostly waits for its reader
+    leaveSlot(context); // from now on, the request mostly waits for the client
     const pieces = this.personalData.of(user.id, async () => {
       const values = [sessionKeys, user.id];
       const found = await this.database.prepared(STILL_SIGNED_IN, values);
       if (found.length === 0) throw new Error('the member is no longer signed in');
     });
-    const first = await pieces.next(); // a failure before the first byte is an error page
+    const first = await pieces.next(); // a failure before the first byte causes an error page
     if (response.headersSent) return; // the deadline passed first
     response
       .status(200)

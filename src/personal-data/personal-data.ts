@@ -14,16 +14,16 @@ import { Semaphore } from '../database/postgres/semaphore.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { formatTimestamp } from '../values/timestamps.js';
 
-/** Items per statement: at most a megabyte with the longest texts. */
+/** Items per statement, so that a result has at most a megabyte with the longest texts. */
 const AT_ONCE = { events: 5, connections: 50, achievements: 20, rows: 100 } as const;
 
 const ATTEMPTS = 20;
 /** Pause between attempts, in ms. */
 const AGAIN_MS = 250;
 
-/** More exports than ever wait at once. */
+/** Maximum waiting exports: more than ever wait at the same time. */
 const MAX_WAITING = 100;
-/** Maximum wait in ms; then it counts as an attempt. */
+/** Maximum wait in ms; after it, the attempt counts as failed. */
 const PATIENCE_MS = 5_000;
 
 /** Parts in the form of the account pages. */
@@ -53,12 +53,12 @@ type Read = <T>(one: () => Promise<T>) => Promise<T>;
 /** The data export as one JSON object, without secrets. Reads at most a megabyte ahead of the client. */
 @Injectable()
 export class PersonalData {
-  /** All exports share one statement at a time, so they use one connection. */
+  /** Allows one statement of all exports at a time, so that they use only one connection. */
   readonly #turns = new Semaphore(1, MAX_WAITING, PATIENCE_MS);
 
   constructor(private readonly database: Database) {}
 
-  /** Yields pieces of text; after a failure, the JSON is incomplete. @param confirm called per statement; rejects to stop */
+  /** Yields pieces of text; after a failure, the JSON is incomplete. @param confirm called for each statement; rejects to stop */
   async *of(userId: number, confirm: () => Promise<void>): AsyncGenerator<Piece> {
     const read = <T>(one: () => Promise<T>) =>
       this.#patiently(async () => {
@@ -120,7 +120,7 @@ export class PersonalData {
   }
 }
 
-/** SQL: the next rows after a position, each with its own. */
+/** SQL: the next rows after a position, each with its position. */
 function writePage({ item, from, key, descending = false }: MemberRows, isLater: boolean): string {
   const columns = key.map(([column]) => column);
   const places = columns.map((column, i) => `${column}::text AS "place ${i}"`);

@@ -12,7 +12,7 @@ import type { PlatformChangeItem, PlatformChangesAnswer, PlatformChangesQuery } 
 
 type CursorPlace = [origin: string, changedIn: number, sequence: number];
 
-/** $4: types; null for all. Returns one row more than $3 if there are further ones. */
+/** $4: types; null for all types. Returns one row more than $3 if further rows exist. */
 const READ = `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
   EXISTS (SELECT FROM change_places WHERE name = 'platform_swept' AND (changed_in, sequence) > ($1::bigint, $2::bigint)
     AND changed_in < ${AHEAD}) AS swept,
@@ -66,7 +66,7 @@ export class PlatformChangesService {
     return { data: page.data, next: this.cursors.make(BINDING, page.next), more: page.more };
   }
 
-  /** Waits for a change by this transaction or a later one. @returns false without one @throws Problem invalid_credentials */
+  /** Waits for a change by this or a later transaction. @returns false if there is none in time @throws Problem invalid_credentials */
   async #changeSince(transaction: number, until: number, request: Request): Promise<boolean> {
     const { context } = request;
     this.waiting++;
@@ -84,7 +84,7 @@ export class PlatformChangesService {
     }
   }
 
-  /** @returns transaction of the newest change; Infinity after an error, which the caller's read then reports */
+  /** @returns transaction of the newest change; Infinity after an error, which the caller's next read reports */
   async #newest(): Promise<number> {
     await setTimeout(LOOK_MS, undefined, { ref: false });
     try {

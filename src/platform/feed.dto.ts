@@ -37,7 +37,7 @@ export const FeedLine = new Model('FeedLine', {
   },
 });
 
-/** Its forms: writing and deleting each type. */
+/** Forms of a line: for each type, a line that writes, and a line that deletes. */
 export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) => [
   {
     title: `Write one of ${name}`,
@@ -49,7 +49,7 @@ export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) 
     properties: {
       type: { const: name },
       op: { const: 'delete' },
-      // Other fields are ignored.
+      // The server ignores other fields.
       record: { ...describeFields(removal.fields), additionalProperties: true },
     },
   },

@@ -21,19 +21,19 @@ import { FeedCounts } from './feed.dto.js';
 
 export const MAX_FEED_BYTES = 8 * 1024 * 1024;
 const MAX_LINES = 5_000;
-/** Bytes parsed per turn of the event loop: 5 ms of work. */
+/** Bytes to parse per event loop turn: 5 ms of work. */
 const PIECE_BYTES = 65_536;
 
-/** Maximum lines for prepared plans: for so few, planning would take longer than execution. */
+/** Maximum lines for prepared plans: for so few lines, planning would take longer than execution. */
 const FEW_LINES = 100;
 
-/** Maximum number and wait of queued feeds. */
+/** Maximum number of queued feeds, and their maximum wait in ms. */
 const MAX_WAITING = 64;
 const WAIT_MS = 10_000;
 /** Deadline of a whole feed, including its wait. */
 export const FEED_PATIENCE_MS = 30_000;
 
-/** Maximum attempts of a feed that conflicts with other feeds over the same rows. */
+/** Maximum attempts of a feed that conflicts with other feeds on the same rows. */
 const ATTEMPTS = 5;
 const MAX_PAUSE_MS = 100;
 
@@ -54,7 +54,7 @@ export class FeedService {
     private readonly reads: MemberReads,
   ) {}
 
-  /** Applies all lines in order, or none. @param confirm rejects if the caller's key has ended @throws Problem, Unavailable */
+  /** Applies all lines in order, or no line. @param confirm rejects if the caller's key has ended @throws Problem, Unavailable */
   async feed(
     keyId: string,
     body: Buffer,
@@ -93,7 +93,7 @@ export class FeedService {
     const runner = dataSource.createQueryRunner();
     try {
       if (keepsTables) await keepStaging(runner, types);
-      // Not by the data source, which would also retry it.
+      // Not with the data source's `transaction`, which would also retry.
       return await runner.manager.transaction(async (manager) => {
         if (!keepsTables) await createStaging(manager, types);
         const staging = new Staging(manager, keepsTables && lines.length <= FEW_LINES);
@@ -126,7 +126,7 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
 async function writeOnce(staging: Staging, feed: Feed, idempotencyKey: string): Promise<FeedCounts> {
   const { keyId, body } = feed;
   const bodyHash = Buffer.from(sha256(body, 'hex'), 'hex');
-  // The second of two concurrent requests waits here for the first one's outcome.
+  // The second of two concurrent requests waits here for the outcome of the first request.
   const first = await staging.rows(
     `INSERT INTO idempotent_responses AS r (key_id, idempotency_key, body_hash, response) VALUES ($1, $2, $3, '{}')
 ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_hash, created_at = now()

@@ -54,7 +54,7 @@ export class PlatformController {
         ],
       });
     extendDeadline(request, FEED_PATIENCE_MS);
-    // Two feeds run at a time; waiting ones hold no slot.
+    // Two feeds run at a time; waiting feeds release their slot.
     const confirm = () => confirmCredential(request);
     return withoutSlot(request, () => this.feeds.feed(keyId, body, idempotencyKey, confirm));
   }

@@ -17,7 +17,7 @@ export type Resource = keyof typeof DECLARATIONS;
 
 const ENTRIES: readonly (readonly [string, ResourceDeclaration])[] = Object.entries(DECLARATIONS);
 
-/** Kinds of changes for a member. removed: no longer in the member's lists, regardless of the reason. */
+/** Kinds of changes for a member. `removed`: no longer in the member's lists, for any reason. */
 export const CHANGE_KINDS = ['updated', 'removed'] as const;
 
 /** Description of each resource. */
@@ -28,7 +28,7 @@ export const READ_SCOPES = Object.fromEntries(
   ENTRIES.map(([name, { scope }]) => [`${name}:read`, scope]),
 ) as { readonly [Name in Resource as `${Name}:read`]: (typeof DECLARATIONS)[Name]['scope'] };
 
-/** SQL conditions: the resource's rows that belong to the member ($1), and those that the member sees. */
+/** SQL conditions: the resource's rows that belong to the member ($1), and the rows that the member sees. */
 export function accessTo(resource: Resource): { readonly own: string; readonly access: string } {
   const { member, isShown } = DECLARATIONS[resource];
   const own = `${member} = $1`;
@@ -49,7 +49,7 @@ export const readScope = <Name extends string>(resource: Name) => `${resource}:r
 /** The scope in SQL. */
 export const readScopeSql = (resource: string) => `(${resource} || ':read')`;
 
-/** SQL of the change's kind: `updated` if the member sees the item now by the lists' access rules, else `removed`. */
+/** SQL of the change's kind: `updated` if the lists' access rules now show the item to the member, else `removed`. */
 export const kindFor = (member: string, resource: string, id: string) => `CASE WHEN CASE ${resource}
 ${ENTRIES.map(
   ([name, { rows, isShown, ...row }]) =>
@@ -58,7 +58,7 @@ ${ENTRIES.map(
       END THEN 'updated' ELSE 'removed' END`;
 
 /**
- * SQL: the members and items that rows of `log` (changes) affect, once per change: (resource, user_id, id, changed_at, changed_in,
+ * SQL: the members and items that rows of `log` (changes) affect, one row for each: (resource, user_id, id, changed_at, changed_in,
  * sequence). Filter by one member, or by the latest changes. {@link kindFor} computes the kind for that member.
  */
 export const concernedBy = (log: string, resource?: Resource) =>
@@ -81,7 +81,7 @@ export const concernedBy = (log: string, resource?: Resource) =>
 export const committedSince = (transaction: string, moment: string) =>
   `committed_after(${transaction}, (SELECT last_mark_before(${moment}::timestamptz)))`;
 
-/** SQL: whether an item of the member ($1) changed since then; true for all if those changes were deleted. @param id SQL of its id */
+/** SQL: whether an item of the member ($1) changed since `moment`; true for all if those changes were deleted. @param id SQL of the id */
 export const changedSince = (resource: Resource, id: string) => (moment: string) =>
   `EXISTS (SELECT FROM change_places WHERE name = 'swept' AND ${committedSince('changed_in', moment)})
   OR ${id} IN (SELECT s.id FROM (${concernedBy('changes', resource)}) s

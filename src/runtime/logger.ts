@@ -2,7 +2,7 @@ import { pino, type LogFn } from 'pino';
 import type { Config } from '../config/config.js';
 import { withoutSecrets } from '../values/secret-forms.js';
 
-/** Injection token of the process's pino log. */
+/** The process's pino log; a class, so that Nest can inject it. */
 export abstract class Logger {
   abstract readonly error: LogFn;
   abstract readonly warn: LogFn;
@@ -23,7 +23,7 @@ const SECRET_PATHS = [
   'client_secret',
 ].flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]);
 
-/** Creates the log: JSON lines on stdout (pretty ones on a terminal), with secrets removed by path and by pattern. */
+/** Creates the log: JSON lines on stdout (on a terminal, formatted lines), without secrets, found by path and by pattern. */
 export function createLogger(config: Config): Logger {
   const options = {
     level: config.logLevel,
@@ -39,7 +39,7 @@ export function createLogger(config: Config): Logger {
     : pino(options);
 }
 
-/** Omits other properties: a database error carries the statement's values. */
+/** Omits other properties: a database error contains the statement's values. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const { name, message, stack, cause } = error;

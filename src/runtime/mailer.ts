@@ -15,7 +15,7 @@ export interface Mail {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends emails through the platform's mail server, each on its own connection. */
+/** Sends emails through the platform's mail server, each on a separate connection. */
 @Injectable()
 export class Mailer {
   #transport: Promise<Transporter> | undefined;

@@ -6,7 +6,7 @@ type Readings<Name extends MetricName> = readonly (readonly [labels: LabelsOf<Na
 type Labels = Readonly<Record<string, string>>;
 type Reader = () => readonly (readonly [Labels, number])[] | Promise<readonly (readonly [Labels, number])[]>;
 
-/** Receives measurements: Prometheus' client, if METRICS_PORT is set. */
+/** The receiver of measurements: Prometheus' client, if METRICS_PORT is set. */
 interface MeterSink {
   count(name: CounterName, labels: Labels, by: number): void;
   observe(name: HistogramName, labels: Labels, value: number): void;
@@ -27,7 +27,7 @@ export class Meter {
     this.sink?.observe(name, labels as Labels, value);
   }
 
-  /** Registers a reader of a gauge or counter, called at each scrape. A metric may have several; failing ones are skipped. */
+  /** Registers a reader of a gauge or counter, called at each scrape. A metric may have several readers; skips readers that fail. */
   read<Name extends GaugeName | CounterName, const Read extends Readings<Name>>(
     name: Name,
     reader: () => Read | Promise<Read>,
@@ -35,7 +35,7 @@ export class Meter {
     this.#readers.set(name, [...(this.#readers.get(name) ?? []), reader as Reader]);
   }
 
-  /** @returns the values of all readers of `name`; undefined if there are none */
+  /** @returns the values of all readers of `name`; undefined if it has no reader */
   async readings(name: MetricName): Promise<(readonly [Labels, number])[] | undefined> {
     const readers = this.#readers.get(name);
     if (readers === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The only list of metrics: `docs/operators/metrics.md` is generated from it. Label values are listed here or are names from our code,
- * never ids or input of callers. Names ending with `_total` are counters; those with buckets histograms; all others gauges.
+ * The only list of metrics, the source of `docs/operators/metrics.md`. Label values are listed here or are names from our code,
+ * never ids or input of callers. A metric `…_total` is a counter, a metric with buckets a histogram, any other metric a gauge.
  */
 interface Metric {
   readonly help: string;

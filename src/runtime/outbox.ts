@@ -4,7 +4,7 @@ import type { PostResponse } from './public-https.js';
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const MAX_WAIT = 10 * HOUR;
-/** Waits after each failed attempt, in seconds; after the last one, a failure is final. */
+/** Waits after each failed attempt, in seconds; after the last wait, a failure is final. */
 export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, MAX_WAIT, MAX_WAIT] as const;
 /** Seconds to record the outcome of an attempt: twice an attempt's maximum duration. */
 export const LEASE_SECONDS = 20;
@@ -25,7 +25,7 @@ export interface Attempt {
   readonly status: number | null;
   readonly error: string | null;
   readonly seconds: number;
-  /** The response was 410: the endpoint no longer exists. */
+  /** Whether the response was 410: the endpoint no longer exists. */
   readonly gone: boolean;
   /** Requested pause, in seconds. */
   readonly retryAfter: number;
@@ -42,13 +42,13 @@ function retrySeconds({ status, retryAfter = '' }: PostResponse): number {
   return Math.min(Math.max(0, seconds || 0), MAX_WAIT);
 }
 
-/** Computes the wait after an attempt. @param before number of earlier attempts @returns seconds; undefined if there is no next one */
+/** Computes the wait after an attempt. @param before number of earlier attempts @returns seconds; undefined after the last attempt */
 export function waitAfter(before: number, { taken, retryAfter }: Attempt): number | undefined {
   const wait = taken ? undefined : RETRY_AFTER[before];
   return wait === undefined ? undefined : Math.max(wait, retryAfter);
 }
 
-/** Tries once to send a message; only 2xx is a success. @param post sends it until the signal aborts @param stop ends it */
+/** Tries once to send a message; only 2xx is a success. @param post sends it until the signal aborts @param stop aborts the attempt */
 export async function attempt(
   post: (signal: AbortSignal) => Promise<PostResponse>,
   stop?: AbortSignal,
@@ -68,7 +68,7 @@ export async function attempt(
       retryAfter: retrySeconds(response),
     };
   } catch (error) {
-    // Tells the operator only the failed step.
+    // Reports only the failed step to the operator.
     const { code, message: text } = error as NodeJS.ErrnoException;
     const step = code === undefined ? text : `${code}: ${text}`;
     const reason = end.aborted ? `no answer within ${PATIENCE_MS / 1000} s` : step;
@@ -82,12 +82,12 @@ export async function attempt(
   }
 }
 
-/** A queue in the database, of which every instance sends a part. */
+/** A queue in the database, from which every instance sends messages. */
 interface Queue<Message> {
-  /** Claims due messages for {@link LEASE_SECONDS}. @param most in all @returns `again`: whether to claim again at once */
+  /** Claims due messages for {@link LEASE_SECONDS}. @param most maximum in total @returns `again`: whether to claim again at once */
   claim(most: number): Promise<{ messages: readonly Message[]; again?: boolean }>;
 
-  /** Sends a message once and records the outcome; otherwise the claim expires. @param stop aborts it: release the message */
+  /** Sends a message once and records the outcome; otherwise the claim expires. @param stop aborts sending: then release the message */
   send(message: Message, stop: AbortSignal): Promise<void>;
 
   /** Called if an outcome could not be recorded. */
@@ -114,7 +114,7 @@ export class Outbox<Message> {
     await Promise.race([this.#goOn(), setTimeout(MAX_CLAIM_MS, undefined, { ref: false })]);
   }
 
-  /** Waits a little for the messages in progress, and aborts the others. */
+  /** Waits at most {@link LAST_MS} for the messages in progress, then aborts them. */
   async close(): Promise<void> {
     await this.#claiming?.catch(() => undefined);
     const all = Promise.all(this.#inProgress.values());
@@ -133,7 +133,7 @@ export class Outbox<Message> {
     while (this.#claimAgain && !this.#end?.aborted) {
       this.#claimAgain = false;
       const room = MAX_IN_PROGRESS - this.#inProgress.size;
-      if (room === 0) return; // each finished message frees a slot and calls this again
+      if (room === 0) return; // each finished message releases a slot and calls this function again
       const { messages, again = false } = await this.queue.claim(room);
       for (const message of messages) this.#begin(message);
       if (again) this.#claimAgain = true;
@@ -146,7 +146,7 @@ export class Outbox<Message> {
       .catch((error: unknown) => this.queue.failed(error as Error))
       .finally(() => {
         this.#inProgress.delete(message);
-        // The endpoint's next message may be sent now.
+        // The endpoint's next message may now be sent.
         if (!this.#end!.aborted) this.#goOn().catch(() => undefined);
       });
     this.#inProgress.set(message, sending);

@@ -12,7 +12,7 @@ import { USER_AGENT } from '../config/version.js';
 
 export type Lookup = (name: string) => Promise<readonly LookupAddress[]>;
 
-/** Makes a lookup that is shared by concurrent callers for the same name. */
+/** Makes a lookup that concurrent callers share for the same name. */
 export function shared(lookUp: Lookup): Lookup {
   const lookingUp = new Map<string, ReturnType<Lookup>>();
   return (name) => {
@@ -22,7 +22,7 @@ export function shared(lookUp: Lookup): Lookup {
   };
 }
 
-/** Sends a request without following redirects. @returns the request, and the response without its body @throws Error without a response */
+/** Sends a request without following redirects. @returns the request, and the response without its body @throws Error if none arrives */
 export function send(
   url: URL,
   lookUp: Lookup,
@@ -35,7 +35,7 @@ export function send(
     const asked = request(url, { ...options, headers: { 'User-Agent': USER_AGENT, ...headers }, lookup });
     asked.on('error', reject);
     asked.on('response', (response) => {
-      response.on('error', () => undefined); // readers have their own listener
+      response.on('error', () => undefined); // code that reads the response has another listener
       resolve({ asked, response });
     });
     asked.end(body);

@@ -11,7 +11,7 @@ type Work = (end: AbortSignal) => unknown;
 
 interface Schedule {
   readonly work: LabelsOf<'periodic_work_failures_total'>['work'];
-  /** Between the end of one run and the start of the next, in ms. */
+  /** Time between the end of one run and the start of the next, in ms. */
   readonly everyMs: number | ((config: Config) => number);
   /** Log message of the first failure in a row. */
   readonly failure: string;
@@ -22,7 +22,7 @@ interface Schedule {
 /** Calls the method periodically while the application runs. */
 export const Periodic = DiscoveryService.createDecorator<Schedule>();
 
-/** Runs the periodic work, every {@link Periodic} method, until the application ends, before its resources are closed. */
+/** Runs every {@link Periodic} method until the application ends; stops before the application closes its resources. */
 @Injectable()
 export class PeriodicWork implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #end = new AbortController();

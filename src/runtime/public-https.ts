@@ -5,9 +5,9 @@ import { Injectable } from '@nestjs/common';
 import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
 import { send, shared, type Lookup } from './outgoing.js';
 
-/** For a name's addresses. */
+/** Time limit for the lookup of a name's addresses. */
 const MAX_LOOK_UP_MS = 2_000;
-/** For lookup, connection and response together. */
+/** Time limit for lookup, connection and response together. */
 const MAX_READ_MS = 2_500;
 const MAX_BYTES = 16_384;
 
@@ -20,11 +20,11 @@ const LOCALHOST: readonly LookupAddress[] = [
 ];
 
 interface Posting {
-  /** https; http only to this host, if `loopback` is true. */
+  /** An https URL; if `loopback` is true, also http to this host. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Aborts it at any stage. */
+  /** Aborts the request at any stage. */
   readonly signal: AbortSignal;
   /** Permits endpoints on this host, for development. */
   readonly loopback: boolean;
@@ -37,7 +37,7 @@ export interface PostResponse {
 
 /**
  * Looks up an untrusted name only by DNS: getaddrinfo would block one of libuv's four threads, which database, files and hashing need.
- * @param servers default: the system's name servers @throws Error without an address after 2 s
+ * @param servers default: the system's name servers @throws Error if it has no address after 2 s
  */
 export async function resolveAddresses(
   name: string,
@@ -59,13 +59,13 @@ export async function resolveAddresses(
 /** Connects to untrusted URLs: https and public addresses only (checked while connecting), no redirects, bounded time and size. */
 @Injectable()
 export class PublicHttps {
-  /** Decides which addresses may be connected to. */
+  /** Tells whether a connection to the address is allowed. */
   isAllowed: (address: string) => boolean = isPublicAddress;
-  /** Shared by concurrent connections to the same name. */
+  /** The lookup, which concurrent connections to the same name share. */
   lookUp: Lookup = resolveAddresses;
   readonly #lookUp = shared((name) => this.lookUp(name));
 
-  /** Reads a document. @param url https @throws Error if it cannot be read */
+  /** Reads a document. @param url https @throws Error if the document is unreadable */
   async readJson(url: URL): Promise<unknown> {
     const headers = { Accept: 'application/json' };
     const signal = AbortSignal.timeout(MAX_READ_MS);
@@ -87,7 +87,7 @@ export class PublicHttps {
     return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
   }
 
-  /** Sends a body. Reads only the response's status and headers, since its body could be endless. @throws Error without a response */
+  /** Sends a body. Reads only the response's status and headers: a body could be endless. @throws Error if there is no response */
   async post({ url, headers, body, signal, loopback }: Posting): Promise<PostResponse> {
     const { asked, response } = await this.#ask(url, { method: 'POST', headers, signal }, loopback, body);
     asked.destroy();
@@ -115,7 +115,7 @@ export class PublicHttps {
       requireAllowed(found.map(({ address }) => address));
       return found;
     };
-    // Always a new connection: an open one was checked for another name.
+    // Always opens a new connection: an open connection was checked for another name.
     return send(url, lookUp, { ...options, agent: false, maxHeaderSize: MAX_BYTES }, body);
   }
 }

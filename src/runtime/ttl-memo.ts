@@ -1,7 +1,7 @@
 /** Shares results of `look` for `maxAgeMs` and among concurrent callers, including failures. */
 export class TtlMemo<Finding> {
   #finding: Promise<Finding> | undefined;
-  /** By `performance.now()`; Infinity during `look`. */
+  /** Expiry by `performance.now()`; Infinity during `look`. */
   #expiresAt = 0;
 
   constructor(

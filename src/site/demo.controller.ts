@@ -11,7 +11,7 @@ const CLIENT = new URL('../../clients/typescript/src/', import.meta.url);
 
 const textOf = (name: string, folder = FOLDER) => readFileSync(new URL(name, folder), 'utf8');
 
-/** The demo app of `examples/browser-client`, if there are demo members; only in development. */
+/** Serves the demo app of `examples/browser-client`, only in development and with demo members. */
 @Controller('demo')
 @Public()
 @OutsideApi()
@@ -24,7 +24,7 @@ export class DemoController {
     'Referrer-Policy': 'no-referrer',
     'Cache-Control': 'no-cache',
   };
-  /** With an inline style sheet, like all pages of this server. */
+  /** The page, with an inline style sheet, like all pages of this server. */
   readonly #page = this.#document(
     textOf('index.html').replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${this.#style.text}</style>`),
     'html',

@@ -15,7 +15,7 @@ import { writeSnippets } from './script/snippets.js';
 
 const TEXT = { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' };
 
-/** Longer responses are collapsed. */
+/** Maximum lines of an expanded response; the page collapses longer responses. */
 const MAX_LINES = 100;
 
 const CHANGES = 'changelog';
@@ -33,7 +33,7 @@ export class DocsController {
     private readonly site: Site,
   ) {}
 
-  /** Also the redirect URI for readers who sign in to try requests: the script reads the code from the URL. */
+  /** The reference, also the redirect URI for readers who sign in to try requests: the script reads the code from the URL. */
   @Get()
   reference(): UnchangingDocument {
     const { rateLimits } = this.config;
@@ -122,7 +122,7 @@ export class DocsController {
     });
   }
 
-  /** Built on first use. */
+  /** Returns a document, which is built on first use. */
   #made(name: string, make: () => UnchangingDocument): UnchangingDocument {
     let document = this.#documents.get(name);
     if (!document) this.#documents.set(name, (document = make()));
@@ -178,7 +178,7 @@ function isOpen(calls: readonly Pick<Endpoint, 'scope'>[]): boolean {
   return calls.every(({ scope }) => scope === undefined);
 }
 
-/** Initial values of the request form: query, and places of the path such as `{id}`. */
+/** Returns initial values of the request form: query, and path parameters such as `{id}`. */
 function valuesIn(request: string, template: string): Record<string, string> {
   const { pathname, searchParams } = new URL(request, 'http://any');
   const parts = pathname.split('/');

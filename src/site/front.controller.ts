@@ -16,7 +16,7 @@ import { GUIDES, Site } from './site.js';
 import { writeSnippets } from './script/snippets.js';
 
 const DAY_MS = 86_400_000;
-/** RFC 9116 §2.5.5: less than a year. Renewed with every response. */
+/** Validity of security.txt, less than a year (RFC 9116 §2.5.5); each response renews it. */
 const SECURITY_TXT_DAYS = 180;
 
 const PLAIN = {
@@ -80,7 +80,7 @@ export class FrontController {
     return this.#index;
   }
 
-  /** A common path of probes. */
+  /** Redirects a common path of health checks. */
   @Get('health')
   health(@Res() response: Response): void {
     redirectTo(response, 303, '/readyz');
@@ -91,7 +91,7 @@ export class FrontController {
     return this.#icon;
   }
 
-  /** Open Graph: the platform's logo, once loaded, if all sites support its type. */
+  /** Open Graph image: the platform's logo, if it is loaded, and all sites support its type. */
   @Get('social-card')
   card(): UnchangingDocument {
     const { image } = this.logo;
@@ -103,7 +103,7 @@ export class FrontController {
     return this.#robots;
   }
 
-  /** The documents for programs that read (llmstxt.org). */
+  /** Lists the documents for language models (llmstxt.org). */
   @Get('llms.txt')
   contents(): UnchangingDocument {
     return this.#contents;

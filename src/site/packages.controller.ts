@@ -29,7 +29,7 @@ export class PackagesController {
   );
   readonly #wheel = [...this.#files.keys()].find((path) => path.endsWith('.whl'))!;
 
-  /** Redirects to the wheel, since pip requires its own name. */
+  /** Redirects to the wheel, since pip requires the wheel's full file name. */
   @Get('python.whl')
   wheel(@Res() response: Response): void {
     redirectTo(response, 302, `/clients/${this.#wheel}`);
@@ -43,7 +43,7 @@ export class PackagesController {
     return file;
   }
 
-  /** Other modules are not here, so Go requests them from the next proxy. @throws Problem not_found */
+  /** Serves one Go module; Go requests other modules from the next proxy. @throws Problem not_found */
   @Get('go/:host/:name/@v/:file')
   module(@Param() { host, name, file }: Record<string, string>): UnchangingDocument {
     return this.file(`go/${host}/${name}/@v/${file}`);

@@ -9,10 +9,10 @@ import { LanguageChoice } from '../member-pages/rendering/language-choice.js';
 import type { Page } from '../member-pages/rendering/page-contents.js';
 import { Pages } from '../member-pages/rendering/pages.js';
 
-/** People type these paths, so a trailing slash is allowed; all other paths must match exactly. */
+/** Paths that people type, so they may have a trailing slash; all other paths must match exactly. */
 const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
 
-/** For programs only, regardless of `Accept`: endpoints of the authorization server, and health checks. */
+/** Paths for programs only, regardless of `Accept`: endpoints of the authorization server, and health checks. */
 const FOR_PROGRAMS = /^\/(oauth\/(?!authorize|logout)|livez$|readyz$)/;
 
 const FAULTS: Readonly<Record<number, Extract<Page, { name: 'error' }>['fault']>> = {
@@ -60,7 +60,7 @@ export class ProblemPage {
       ...(isUnknown ? {} : { code, detail }),
       ...(status >= 500 ? { error_id: request.context.id } : {}),
     } as const;
-    // An untrusted query must not be in the links to other languages.
+    // Links to other languages must not contain an untrusted query.
     this.pages.send(response.set(headers), status, page, { query: new URLSearchParams() });
     return true;
   }

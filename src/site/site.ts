@@ -8,7 +8,7 @@ import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.j
 import { escapeHtml } from '../values/string-rules.js';
 import { highlight } from './highlight.js';
 
-/** Modules of the pages' script in order of use; the client library's sign-in is one. */
+/** Modules of the pages' script in order of use, including the client library's sign-in. */
 const MODULES = [
   '../../clients/typescript/src/sign-in.js',
   './script/snippets.js',
@@ -20,7 +20,7 @@ const MODULES = [
 
 /** A guide of `docs/` as HTML, rendered at build time. */
 interface Guide {
-  /** Its path is `/docs/<name>`. */
+  /** The last part of the guide's path, `/docs/<name>`. */
   readonly name: string;
   readonly title: string;
   readonly summary: string;
@@ -38,7 +38,7 @@ export const GUIDES = JSON.parse(
 
 export interface SitePage {
   readonly template: 'front' | 'reference' | 'guide' | 'status';
-  /** Title of the window before the API's name; default: that name alone. */
+  /** Title of the window before the API's name; default: only the API's name. */
   readonly title?: string;
   readonly content: object;
 }
@@ -94,7 +94,7 @@ export class Site {
   }
 }
 
-/** Joins modules: a script that the policy allows by its hash cannot import. */
+/** Joins modules, since a script that the CSP allows by hash cannot import. */
 function joinScripts(modules: readonly string[]): string {
   const script = modules
     .join('')

@@ -1,4 +1,4 @@
-/** 0 to 255 each. */
+/** Three values from 0 to 255. */
 type Rgb = readonly [red: number, green: number, blue: number];
 
 /** @param color `#rrggbb` */

@@ -28,7 +28,7 @@ export function networkOf(address: string | undefined): string {
   return [...groups[0]!, ...zeros, ...groups[1]!].slice(0, 4).join(':');
 }
 
-/** Networks outside the public internet (IANA's registries of RFC 6890), and those that map IPv4 into IPv6. */
+/** Networks outside the public internet (IANA's registries of RFC 6890), and networks that map IPv4 into IPv6. */
 const SPECIAL: readonly [network: string, prefix: number][] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -57,11 +57,11 @@ const SPECIAL: readonly [network: string, prefix: number][] = [
 const special = new BlockList();
 for (const [network, prefix] of SPECIAL)
   special.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4');
-/** In IPv6, only global unicast is public (RFC 4291 §2.4), with exceptions. */
+/** In IPv6, only global unicast is public (RFC 4291 §2.4), except for {@link SPECIAL}. */
 const global = new BlockList();
 global.addSubnet('2000::', 3, 'ipv6');
 
-/** Tells whether an IP address is public, so that it cannot be in this server's own network. */
+/** Tells whether an IP address is public, and so cannot be in this server's internal network. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !special.check(address, 'ipv4');
@@ -78,7 +78,7 @@ export function isLoopbackAddress(address: string): boolean {
   return family !== 0 && loopback.check(address, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Tells whether something accepts connections there. */
+/** Tells whether a process accepts connections at the address. */
 export async function isListening(there: NetConnectOpts): Promise<boolean> {
   const socket = connect(there);
   try {

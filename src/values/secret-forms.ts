@@ -1,4 +1,4 @@
-/** The forms of all secrets that this server issues. Their makers, the log, request ids and the audit log share them. */
+/** The forms of all secrets that this server issues, for code that generates secrets, the log, request ids and the audit log. */
 
 export const CLIENT_SECRET_PREFIX = 'pua_secret_';
 export const WEBHOOK_SECRET_PREFIX = 'whsec_';
@@ -18,7 +18,7 @@ export const findOpaqueSecret = (text: string): string | undefined =>
   /(?<![\w-])[\w-]{43}(?![\w-])/.exec(text)?.[0];
 
 /**
- * Finds secrets anywhere in a text; opaque ones only after their scheme or path. The lookbehind of a token runs only if ten of its
+ * Finds secrets anywhere in a text; opaque secrets only after their scheme or path. The lookbehind of a token runs only if ten of its
  * characters follow: at each of thousands of spaces, it would take seconds.
  */
 const ANYWHERE = new RegExp(

@@ -3,7 +3,7 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Tells whether the text is one email address, without anything that could be another header or address. */
+/** Tells whether the text is one email address, and contains nothing that could be another header or address. */
 export function isEmailAddress(text: string): boolean {
   return (
     text.length <= 254 &&
@@ -12,7 +12,7 @@ export function isEmailAddress(text: string): boolean {
   );
 }
 
-/** Tells whether the text is an address, or a name with one in angle brackets (RFC 5322 §3.4). */
+/** Tells whether the text is an email address, or a name with an address in angle brackets (RFC 5322 §3.4). */
 export function isMailbox(text: string): boolean {
   const [, address = text] = /^[^<>"@,;:\\\p{Cc}]{1,100} <([^<>]+)>$/u.exec(text) ?? [];
   return isEmailAddress(address);
@@ -23,7 +23,7 @@ export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@\\\s\p{Cc}]+([/?#][^\\\s\p{Cc}]*)?$/iu.test(text) && URL.canParse(text);
 }
 
-/** Words of visible ASCII with single spaces: most names, tested in a twentieth of the time. */
+/** Words of visible ASCII with single spaces: this test of most names takes a twentieth of the time. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 const SPACE = /[\s\p{Cc}\u2800]+/gu;
 /** Invisible and bidirectional characters. A variation selector is visible only after an emoji. */
@@ -37,7 +37,7 @@ export function asShown(text: string): string {
 
 /** Removes Unicode white space at both ends: phone keyboards append a space to completed names. */
 export function trimmed(text: string): string {
-  // Linear: the lookbehind tries a run of white space at its start only.
+  // Linear time: the lookbehind tries a run of white space only at its start.
   return text.replace(
     /^[\p{White_Space}\ufeff]+|(?<![\p{White_Space}\ufeff])[\p{White_Space}\ufeff]+$/gu,
     '',
@@ -49,7 +49,7 @@ export function isName(text: string, longest = 100): boolean {
   return text !== '' && asShown(text) === text && (text.length <= longest || [...text].length <= longest);
 }
 
-/** Makes a name from any text; empty if nothing of it is visible. @param longest in code points */
+/** Makes a name from any text; empty if the text has no visible character. @param longest in code points */
 export function nameFrom(text: string, longest = 100): string {
   return [...asShown(text)].slice(0, longest).join('').trimEnd();
 }
@@ -57,13 +57,13 @@ export function nameFrom(text: string, longest = 100): string {
 /** Rule of {@link isName}, after "must". */
 export const NAME_RULE = 'have no control or invisible characters or extra spaces';
 
-/** Rule of {@link isUsername} besides its length, after "must". */
+/** Rule of {@link isUsername}, except the length, after "must". */
 export const USERNAME_RULE = `${NAME_RULE}, be NFKC, and not be digits or erased-<digits>`;
 
 /** Commands treat digits as an id, and erased members have the name `erased-<id>`. */
 const RESERVED = /^(erased-)?\d+$/i;
 
-/** Tells whether a text may be a username: also without lookalikes (NFKC). */
+/** Tells whether a text may be a username: a name without lookalikes (NFKC). */
 export function isUsername(text: string): boolean {
   return isName(text) && text.normalize('NFKC') === text && !RESERVED.test(text);
 }

@@ -19,7 +19,7 @@ export function parseTimestamp(text: string): string | undefined {
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone = 'Z'] = match;
   if (Number(year) < 1 || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
   const date = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  // Date turns 30 February into a day of March, which this detects.
+  // Detects that Date turned 30 February into a day of March.
   if (Number.isNaN(date.getTime()) || date.getUTCDate() !== Number(day)) return undefined;
   if (zone.length > 1) {
     const hours = Number(zone.slice(1, 3));

@@ -3,7 +3,7 @@
 export const EVENT_STATUSES = ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'] as const;
 export const EVENT_VISIBILITIES = ['public', 'unlisted', 'private'] as const;
 
-/** A participant's possible RSVP statuses by role; without any, the status is null. */
+/** A participant's possible RSVP statuses by role; for a role without statuses, the status is null. */
 export const RSVP_STATUSES_BY_ROLE = {
   organizer: [],
   co_organizer: [],
@@ -13,11 +13,11 @@ export const RSVP_STATUSES_BY_ROLE = {
 export const EVENT_ROLES = Object.keys(RSVP_STATUSES_BY_ROLE) as [EventRole, ...EventRole[]];
 export const RSVP_STATUSES = Object.values(RSVP_STATUSES_BY_ROLE).flat();
 
-/** A connection as one member sees it; the platform calls the last two `pending`. */
+/** Status of a connection for one member; for the platform, the last two are `pending`. */
 export const CONNECTION_STATUSES = ['accepted', 'pending_sent', 'pending_received'] as const;
 export const CONNECTION_SOURCES = ['event', 'search', 'invite', 'import'] as const;
 
-/** Tiers of achievements, as the database's function `rarity_tier` names them. */
+/** Tiers of achievements, with the names of the database function `rarity_tier`. */
 export const RARITIES = ['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated'] as const;
 
 export type EventStatus = (typeof EVENT_STATUSES)[number];
@@ -25,13 +25,13 @@ export type EventRole = keyof typeof RSVP_STATUSES_BY_ROLE;
 export type RsvpStatus = (typeof RSVP_STATUSES)[number];
 export type Rarity = (typeof RARITIES)[number];
 
-/** Highest id: every JSON reader keeps it exact, and sequences have room up to 2^53 − 1. */
+/** Highest id: every JSON parser keeps it exact, and sequences have room up to 2^53 − 1. */
 export const MAX_ID = 9_000_000_000_000_000;
 
 /** Tells whether a number can be an id. */
 export const isId = (number: number): boolean => Number.isInteger(number) && number >= 1 && number <= MAX_ID;
 
-/** Reads the id in a path; 0, which no record has, if it is malformed. */
+/** Reads the id in a path; 0, which no record has, if the id is malformed. */
 export const idInPath = (text: string): number =>
   /^[1-9]\d{0,15}$/.test(text) && isId(Number(text)) ? Number(text) : 0;
 
@@ -77,7 +77,7 @@ export const LENGTHS = {
   },
 } as const satisfies Record<string, Record<string, Length>>;
 
-/** Of each tag of an event. */
+/** Length of each tag of an event. */
 export const TAG_LENGTH = [1, 100] as const satisfies Length;
 
 /** ISO 3166-1 alpha-2. */

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { Attempt } from '../runtime/outbox.js';
 import { prepared } from '../database/postgres/data-source.js';
 
-/** Condition on a message `d` found by key, hidden from partial indexes: PostgreSQL would scan one that seems empty. */
+/** Condition on a message `d` found by key, in a form that no partial index matches: PostgreSQL would scan an index that seems empty. */
 export const IS_PENDING = `(d.status = 'pending') IS TRUE`;
 
 /** Records delivered messages $1 with statuses $2 and durations $3 in ms. @param ifLocked how to treat locked rows */
@@ -32,7 +32,7 @@ export class TakenMessages {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @returns the seconds since the change; undefined if it is already recorded */
+  /** @returns the seconds since the change; undefined if the message is already recorded */
   record(sequence: number, attempt: Attempt): Promise<number | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
     this.#taken.push({ sequence, attempt, resolve, reject });
@@ -50,7 +50,7 @@ export class TakenMessages {
         for (const one of taken) {
           const delay = delays.get(one.sequence);
           if (delay !== undefined) one.resolve(delay);
-          // The message is already recorded or locked: the others do not wait for it.
+          // The message is already recorded or locked: the other messages do not wait for it.
           else this.#recordTaken('', [one]).then((late) => one.resolve(late.get(one.sequence)), one.reject);
         }
       } catch (error) {

@@ -8,19 +8,19 @@ import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
 import { IS_PENDING, TakenMessages } from './taken-messages.js';
 import { TEST_TYPE, type Message } from './webhook-sender.js';
 
-/** An endpoint that fails for this long is disabled. */
+/** Time after which the server disables a failing endpoint. */
 const MAX_DAYS_FAILING = 5;
 
-/** Changes and members per transaction. An event can have a million participants: timeouts lead to smaller slices. */
+/** Changes and members per transaction. An event can have a million participants: after a timeout, slices become smaller. */
 const SLICES = [
   { changes: 200, members: 2_000 },
   { changes: 20, members: 200 },
   { changes: 1, members: 20 },
   { changes: 1, members: 1 },
 ];
-/** The database canceled a late statement (PostgreSQL, appendix A). */
+/** Code of a statement that the database canceled as late (PostgreSQL, appendix A). */
 const STATEMENT_TIMEOUT = '57014';
-/** After this many slices in time, tries the next larger size again. */
+/** Number of slices in time after which the next larger size is tried again. */
 const ENOUGH_IN_TIME = 20;
 /** A platform endpoint, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
@@ -45,25 +45,25 @@ const ENDS = `'access.ended', 'credential.ended'`;
 /** Due messages of an endpoint `e`, by time. */
 const IS_DUE = `d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() ORDER BY d.due_at`;
 
-/** Whether there is work: every instance reads it several times a second. */
+/** Tells whether there is work; every instance runs this several times a second. */
 export const LOOK = `SELECT
   EXISTS (SELECT FROM webhook_endpoints WHERE disabled_at IS NULL) AND EXISTS (SELECT FROM change_places p
     WHERE p.name = 'told' AND (p.unfinished IS NOT NULL OR p.changed_in > ${AHEAD} OR EXISTS (SELECT FROM changes c
       WHERE (c.changed_in, c.sequence) > (p.changed_in, p.sequence) AND c.changed_in < ${HORIZON}))) AS behind,
   EXISTS (SELECT FROM endpoints_due()) AS due`;
 
-/** Locks the position of processed changes; no row if another instance has it. `ahead`: from a server whose dump was restored. */
+/** Locks the position of processed changes; no row if another instance has locked it. `ahead`: the position comes from a restored dump. */
 const LOCK_PLACE = `SELECT changed_in, sequence, changed_in > ${AHEAD} AS ahead FROM change_places
 WHERE name = 'told' FOR NO KEY UPDATE SKIP LOCKED`;
 
-/** The position after all changes that are readable now. */
+/** Sets the position after all changes that are readable now. */
 export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, sequence = 0, unfinished = NULL
 WHERE name = 'told'`;
 
 /**
  * Creates messages for at most $4 members, one per item, endpoint and member, and advances the position ($1, $2). Reads at most $3 changes:
- * the unfinished ones and the next ones, alternately. A member gets all messages of these changes at once, so in order. For an unfinished
- * change, `after` and `ahead` record the members that already have them.
+ * unfinished changes and the next changes, alternately. A member gets all messages of these changes at once, so in order. For an unfinished
+ * change, `after` and `ahead` record the members that already have their messages.
  */
 const FAN_OUT = `WITH unfinished AS MATERIALIZED (
   SELECT c.*, u.after, u.ahead FROM change_places p
@@ -130,12 +130,12 @@ const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, 
 
 const IS_LEASED = 'd.leased_until > now()';
 
-/** Maximum due messages whose members are listed; with more, a scan soon finds due ones. */
+/** Maximum due messages for which the claim lists the members; if there are more, a scan quickly finds due messages. */
 const MAX_LISTED = 200;
 
 /**
- * Endpoints with due messages, locked for a claim; skips those locked by other instances. The claim then reads messages in the order of an
- * index: on a small table, PostgreSQL would keep a plan that sorts all waiting ones.
+ * Locks endpoints with due messages for a claim; skips endpoints that other instances have locked. The claim reads messages in the order of an
+ * index: on a small table, PostgreSQL would keep a plan that sorts all waiting messages.
  */
 const LOCK_READY = `SELECT e.id, set_config('enable_sort', 'off', true)
 FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.disabled_at IS NULL
@@ -143,7 +143,7 @@ ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED`;
 
 /**
  * Claims due messages of the endpoints $1: at most $2 in progress per endpoint (one if it fails), $3 in all, for $4 seconds. Sends one
- * message per member at a time, in order; one that failed twice no longer blocks the next. Shares capacity round-robin: members by id
+ * message per member at a time, in order; a message that failed twice no longer blocks the next. Shares capacity round-robin: members by id
  * after $5 (the endpoint's last), endpoints by messages in progress. Returns messages that the credential may no longer see as
  * `withheld`.
  */
@@ -209,15 +209,15 @@ SELECT ${MESSAGE} FROM d JOIN webhook_endpoints e ON e.id = d.endpoint_id`;
 
 export interface Outcome {
   readonly status: 'delivered' | 'pending' | 'dead';
-  /** Since the change. */
+  /** Seconds since the change. */
   readonly delaySeconds: number;
-  /** Set if its endpoint was disabled. */
+  /** Why the endpoint was disabled; undefined if it was not. */
   readonly disabledBecause: 'failing' | 'gone' | undefined;
 }
 
 interface Claimed extends Message {
   readonly withheld: boolean;
-  /** Its rank among the endpoint's messages in progress. */
+  /** The message's rank among the endpoint's messages in progress. */
   readonly turn: number;
 }
 
@@ -226,7 +226,7 @@ export class WebhookDeliveries {
   /** Index into {@link SLICES}, and number of successive slices in time. */
   #size = 0;
   #inTime = 0;
-  /** The last member served of each endpoint. */
+  /** The member of the last message that was sent to each endpoint. */
   readonly #last = new Map<string, number>();
 
   readonly #taken: TakenMessages;
@@ -239,7 +239,7 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Creates the next messages once, in commit order per member. @returns number, and whether others are left; 0 if another instance does it
+   * Creates the next messages once, in commit order per member. @returns their number, and whether more remain; 0 if another instance does so
    */
   async fanOut(): Promise<{ made: number; behind: boolean }> {
     let told;
@@ -273,10 +273,10 @@ export class WebhookDeliveries {
     });
   }
 
-  /** Claims due messages. @param most in all @returns `withheld`: number that the credential may no longer see */
+  /** Claims due messages. @param most maximum in total @returns `withheld`: number of messages that the credential may no longer see */
   async claim(most: number): Promise<{ messages: Message[]; withheld: number }> {
     const rows = await this.dataSource.transaction(async (manager) => {
-      // Serializes claims for an endpoint: each sees the previous one's results.
+      // Serializes claims for an endpoint, so that each claim sees the previous claim's results.
       const ready = await prepared<{ id: string }>(manager, LOCK_READY, []);
       if (ready.length === 0) return [];
       const ids = ready.map(({ id }) => id);
@@ -290,7 +290,7 @@ export class WebhookDeliveries {
     return { messages, withheld: rows.length - messages.length };
   }
 
-  /** Records the outcome of an attempt. @returns undefined if it is already recorded, or another instance has claimed the message */
+  /** Records the outcome of an attempt. @returns undefined if recorded already, or if another instance has claimed the message */
   async finish(message: Message, attempt: Attempt): Promise<Outcome | undefined> {
     if (!attempt.taken) return this.#failed(message, attempt);
     // Locks an endpoint before its messages, in the order of a claim.
@@ -342,7 +342,7 @@ RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
   }
 }
 
-/** @returns whether it has failed for so long that it must be disabled */
+/** @returns whether the endpoint has failed for so long that it must be disabled */
 async function noteFailure(manager: EntityManager, endpointId: string): Promise<boolean> {
   const [rows] = await manager.query<[{ too_long: boolean }[], number]>(
     `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, now())

@@ -18,7 +18,7 @@ export interface Message
       'sequence' | 'endpoint_id' | 'type' | 'user_id' | 'thing_id' | 'changed_at' | 'details' | 'attempts'
     >,
     Pick<WebhookEndpoint, 'url' | 'secret' | 'previous_secret'> {
-  /** 32 hexadecimal digits. */
+  /** The message's id: 32 hexadecimal digits. */
   readonly id: string;
   /** End of the claim, in the database's format; required for recording the outcome. */
   readonly lease: string;
@@ -29,7 +29,7 @@ interface Sealed extends Moved {
   readonly secret: string;
 }
 
-/** Binds each secret's encryption to its row and column, so that it cannot be moved. */
+/** Binds each encrypted secret to its row and column, so that nobody can move it to another. */
 const COLUMNS = { secret: 'webhook-secret', previous_secret: 'webhook-previous-secret' } as const;
 
 @Injectable()
@@ -44,7 +44,7 @@ export class WebhookSecrets {
     return this.#encryption.seal({ secret } satisfies Sealed, COLUMNS[column], Buffer.from(endpointId));
   }
 
-  /** The valid signing secrets, current one first. @throws Error if SECRET_KEY was changed without SECRET_KEY_PREVIOUS */
+  /** Decrypts the valid signing secrets, the current secret first. @throws Error if SECRET_KEY was changed without SECRET_KEY_PREVIOUS */
   open(endpoint: Pick<Message, 'endpoint_id' | 'secret' | 'previous_secret'>): string[] {
     const row = Buffer.from(endpoint.endpoint_id);
     const open = (sealed: Buffer, column: keyof typeof COLUMNS) =>
@@ -56,7 +56,7 @@ export class WebhookSecrets {
     return previous ? [secret, previous] : [secret];
   }
 
-  /** Encrypts under SECRET_KEY the secrets that are still under the previous one. */
+  /** Re-encrypts under SECRET_KEY all secrets that SECRET_KEY_PREVIOUS still encrypts. */
   async moveToCurrentSecret(dataSource: DataSource): Promise<void> {
     for (const { id, column, sealed } of await sealedSecrets(dataSource)) {
       const moved = this.#encryption.moved<Sealed>(sealed, COLUMNS[column], Buffer.from(id));
@@ -118,7 +118,7 @@ export class WebhookSender {
   }
 }
 
-/** Writes the body: which item or access has changed, without the item's contents. */
+/** Writes the body, which names the changed item or access, without the item's contents. */
 function writeBody({ type, changed_at, user_id, thing_id, details }: Message): string {
   const timestamp = changed_at.toISOString();
   if (type === TEST_TYPE) return JSON.stringify({ type, timestamp, data: {} });

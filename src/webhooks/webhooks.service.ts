@@ -42,11 +42,11 @@ const scopeOf = (type: string) => readScope(type.split('.')[0]!);
 
 const SHOWN_DELIVERIES = 20;
 
-/** Whether a member's app $2 or key $3 has the maximum number of endpoints. */
+/** SQL: whether a member's app $2 or key $3 has the maximum number of endpoints. */
 const IS_FULL = `SELECT count(*) >= ${MAX_OWN_WEBHOOKS} AS is_full FROM webhook_endpoints
 WHERE $1::bigint IS NOT NULL AND (client_id = $2 OR key_id = $3)`;
 
-/** All dead messages of the endpoint $1, or the ended message $3. */
+/** Makes all dead messages of the endpoint $1, or the ended message $3, due again. */
 const REDELIVER = `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = now(), ended_at = NULL, leased_until = NULL
 WHERE endpoint_id = $1 AND type <> $2 AND CASE WHEN $3::uuid IS NULL THEN status = 'dead'
   ELSE id = $3 AND status IN ('dead', 'delivered') END`;
@@ -56,14 +56,14 @@ type Actor = NewAuthEvent['actor'];
 interface NewWebhook {
   readonly url: string;
   readonly types: readonly string[];
-  /** The credential whose members the endpoint sees; without both, the endpoint is the platform's. */
+  /** The app or key whose access the endpoint has; if both are missing, the platform's access. */
   readonly clientId?: string | null | undefined;
   readonly keyId?: string | null | undefined;
   readonly actor: Actor;
   readonly owner?: Owner;
 }
 
-/** Without its secret. Times are in the API's format. */
+/** An endpoint without its secret; times are in the API's format. */
 export interface WebhookDetails extends Pick<
   WebhookEndpoint,
   'id' | 'url' | 'types' | 'client_id' | 'key_id' | 'disabled_because'
@@ -71,7 +71,7 @@ export interface WebhookDetails extends Pick<
   /** `no_access`: its client or key is no longer valid; `failing`: no message was accepted since `failing_since`. */
   readonly status: 'active' | 'failing' | 'no_access' | 'disabled';
   readonly created_at: string;
-  /** Until then, messages have two signatures. */
+  /** Time until which messages have two signatures. */
   readonly previous_secret_until: string | null;
   readonly failing_since: string | null;
   readonly disabled_at: string | null;
@@ -85,7 +85,7 @@ export interface DeliveryDetails extends Pick<
 > {
   /** The `webhook-id` header. */
   readonly id: string;
-  /** null if it is not about a single member. */
+  /** null if the message is not about a single member. */
   readonly member_id: number | null;
   readonly attempted_at: string | null;
   /** Only for a pending message. */
@@ -109,7 +109,7 @@ const isSeenBy = (owner: string) => `(${owner}::bigint IS NULL
 
 const DELETE = `DELETE FROM webhook_endpoints e WHERE e.id = $1 AND ${isSeenBy('$2')} RETURNING client_id, key_id`;
 
-/** Running servers send it at once. */
+/** Queues a test message, which running servers send at once. */
 const QUEUE_TEST = `WITH e AS (SELECT id, client_id, key_id FROM webhook_endpoints e
   WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR KEY SHARE
 ), d AS (INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at)
@@ -127,7 +127,7 @@ const DELIVERIES = `SELECT 'msg_' || replace(d.id::text, '-', '') AS id, d.type,
 FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id WHERE e.id = $1 AND ${isSeenBy('$2')}
 ORDER BY d.sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
 
-/** The member's apps have no such message. */
+/** The member's apps have no message with this id. */
 export class UnknownMessage extends OperatorError {
   constructor(id: string) {
     super(`There is no message ${id}: \`pua webhooks show\` lists the last messages of an endpoint`);
@@ -165,7 +165,7 @@ export class WebhooksService {
       if (owner)
         await takeSlot(manager, owner, IS_FULL, `${MAX_OWN_WEBHOOKS} webhooks for it`, clientId, keyId);
       if (clientId !== null || keyId !== null) await checkScopes(manager, types, clientId, keyId);
-      // Without endpoints, no instance advances the position.
+      // While there are no endpoints, no instance advances the position.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
       const told = await manager.query<unknown[]>(
         'SELECT FROM webhook_endpoints WHERE disabled_at IS NULL LIMIT 1',
@@ -196,12 +196,12 @@ ORDER BY e.created_at DESC, e.id`,
     return found;
   }
 
-  /** Its last messages, newest first. @param owner the member whose app must own it */
+  /** Lists the endpoint's last messages, newest first. @param owner the member whose app must own the endpoint */
   deliveries(id: string, owner?: Owner): Promise<DeliveryDetails[]> {
     return this.dataSource.query<DeliveryDetails[]>(DELIVERIES, [id, owner?.userId ?? null]);
   }
 
-  /** Creates a new secret. The previous one also signs until the overlap ends. @throws OperatorError if there is no such active endpoint */
+  /** Makes a new secret. The previous secret also signs until the overlap ends. @throws OperatorError if there is no such active endpoint */
   async rotate(
     id: string,
     overlapSeconds: number,
@@ -232,7 +232,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     return secret;
   }
 
-  /** Disables an endpoint permanently. @returns false if it was already disabled @throws OperatorError if there is none */
+  /** Disables an endpoint permanently. @returns false if it was already disabled @throws OperatorError if it does not exist */
   async disable(id: string, actor: Actor, owner?: Owner): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       if (await switchOff(manager, id, 'admin', actor, owner)) return true;
@@ -241,7 +241,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     });
   }
 
-  /** Deletes an endpoint of a member's app or key, with its messages. @returns false if there is none */
+  /** Deletes an endpoint of a member's app or key, with its messages. @returns false if it does not exist */
   async delete(id: string, owner: Owner, within: EntityManager): Promise<boolean> {
     return audited(within, async (manager) => {
       const [[deleted]] = await manager.query<[Credential[], number]>(DELETE, [id, owner.userId]);
@@ -251,7 +251,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     });
   }
 
-  /** Queues a test message to an app's or key's endpoint. @returns false if there is no active one @throws TooManyChanges */
+  /** Queues a test message to an app's or key's endpoint. @returns false if it is not active @throws TooManyChanges */
   async queueTest(id: string, owner: Owner, within: EntityManager): Promise<boolean> {
     return audited(within, async (manager) => {
       await boundChanges(manager, owner.userId);
@@ -262,7 +262,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     });
   }
 
-  /** @param id of a message (`msg_…`) or of an endpoint, for all dead ones @throws UnknownMessage, TooManyChanges, OperatorError */
+  /** @param id of a message (`msg_…`), or of an endpoint for all its dead messages @throws UnknownMessage, TooManyChanges, OperatorError */
   async redeliver(id: string, actor: Actor, owner?: Owner): Promise<number> {
     const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1] ?? null;
     return audited(this.dataSource, async (manager) => {
@@ -313,7 +313,7 @@ function notLive({ id, disabled_at }: WebhookDetails): OperatorError {
   return new OperatorError(`The webhook ${id} was disabled at ${disabled_at} UTC: create a new one`);
 }
 
-/** @throws OperatorError if there is no such client or key, or it lacks a scope for one of the types */
+/** @throws OperatorError if the client or key does not exist, or lacks a scope for one of the types */
 async function checkScopes(
   manager: EntityManager,
   types: readonly string[],

@@ -21,7 +21,7 @@ async function inspect(...method) {
   });
   // end
   process.removeAllListeners('SIGTERM').once('SIGTERM', () => {
-    child.kill(); // it may wait for the member
+    child.kill(); // the program may be waiting for the member
     process.exit();
   });
   child.stdin.end('y\n'); // yes, request another scope

@@ -7,7 +7,7 @@ import { Meter } from '../../runtime/meter.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { isStorable } from '../../values/string-rules.js';
 
-/** In code points of its NFKC form. */
+/** Length of a password, in code points of its NFKC form. */
 const [SHORTEST, LONGEST] = [10, 128];
 
 /** argon2id, 12 MiB, 3 passes, 1 lane: the cheapest of OWASP's equally strong parameters. `imported_hash_kind` repeats them. */
@@ -176,7 +176,7 @@ export class HashingQueue {
     meter.read('overload_refusals_total', () => [[{ reason: 'password_hashing' }, this.#refusals]]);
   }
 
-  /** @param deadline performance.now() to start by @param failures recent ones of the caller @throws Busy if it cannot start in time */
+  /** @param deadline for the start (performance.now()) @param failures the caller's recent ones @throws Busy if it cannot start in time */
   run<T>(task: () => Promise<T>, deadline: number, failures = 0): Promise<T> {
     const measured = async () => {
       const startedAt = performance.now();

@@ -135,7 +135,7 @@ export class SignInMethods {
     });
   }
 
-  /** Enables or disables the password. @returns false without one, or if no other method would remain @throws Unconfirmed */
+  /** Enables or disables the password. @returns false if there is no password or no other method @throws Unconfirmed */
   switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);

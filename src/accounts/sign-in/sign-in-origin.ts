@@ -15,7 +15,7 @@ export function signInOriginOf(request: Request): SignInOrigin {
   return { ip: addressOf(request), language, ...browserOf(request.headers['user-agent'] ?? null) };
 }
 
-/** Tested in this order, since most browsers also name others. */
+/** Tested in this order, since most browsers' headers also contain other browsers' names. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

@@ -95,7 +95,7 @@ const FORGET = 'DELETE FROM login_throttle WHERE key = ANY ($1::bytea[])';
 export interface Subject {
   /** `passkeys`: an address, counted separately so that password guesses do not block passkeys; `device`: a known browser. */
   readonly kind: 'address' | 'passkeys' | 'account' | 'device';
-  /** The address, the browser's id, or the case-folded name, even if no member has it. */
+  /** The address, the browser's id, or the case-folded name, even if no member has this name. */
   readonly of: string | undefined;
 }
 
@@ -106,7 +106,7 @@ export interface Blocked {
 }
 
 export interface ReservedAttempt {
-  /** Maximum over its subjects of failures plus attempts in progress, including this one. */
+  /** Failures plus attempts in progress, including this one, of the subject with the most. */
   readonly attempts: number;
   /** @param event recorded in the same statement @throws database errors: the attempt then counts as a failure */
   settle(settlement: 'signed-in' | 'failed', event?: LoneEvent): Promise<void>;
@@ -124,7 +124,7 @@ interface Taken {
 
 /** Queues the attempts of one subject on this instance (FIFO), so that they run one statement at a time. */
 class Line extends Semaphore {
-  /** Skips the wait for the next check after a release on this instance. */
+  /** Starts the next check at once after a release on this instance. */
   wake = (): void => undefined;
 
   constructor() {
@@ -146,7 +146,7 @@ export class SignInThrottle {
     this.#hmac = new Hmac(config.secrets, 'sign-in-throttle');
     const perAddress: Allowance = {
       failures: config.rateLimits.auth,
-      slides: false, // many members may share an address, so it is rarely idle for a minute
+      slides: false, // many members may share an address, so an address rarely has a minute without failures
       maxBlockSeconds: WINDOW_SECONDS,
     };
     this.#allowances = {
@@ -161,7 +161,7 @@ export class SignInThrottle {
     await this.database.prepared(FORGET, [this.#keysOf(subject)]);
   }
 
-  /** Takes a permit of every subject or of none. @param deadline performance.now() @throws Busy if no permit was free by then */
+  /** Takes a permit for every subject or for none. @param deadline performance.now() @throws Busy if none was free by the deadline */
   async take(subjects: readonly Subject[], deadline: number): Promise<ReservedAttempt | Blocked> {
     const taken: Taken[] = [];
     const withdraw = () => {
@@ -192,7 +192,7 @@ export class SignInThrottle {
     settlement: 'signed-in' | 'failed' | 'withdrawn',
     event?: LoneEvent,
   ): Promise<void> {
-    if (taken.length === 0) return; // all its limits are disabled
+    if (taken.length === 0) return; // all limits of the subjects are disabled
     const places = taken.flatMap(({ key, lease, slides }) => [key, lease, slides]);
     const statement = settle(taken.length, event !== undefined);
     await this.database.prepared(statement, [settlement, ...places, ...(event ? eventValues(event) : [])]);
@@ -243,7 +243,7 @@ export class SignInThrottle {
   }
 }
 
-/** Releases permits in the background: under load, requests must not wait for it. */
+/** Releases permits in the background: under load, requests must not wait for the release. */
 async function insist(task: () => Promise<void>): Promise<void> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     try {

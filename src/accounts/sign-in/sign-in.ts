@@ -17,13 +17,13 @@ interface SignInAttempt extends SignInOrigin {
   readonly password: string;
   /** The id of this browser if the member has signed in with it before. */
   readonly deviceOf?: (userId: number) => string | undefined;
-  /** A signed-in member authenticates again (step-up): recorded as that, not as a sign-in. */
+  /** Whether a signed-in member authenticates again: the audit log records a step-up, not a sign-in. */
   readonly confirms?: boolean;
 }
 
 export interface SignedIn {
   readonly userId: number;
-  /** Seconds since 1970 by the database's clock; 0 if the external identity provider does not say. */
+  /** Seconds since 1970 by the database's clock; 0 if the external identity provider does not state it. */
   readonly at: number;
   /** The {@link SIGN_INS_VALID_SINCE} at the time of the check. */
   readonly validSince: number | null;
@@ -52,7 +52,7 @@ export type RejectionCause =
   | 'counter_went_back'
   | `${Subject['kind']}_blocked`;
 
-/** The account of a typed name; all but `folded_username` is null if there is none. */
+/** The account of a typed name; without an account, everything except `folded_username` is null. */
 interface Account extends QueryResultRow {
   readonly folded_username: string;
   readonly id: number | null;
@@ -81,7 +81,7 @@ const MAX_USERNAME_LENGTH = 100;
 @Injectable()
 export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
-  /** Verified if the account has no hash, so that the response takes the same time. */
+  /** The hash to verify if the account has none, so that the response takes the same time. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
   /** Rehashing in progress, by member. */
   readonly #upgrades = new Map<number, Promise<void>>();
@@ -96,13 +96,13 @@ export class SignIn implements OnApplicationShutdown {
     this.#hashing = new HashingQueue(meter);
   }
 
-  /** @throws Unavailable or database errors if the check is impossible: it is never skipped */
+  /** @throws Unavailable or database errors if the password cannot be checked: the check is never skipped */
   async attempt(sent: SignInAttempt): Promise<SignedIn | SignInFault> {
     const { username, password, ip, deviceOf, confirms } = sent;
     const deadline = performance.now() + this.config.signInPatience;
     const account = await this.#find(username);
     const device = account.id === null ? undefined : deviceOf?.(account.id);
-    // On a known browser, others cannot use up the allowance of the account or the address.
+    // A known browser has its own allowance, which other people cannot use up.
     const subjects: Subject[] =
       device === undefined
         ? [
@@ -110,14 +110,14 @@ export class SignIn implements OnApplicationShutdown {
             { kind: 'account', of: account.folded_username },
           ]
         : [{ kind: 'device', of: device }];
-    // Only for existing names: anyone can try any number of other names.
+    // Records only rejections for existing accounts: anyone can try any number of other names.
     const refusal = (cause: RejectionCause) =>
       account.id === null ? undefined : signInEvent('password', account.id, sent, cause);
     try {
       const place = await this.throttle.take(subjects, deadline);
       if ('retryAfterSeconds' in place) {
         const { kind, retryAfterSeconds, first } = place;
-        // Records only the first block: later ones add nothing, and their number is unbounded.
+        // Records only the first block: later blocks add no information, and their number is unbounded.
         const event = first && refusal(`${kind}_blocked`);
         if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
         return { reason: 'throttled', retryAfterSeconds };
@@ -150,7 +150,7 @@ export class SignIn implements OnApplicationShutdown {
     return (await this.#hashing.run(() => this.#verify(account, password), deadline)).matches;
   }
 
-  /** Hashes a new password in the same queue as verification. @throws Busy */
+  /** Hashes a new password in the queue of the password checks. @throws Busy */
   hashNew(password: string): Promise<string> {
     return this.#hashing.run(() => hashPassword(password), performance.now() + this.config.signInPatience);
   }

@@ -76,7 +76,7 @@ export class UpstreamMembers {
     return name;
   }
 
-  /** With concurrent requests, one creates the member and the others find them. */
+  /** Of concurrent requests, one creates the member and the others find that member. */
   async #create(claims: UpstreamClaims): Promise<UpstreamMember | undefined> {
     const { match, createMembers } = this.config.upstream!;
     const name = this.#nameIn(claims);
@@ -128,7 +128,7 @@ function textOf(value: unknown, [least, most]: Length): string | null {
   return text.length < Math.max(1, least) ? null : text;
 }
 
-/** A storable URL. Longer ones are dropped, since a cut URL points elsewhere. */
+/** A storable URL. Drops longer URLs, since a cut URL points elsewhere. */
 function pictureOf(value: unknown): string | null {
   const text = textOf(value, LENGTHS.users.profile_picture);
   return text !== null && text === value && isHttpUrl(text) ? text : null;

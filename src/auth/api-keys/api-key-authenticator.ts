@@ -23,7 +23,7 @@ interface KeyRow {
   allowed_cidrs: string[];
   created_at: string;
   expires_at: string | null;
-  /** Until it expires, by the database's clock; Infinity for never. */
+  /** Seconds until the key expires, by the database's clock; Infinity for never. */
   seconds_left: number;
   self_issued: boolean;
   fault: string | null;
@@ -39,7 +39,7 @@ const FIND_KEY = {
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };
 
-/** Compared if the id is unknown, so that timing does not reveal ids. */
+/** The hash to compare with if the id is unknown, so that timing does not reveal ids. */
 const NO_HASH = Buffer.alloc(32);
 
 const MAX_EXPOSED = 20_000;
@@ -87,7 +87,7 @@ export class ApiKeyAuthenticator {
         expiresAt: row.expires_at,
         accessEndsAt: row.expires_at,
         createdAt: row.created_at,
-      } as Caller, // a CHECK keeps platform scopes out of members' keys, and members' scopes out of platform keys
+      } as Caller, // a CHECK in the database prevents platform scopes in members' keys, and members' scopes in platform keys
       expiresAtMs: performance.now() + row.seconds_left * 1000,
       allowed: row.allowed_cidrs.length > 0 ? buildBlockList(row.allowed_cidrs) : undefined,
       developedApp,

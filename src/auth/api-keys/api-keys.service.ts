@@ -20,24 +20,24 @@ export interface NewKey {
   readonly environment: KeyEnvironment;
   /** IPv4 and IPv6 networks or addresses; host bits are cleared. */
   readonly cidrs: readonly string[];
-  /** By the database's clock; without it, `noExpiryReason` is required. */
+  /** Lifetime by the database's clock; a key without one requires `noExpiryReason`. */
   readonly expiresInSeconds?: number;
   readonly noExpiryReason?: string;
   readonly actor: Actor;
-  /** The member who creates it; undefined for an admin or the server. */
+  /** The member who creates the key; undefined for an admin or the server. */
   readonly owner?: Owner | undefined;
 }
 
 interface KeyFilter {
   readonly userId?: number | undefined;
   readonly ofPlatform?: boolean | undefined;
-  /** Seconds; soonest first, without rotated keys. */
+  /** In seconds; sorts the keys by expiry, and omits rotated keys. */
   readonly expiringWithin?: number | undefined;
-  /** Only self-made keys that have not ended more than a week ago. */
+  /** Lists only self-made keys that work, or ended within the last week. */
   readonly own?: boolean | undefined;
 }
 
-/** Without its secret. Times are in the API's format. */
+/** A key without its secret; times are in the API's format. */
 export interface KeyDetails {
   readonly id: string;
   /** `replaced`: rotated, and accepted until `expires_at`. */
@@ -67,7 +67,7 @@ export const MAX_OWN_KEYS = 10;
 
 const ACCEPTED = 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())';
 
-/** Limits members to their self-made keys; admins and the server see all. */
+/** Limits members to their self-made keys; admins and the server see all keys. */
 const reachedBy = (owner: Owner | undefined) => (owner ? { user_id: owner.userId, self_issued: true } : {});
 
 export class UnknownKey extends OperatorError {
@@ -157,7 +157,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
     return found[0];
   }
 
-  /** Creates a successor. The old key works until the overlap or its expiry ends. @throws UnknownKey, OperatorError, LimitReached */
+  /** Creates a successor. The old key works until the overlap ends or the key expires. @throws UnknownKey, OperatorError, LimitReached */
   async rotate(
     id: string,
     overlapSeconds: number,
@@ -199,14 +199,14 @@ RETURNING user_id`,
     });
   }
 
-  /** Revokes a key permanently. @returns false if it was already revoked: its first reason stays @throws UnknownKey */
+  /** Revokes a key permanently. @returns false for a revoked key, which keeps its first reason @throws UnknownKey */
   async revoke(id: string, reason: string, actor: Actor, owner?: Owner): Promise<boolean> {
     const revoked = await this.#revoke({ id, ...reachedBy(owner) }, reason, { actor, ...by(owner) });
     if (revoked === undefined) throw new UnknownKey(id);
     return revoked;
   }
 
-  /** Revokes any key of a member permanently. @returns whether there was such an unrevoked key */
+  /** Revokes any key of a member permanently. @returns false if the key does not exist or was already revoked */
   async revokeOf(userId: number, id: string, reason: string, revoker: Revoker): Promise<boolean> {
     return (await this.#revoke({ id, user_id: userId }, reason, revoker)) === true;
   }

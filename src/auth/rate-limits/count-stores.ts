@@ -13,7 +13,7 @@ const ADD = `INSERT INTO rate_limit_counts AS c (key, window_number, used)
 SELECT key, $1::bigint, calls FROM unnest($2::text[], $3::integer[]) AS added (key, calls) ORDER BY key
 ON CONFLICT (key) DO UPDATE SET used = c.used + EXCLUDED.used RETURNING key, used`;
 
-/** Uses its own connection without a pooler: exchanges never wait for requests, and the statement remains prepared. */
+/** Uses a separate connection without a pooler: exchanges never wait for requests, and the statement remains prepared. */
 export function postgresCounts(url: string, { connect, lock }: Config['databaseDeadlines']): CountStore {
   const pool = openPool({
     connectionString: url,

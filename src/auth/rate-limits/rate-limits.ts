@@ -15,9 +15,9 @@ const OAUTH_REQUESTS_PER_REFUSAL = 100;
 
 /** Windows start with the minutes of the host's clock. */
 const WINDOW_SECONDS = 60;
-/** Callers per limit, 350 bytes each; above it, counting restarts from the store's numbers. */
+/** Maximum callers per limit, 350 bytes each; above this number, counting restarts from the store's counts. */
 const MAX_CALLERS = 100_000;
-/** Maximum keys per exchange; the others follow in the next one. */
+/** Maximum keys per exchange; the others follow in the next exchange. */
 const MAX_EXCHANGED = 5_000;
 
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
@@ -60,7 +60,7 @@ export class RateLimits implements OnApplicationShutdown {
     await this.#counter.end();
   }
 
-  /** Counts a request and sets the rate-limit headers. @returns the problem above the limit; the caller checks the scope first */
+  /** Counts a request and sets the rate-limit headers. @returns the problem if the limit is exceeded; a missing scope has precedence */
   countCall(
     name: 'read' | 'write' | 'platform',
     { userId, credentialId, kind }: Pick<Caller, 'userId' | 'credentialId'> & { kind: CredentialKind },
@@ -76,18 +76,18 @@ export class RateLimits implements OnApplicationShutdown {
     return refusalOf(count);
   }
 
-  /** Counts `error` if it rejects a credential, not if the database is unavailable. @returns the response: `error`, or 429 after too many */
+  /** Counts `error` if it rejects a credential, not if the database is unavailable. @returns `error`, or 429 after too many rejections */
   afterRefusal(error: unknown, { kind }: Credential, address: string | undefined): unknown {
     if (!(error instanceof Problem) || error.definition.code !== 'invalid_credentials') return error;
     return this.countRefused(kind, address) ?? error;
   }
 
-  /** Counts a rejected credential. @returns the problem after too many */
+  /** Counts a rejected credential. @returns the problem after too many rejections */
   countRefused(kind: CredentialKind, address: string | undefined): Problem | undefined {
     return refusalOf(this.#take('failed_authentication', networkOf(address), kind));
   }
 
-  /** Counts a request to the authorization server or its pages. @returns seconds until the next window after too many, else undefined */
+  /** Counts a request to the authorization server or its pages. @returns seconds until the next window; undefined below the limit */
   countOauthRequest(address: string | undefined): number | undefined {
     const count = this.#take('oauth_requests', networkOf(address), 'none');
     return count?.admitted === false ? count.resetSeconds : undefined;
@@ -112,9 +112,9 @@ function refusalOf(count: ReturnType<Counter['take']> | undefined): Problem | un
 
 interface Calls {
   readonly key: string;
-  /** By all instances, as of the last exchange. */
+  /** Requests to all instances, at the last exchange. */
   known: number;
-  /** By this instance since then. */
+  /** Requests to this instance since the last exchange. */
   unsent: number;
 }
 
@@ -127,7 +127,7 @@ export class Counter {
   readonly #limits = new Map<string, Map<string, Calls>>();
   readonly #changed = new Set<Calls>();
   #exchanging: Promise<void> | undefined;
-  /** The store is unreachable, so this instance counts alone. */
+  /** Whether the store is unreachable, so that this instance counts alone. */
   alone = false;
 
   constructor(
@@ -171,7 +171,7 @@ export class Counter {
     if (calls) return calls;
     if (!callers || callers.size >= MAX_CALLERS) {
       this.#limits.set(limit, (callers = new Map()));
-      this.#changed.clear(); // callers that return are added again
+      this.#changed.clear(); // a caller's next request adds the caller again
     }
     calls = { key: `${window}:${limit}:${caller}`, known: 0, unsent: 0 };
     callers.set(caller, calls);
@@ -188,13 +188,13 @@ export class Counter {
         const added = sent.get(calls.key)!;
         calls.known = Math.max(calls.known + added, sums.get(calls.key)!); // the store may have lost its counts
         calls.unsent -= added;
-        // Moves the entry to the end, unless it was dropped in the meantime.
+        // Moves the caller to the end, unless it was dropped in the meantime.
         if (this.#changed.delete(calls) && added + calls.unsent > 0) this.#changed.add(calls);
       }
       if (this.alone) this.logger.info('rate limits are shared again');
       this.alone = false;
     } catch (error) {
-      // Sent again. If it was stored after all, it counts twice, which is safe.
+      // The next exchange sends these counts again. If the store has them already, they count twice, which is safe.
       const reason = (error as Error).message;
       if (!this.alone)
         this.logger.warn(

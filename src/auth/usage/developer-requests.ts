@@ -10,10 +10,10 @@ import { findOpaqueSecret } from '../../values/secret-forms.js';
 import { APPS, developedUse, type DevelopedUse } from './developed-use.js';
 import { writeGoodRows } from './usage-tally.js';
 
-/** Per app, in memory and in the database. */
+/** Maximum requests kept per app, in memory and in the database. */
 export const MAX_KEPT = 100;
 const HOUR_MS = 3_600_000;
-/** Maximum apps per flush from unauthenticated requests, since anybody can name any app. */
+/** Maximum apps per flush that only unauthenticated requests name, since anybody can name any app. */
 const MAX_UNPROVEN = 200;
 
 /** The app, key or token of a request; a token by its possible storage keys, in hex. */
@@ -34,7 +34,7 @@ export interface ShownRequest {
   readonly reason: string | null;
   /** The rejected parameter. */
   readonly parameter: string | null;
-  /** Its value as sent, unless it could be a secret. */
+  /** The parameter's value as sent, unless the value could be a secret. */
   readonly value: string | null;
   readonly error_id: string | null;
   /** Time until the response; null if an older version did not measure it. */
@@ -46,7 +46,7 @@ interface DeveloperRequestRow extends Omit<ShownRequest, 'occurred_at' | 'app_na
   readonly startedAt: bigint;
 }
 
-/** Requests of one app since the last flush: the last ones, and counts per kind and hour. */
+/** Requests of one app since the last flush: the latest requests, and counts per kind and hour. */
 interface Gathered {
   readonly app: Named;
   readonly rows: object[];
@@ -120,7 +120,7 @@ export class DeveloperRequests {
     counts.set(key, { ...kind, requests: (counts.get(key)?.requests ?? 0) + 1 });
   }
 
-  /** The last requests of a member's own apps and keys, latest first, including unwritten ones. @param of one app or key */
+  /** The last requests of a member's own apps and keys, latest first, including unwritten ones. @param of limits them to this app or key */
   async last(userId: number, of: string | null): Promise<ShownRequest[]> {
     await this.flush();
     return this.database.rows<ShownRequest>(LAST, [userId, of]);

@@ -2,7 +2,7 @@ import type { Database } from '../../database/database.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import type { Logger } from '../../runtime/logger.js';
 
-/** Rows per statement: 100 take 15 ms, 1,000 take 130 ms, too close to the deadline on a busy host. */
+/** Rows per statement: 100 rows take 15 ms; 1,000 would take 130 ms, too close to the deadline on a busy host. */
 const BATCH = 100;
 
 /** SQL: the rows `r` of a tally, from $1. */
@@ -20,7 +20,7 @@ export class UsageTally {
   #uses = new Map<string, Use>();
   #written = Promise.resolve();
 
-  /** @param what name in the log @param statement adds {@link USED}; it must skip orphaned rows, and lock the others in order */
+  /** @param what name in the log @param statement adds {@link USED}; it must skip orphaned rows, and lock the other rows in order */
   constructor(
     private readonly database: Database,
     private readonly logger: Logger,
@@ -39,7 +39,7 @@ export class UsageTally {
     use.ip = ip;
   }
 
-  /** Writes collected counts. After a failure they stay for the next time; rows that can never be written are dropped. */
+  /** Writes collected counts. After a failure, the next flush retries them; drops rows that can never be written. */
   flush(): Promise<void> {
     return (this.#written = this.#written.then(() => this.#write()));
   }
@@ -74,10 +74,10 @@ export class UsageTally {
   }
 }
 
-/** The statement or its table is wrong, not a row (PostgreSQL, appendix A). */
+/** Error codes for a fault in the statement or its table, not in a row (PostgreSQL, appendix A). */
 const NOT_OF_A_ROW = /^42/;
 
-/** Writes rows in batches, and finds bad rows by bisection. @param write all rows or none @throws if no row is to blame: retry the rest */
+/** Writes rows in batches, and finds bad rows by bisection. @param write writes all rows or none @throws errors without a bad row: retry */
 export async function writeGoodRows<Row>(
   rows: readonly Row[],
   write: (rows: readonly Row[]) => Promise<void>,

@@ -58,7 +58,7 @@ export class Usage implements OnApplicationShutdown {
     return tally;
   }
 
-  /** Counts the request after its response; call it before the credential is checked. @param scope null if it uses no member data */
+  /** Counts the request after its response; to call before the credential check. @param scope null if the request uses no member data */
   watch(request: Request, scope: string | null): void {
     request.scope = scope;
     request.context.whenWritten = this.#written;

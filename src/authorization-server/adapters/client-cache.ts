@@ -29,14 +29,14 @@ FROM oauth_clients WHERE id = $1`,
 
 interface FoundClient extends StoredClient, Record<string, unknown> {
   readonly is_disabled: boolean;
-  /** Its document must be fetched again; null for a client that an admin registered. */
+  /** Whether the client's document must be fetched again; null for a client that an admin registered. */
   readonly is_stale: boolean | null;
-  /** Its document could not be fetched for a day. */
+  /** Whether the client's document could not be fetched for a day. */
   readonly is_gone: boolean | null;
 }
 
 const MAX_CLIENTS = 1_000;
-/** Manual changes in the database are not announced: they take effect within this time. */
+/** Manual changes in the database are not announced, so they take effect after this time. */
 const REMEMBERED_MS = 900;
 
 /**
@@ -141,7 +141,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
   };
 }
 
-/** Makes a digest of the data that a consent depends on. Keys behind a URL may change; the order of a key's properties is meaningless. */
+/** Makes a digest of the data that a consent depends on. Omits keys behind a URL, which may change, and the order of a key's properties. */
 function hash({ name, redirect_uris, jwks, jwks_uri, profile, secret_auth_method }: StoredClient): string {
   const inOrder = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

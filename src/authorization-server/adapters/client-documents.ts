@@ -41,19 +41,19 @@ export interface StoredClient extends Omit<
   /** null for a client without a secret. */
   readonly secrets: readonly ClientSecret[] | null;
   readonly has_logo: boolean;
-  /** Its id is the URL of its metadata document. */
+  /** Whether the client's id is the URL of its metadata document. */
   readonly has_document: boolean;
   readonly by_member: boolean;
   readonly is_approved: boolean;
 }
 
 const HOUR_MS = 3_600_000;
-/** Short, since developers correct their documents. */
+/** Lifetime of a remembered fault: short, since developers correct their documents. */
 const FAILURE_REMEMBERED_MS = 30_000;
 const MAX_UNKNOWN_KEYS_PER_MINUTE = 1;
-/** Maximum documents read for one address: anonymous clients choose them, and use up only their own share. */
+/** Maximum documents read for one address: anonymous clients choose the documents, and can use up only their own share. */
 const MAX_READS_PER_MINUTE = 30;
-/** Maximum documents read from one host, for all addresses, to protect it. */
+/** Maximum documents read from one host for all addresses, to protect that host. */
 const MAX_READS_PER_MINUTE_AND_HOST = 60;
 const MAX_CONCURRENT_PER_ADDRESS = 4;
 const MAX_CONCURRENT = 100;
@@ -87,7 +87,7 @@ const KEEP = `WITH kept AS (
 @Injectable()
 export class ClientDocuments {
   readonly #read = new LRUCache<string, StoredClient>({ max: 500, ttl: HOUR_MS });
-  /** Errors of documents. Separate, so that they cannot evict known clients. */
+  /** Errors of documents, separate so that they cannot evict known clients. */
   readonly #failed = new LRUCache<string, string>({ max: 5_000, ttl: FAILURE_REMEMBERED_MS });
   readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
   readonly #waiting = new Map<string, number>();
@@ -170,7 +170,7 @@ export class ClientDocuments {
     }
   }
 
-  /** Forgets a document because of an unknown key, so that it is read again. @returns false if that happened within the last minute */
+  /** Forgets a document that lacks a key, so that the next use reads it again. @returns false if forgotten within the last minute */
   forget(clientId: string): boolean {
     if (this.#reading.has(clientId)) return true;
     if (!this.#spent.spend({ [`keys of ${clientId}`]: MAX_UNKNOWN_KEYS_PER_MINUTE })) return false;
@@ -212,7 +212,7 @@ export class ClientDocuments {
     return client;
   }
 
-  /** Whether a document may be read now; counts it. */
+  /** Whether a document may be read now; counts the read. */
   #spend(network: string, clientId: string): boolean {
     const reading = [...this.#reading.values()];
     const ofAddress = reading.filter((other) => other.network === network);
@@ -234,7 +234,7 @@ function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
 const NO_DOCUMENT_URL =
   'the client_id is not the URL of a document: https with a path, at most 100 characters, without user, fragment, dot segments and port 443';
 
-/** Tells whether it is an https URL with a path, in normal form (draft-ietf-oauth-client-id-metadata-document §3). */
+/** Tells whether the id is an https URL with a path, in normal form (draft-ietf-oauth-client-id-metadata-document §3). */
 export function isDocumentUrl(clientId: string): boolean {
   if (clientId.length > 100 || !/^https:\/\/[\x21-\x7e]+$/.test(clientId)) return false;
   const url = URL.parse(clientId);
@@ -250,14 +250,14 @@ function parseAuthMethods(said: Readonly<Record<string, unknown>>): ('none' | 'p
   );
 }
 
-/** Returns the URL of the client's keys; undefined if it needs none, or the document contains them. */
+/** Returns the URL of the client's keys; undefined if the client needs no keys, or the document contains them. */
 function parseKeysUri(document: unknown): string | undefined {
   const said = (document ?? {}) as Readonly<Record<string, unknown>>;
   const isNeeded = parseAuthMethods(said).includes('private_key_jwt') && (said.jwks ?? null) === null;
   return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;
 }
 
-/** Finds the fault of a redirect URI of a document’s client. @returns undefined without one */
+/** Finds the fault of a redirect URI of a document’s client. @returns undefined if there is none */
 export function findRedirectFault(
   clientId: string,
   uri: string,
@@ -271,7 +271,7 @@ export function findRedirectFault(
   return fault && new ClientFault(fault, 'redirect_uris', uri).message;
 }
 
-/** Reads the client from its document. @param readKeys reads {@link parseKeysUri} @throws Error if it could not be registered */
+/** Reads the client from its document. @param readKeys reads {@link parseKeysUri} @throws Error if the document is not acceptable */
 export function parseClient(
   clientId: string,
   document: unknown,
@@ -298,7 +298,7 @@ export function parseClient(
   const faultOf = (uri: string) => findRedirectFault(clientId, uri, type, production);
   const redirect_uris = uris.filter((uri) => faultOf(uri) === undefined).slice(0, MAX_REDIRECT_URIS);
   if (redirect_uris.length === 0 && uris.length > 0) throw new Error(faultOf(uris[0]!));
-  // Only the document's own host, so that it cannot direct requests at other hosts.
+  // Accepts only the document's origin, so that a document cannot direct requests at other hosts.
   const logoutUri = said.backchannel_logout_uri;
   const isOwn = typeof logoutUri === 'string' && URL.parse(logoutUri)?.origin === origin;
   const backchannel_logout_uri = isOwn ? logoutUri : null;

@@ -41,7 +41,7 @@ const UPDATE = `UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, 
   upstream_subject_key = $10::bytea, upstream_session_key = $11::bytea, clients = $12::jsonb
 WHERE uid_key IN ($13, $14) AND`;
 
-/** Stores a grant and its code if the consent still allows it. Narrowing a consent waits for this lock. */
+/** Stores a grant and its code if the consent still allows the grant. A request that narrows the consent waits for this lock. */
 function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken, condition: string): string {
   const id = parameters.add(grant.id);
   const clientId = parameters.add(grant.clientId);
@@ -63,7 +63,7 @@ function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken,
 )`;
 }
 
-/** Stores all or none; no session if the sign-in has ended or the step was continued; no grant if the consent no longer allows it. */
+/** Stores nothing if the sign-in has ended or the step was continued; no grant and no code if the consent no longer allows the grant. */
 function storing(
   parameters: SqlParameters,
   isFound: boolean,
@@ -83,8 +83,8 @@ function storing(
 }
 
 /**
- * Runs after the session is stored. A logout token writes its mark before it queries sessions, so this finds the mark, or the token finds
- * the session. The mark of a subject ends only its earlier sessions.
+ * Runs after the session is stored. A logout token's request writes its mark before it queries sessions: either this finds the mark, or it
+ * finds the session. The mark of a subject ends only the subject's earlier sessions.
  */
 const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
   SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND ${unexpired('e.expires_at')}
@@ -100,7 +100,7 @@ interface Outcome {
 
 /**
  * Browser sessions, encrypted, found by keys of id and uid. Reads member and consent with the session, and holds grant and code until the
- * session is stored: one statement each, where the library needs several.
+ * session is stored: reading and writing need one statement each, where the library needs several.
  */
 export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;
@@ -178,7 +178,7 @@ export async function endSession(database: OauthDatabase, id: string, event?: Ne
   else await database.rows(END, candidates);
 }
 
-/** Lists the session's clients with their `sid`; the database notifies them of its end. */
+/** Lists the session's clients with their `sid`; the database notifies these clients of the session's end. */
 function clientsOf({ authorizations = {} }: AdapterPayload): Record<string, string> {
   return Object.fromEntries(
     Object.entries(authorizations).flatMap(([id, { sid }]) => (sid === undefined ? [] : [[id, sid]])),

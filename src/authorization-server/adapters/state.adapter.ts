@@ -62,7 +62,7 @@ ${beginningState(3)} WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
 RETURNING 1`;
 
-/** Stores the answer once: of two forms sent at the same moment, only one finds the interaction unanswered. */
+/** Stores the member's decision once: of two forms sent at the same moment, only one finds the interaction undecided. */
 const DECIDED = `WITH ${SIGNED_IN}, decided AS (
   UPDATE oauth_state SET key = $3, payload = $4, user_id = $1, consumed_at = now()
   WHERE key IN ($3, $5) AND model = 'Interaction' AND consumed_at IS NULL AND ${unexpired()}
@@ -70,11 +70,11 @@ const DECIDED = `WITH ${SIGNED_IN}, decided AS (
 )`;
 const RECORDED = `${DECIDED}, recorded AS (${recordEventIf('decided', 6)})`;
 
-/** Keeps the result of an earlier answer, unless the app has changed since. */
+/** Keeps the result of an earlier decision, unless the app has changed since. */
 const keeping = (column: string, earlier: string) =>
   `${column} = CASE WHEN c.seen_as IS DISTINCT FROM EXCLUDED.seen_as THEN EXCLUDED.${column} ELSE ${earlier} END`;
 
-/** An earlier answer stays for scopes that were not requested now. */
+/** An earlier decision stays valid for scopes that this request does not include. */
 const CONSENTED = `${RECORDED}, remembered AS (
   INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected, redirect_origins, seen_as, duration, access_ends_at)
   SELECT $1, $14, $15::text[], $16::text[], $17::text[], $18, $19, now() + make_interval(secs => $20) FROM decided
@@ -138,7 +138,7 @@ export function stateAdapter(
       throw new errors.InvalidRequestUri('the request_uri was used by another request');
   }
 
-  /** Held until the session is stored, if it is. */
+  /** Waits until the session is stored, if the request stores one. */
   async function destroy(id: string): Promise<void> {
     database.current!.authorization.ended = [
       ...eitherOf(keys.keysOf(model, id)),
@@ -157,14 +157,14 @@ function sealing(
   payload: AdapterPayload,
 ) {
   const { jti: _, ...stored } = payload;
-  // The session's id is secret, and an interaction needs only its uid.
+  // The session's id is secret, and an interaction needs only the session's uid.
   if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
   const [key, earlierKey = null] = keys.keysOf(model, id);
   const signedIn = current!.signIn.signedIn(memberOf(payload));
   return { signedIn, key, earlierKey, sealed: encryption.seal(stored, model, key!) };
 }
 
-/** Stores an answer with its effects, once; later ones have no effect. @throws SessionNotFound if the member's sign-in is no longer valid */
+/** Stores a decision with its effects; later ones have no effect. @throws SessionNotFound if the member's sign-in is no longer valid */
 export async function answer(
   database: OauthDatabase,
   interaction: Interaction,
@@ -279,7 +279,7 @@ export class OneTimeStates {
     return row && this.database.encryption.open<T>(row.payload, model, row.key);
   }
 
-  /** @returns undefined if the step has not ended, or did so long ago */
+  /** @returns undefined if the step has not ended, or ended too long ago */
   async completed(uid: string): Promise<CompletedStep | undefined> {
     const { keys: tokenKeys, encryption } = this.database;
     const keys = tokenKeys.keysOf(ENDED, uid);

@@ -15,7 +15,7 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
   }
 
   async function upsert(id: string, payload: AdapterPayload, seconds: number): Promise<void> {
-    // These tokens do not end with their session, so its uid is not stored, and a reader of the database cannot learn it.
+    // These tokens do not end with their session. So the session's uid is not stored, and nobody can read it in the database.
     const { jti: _, sessionUid: __, ...stored } = payload;
     const { ctx } = Provider;
     // The library binds refresh tokens to the code's key for public clients only.
@@ -55,7 +55,7 @@ export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
     return row && { ...row.payload, exp: undefined, jti: id };
   }
 
-  /** Held until its code is stored. */
+  /** Waits until the grant's code is stored. */
   async function upsert(id: string, payload: AdapterPayload): Promise<void> {
     const { jti: _, ...stored } = payload;
     const resources = (payload.resources ?? {}) as Record<string, string>;

@@ -55,7 +55,7 @@ export function recordDeveloperRequest(
   refused?: RefusedRequest,
 ): void {
   const { client, body, params } = ctx.oidc ?? {};
-  // An unknown app may be a member's disabled one; only its request is known.
+  // An unknown app may be a member's disabled app; only the request is known.
   if (client ? client.by_member !== true : refused === undefined) return;
   const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
   const id = client?.clientId ?? sent.client_id;
@@ -87,7 +87,7 @@ function missingOf({ reason, failure }: RefusedRequest): string | undefined {
   return MISSING_PARAMETER.exec(said ?? '')?.[1];
 }
 
-/** Shows only the presence of a query, which may hold secrets but matters for comparison. */
+/** Shows only that a query exists: it may contain secrets, but matters for the comparison. */
 function withMarkedQuery(sent: unknown): string | null {
   const place = placeOf(sent);
   return place !== null && (sent as string).includes('?') ? `${place}?…` : place;

@@ -9,7 +9,7 @@ import { OauthDatabase } from '../requests/oauth-database.js';
 import { KNOWN_ERRORS, type RejectionWords } from '../reasons/rejection-reasons.js';
 
 const MAX_PER_MINUTE = 100;
-/** Per address, so that developers find theirs during a flood. */
+/** Maximum per address, so that developers find their own rejections during a flood. */
 const MAX_PER_MINUTE_AND_ADDRESS = 10;
 
 const KEEP = `INSERT INTO oauth_refusals (error_id, route, error, reason, client_id, redirect_uri, ip)
@@ -27,7 +27,7 @@ export interface Rejected extends RejectionWords {
   readonly ip: string | undefined;
 }
 
-/** At most one per app and hour, and none for apps without a row, since anyone can cause them. */
+/** Records at most one event per app and hour, and none for apps without a row, since anyone can cause rejections. */
 const RECORD_ONCE = `WITH first AS (
   SELECT FROM oauth_clients WHERE id = $4 AND NOT EXISTS (SELECT FROM auth_events
     WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
@@ -37,7 +37,7 @@ const RECORD_ONCE = `WITH first AS (
 @Injectable()
 export class Rejections {
   readonly #kept = new MinuteBudgets();
-  /** Prevents concurrent statements, which would not see each other's event. */
+  /** Prevents concurrent statements for the same app, which would not see each other's event. */
   readonly #recording = new Set<string>();
 
   constructor(
@@ -62,7 +62,7 @@ export class Rejections {
     }
   }
 
-  /** Records a rejection in the audit log for the app's admin, once an hour, since the app cannot read it. */
+  /** Records a rejection in the audit log for the app's admin, once an hour: the app cannot read the rejection. */
   async record(event: LoneEvent): Promise<void> {
     const what = JSON.stringify([event.clientId, event.type, event.details]);
     if (this.#recording.has(what)) return;

@@ -4,7 +4,7 @@ import { rulesOf } from '../../clients/profiles.js';
 import { because } from '../reasons/rejection-reasons.js';
 import { LIFETIMES } from '../lifetimes.js';
 
-/** Maximum advance of a client's clock in seconds, for `nbf`; {@link LATEST_IAT} limits `iat`. */
+/** Maximum seconds by which a client's clock may be fast, for `nbf`; {@link LATEST_IAT} limits `iat`. */
 export const CLOCK_TOLERANCE = 10;
 const LATEST_IAT = 60;
 
@@ -32,7 +32,7 @@ export function checkAssertion(
   const refuseByProfile = (text: string): never => {
     throw because('profile_rule', new errors.InvalidClientAuth(`the profile of the client ${text}`));
   };
-  // The library knows only the extension b64, which a JWT must not use (RFC 7797 §7).
+  // The library accepts the extension b64, which a JWT must not use (RFC 7797 §7).
   if (crit !== undefined) refuse('a client_assertion must not have critical extensions');
   const now = Date.now() / 1000;
   if (!rules.assertionAlgorithms.includes(alg))

@@ -19,21 +19,21 @@ import type { FormFields } from '../ports.js';
 export interface Replacements {
   /** Sends a response to the client by a form. Default: a page without our headers and words. */
   readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
-  /** Checks a client's secret. Default: compares it with the stored one, of which there are only hashes here. */
+  /** Checks a client's secret. Default: compares it with the stored secret, but this server stores only hashes. */
   readonly hasSecret: (client: Client, sent: string) => boolean;
-  /** Runs the library's handler of a request for tokens (`handle`). Default: sends its response without further writes. */
+  /** Runs the library's handler of a token request (`handle`). Default: sends the handler's response without further writes. */
   readonly exchange: (ctx: KoaContextWithOIDC, handle: () => Promise<void>) => Promise<void>;
-  /** Selects the scopes of a request. Default: all; a refresh request with unknown ones would be rejected. */
+  /** Selects the scopes of a request. Default: all scopes; a refresh request with unknown scopes would be rejected. */
   readonly scopesOf: (sent: string) => readonly string[];
 }
 
-/** All changes to the library's internals are in this file: `library.spec.ts` fails if an upgrade breaks one. */
+/** All changes to the library's internals are in this file: `library.spec.ts` fails if an upgrade breaks a change. */
 export function createLibrary(
   issuer: string,
   configuration: Configuration,
   replacements: Replacements,
 ): Provider {
-  /** Its methods are called by the constructor of {@link Provider}. */
+  /** The constructor of {@link Provider} calls these methods. */
   class Library extends Provider {
     override registerResponseMode(...[name, handler]: Parameters<Provider['registerResponseMode']>): void {
       const postForm: typeof handler = (ctx, action, fields) =>
@@ -53,18 +53,18 @@ export function createLibrary(
 
   const library = new Library(issuer, configuration);
   const { Client, OIDCContext, Session } = library;
-  Object.assign(Client, { needsSecret: () => false }); // which its types lack
+  Object.assign(Client, { needsSecret: () => false }); // the library's types lack this method
   Client.prototype.compareClientSecret = function (sent) {
     return replacements.hasSecret(this, sent);
   };
-  // Default: the one method of its registration. A document may name two, and each request chooses one.
+  // Default: the registered method. A client document may name two methods, and each request chooses one.
   Object.defineProperty(Client.prototype, 'clientAuthMethod', {
     get(this: Client) {
       const isSigned = Provider.ctx?.oidc?.params?.client_assertion !== undefined;
       return this.assertion_optional === true && !isSigned ? 'none' : this.tokenEndpointAuthMethod;
     },
   });
-  // Default: sends once, while the member waits. The database records ended sessions: see BackChannelLogout.
+  // Default: notifies clients once, while the member waits. Here the database records ended sessions: see BackChannelLogout.
   Object.assign(Client.prototype, { backchannelLogout: () => Promise.resolve() });
   // Default: apps would get 0, which means unknown, as `auth_time`.
   Session.prototype.authTime = function () {
@@ -100,14 +100,14 @@ const FAILURES = [
 
 /** Reports the error of each rejected or failed request: the library responds instead of throwing it. */
 export function onFailures(library: Provider, note: (error: Error) => void): void {
-  const events: EventEmitter = library; // its types have a signature for each event
+  const events: EventEmitter = library; // the library's types have a signature for each event
   for (const event of FAILURES) events.on(event, (_ctx, error: Error) => note(error));
 }
 
 const STEP_GONE = 'interaction session not found';
 const SIGN_OUT_GONE = 'could not find logout details';
 
-/** Another request continued the step, or it has expired: the page explains it, and the app gets no error. */
+/** Another request continued the step, or the step has expired: a page explains this to the member, and the app gets no error. */
 export function stepGone(): errors.SessionNotFound {
   return Object.assign(new errors.SessionNotFound(STEP_GONE), { allow_redirect: false });
 }
@@ -117,7 +117,7 @@ export function isStepGone(error: unknown): boolean {
   return error instanceof errors.SessionNotFound && error.error_description === STEP_GONE;
 }
 
-/** Tells whether the sign-out of this form has ended: it was sent before. */
+/** Tells whether the sign-out of this form has ended, since the form was already sent. */
 export function isSignOutGone(error: Error): boolean {
   return (error as errors.OIDCProviderError).error_description === SIGN_OUT_GONE;
 }
@@ -127,7 +127,7 @@ export function signOutStateOf({ oidc }: KoaContextWithOIDC): { readonly secret:
   return (oidc.session as { state?: { secret: string } } | undefined)?.state;
 }
 
-/** Adjusts `exp` and `iat`, so that only the database's clock counts, not this process's. */
+/** Adjusts `exp` and `iat`, so that only the database's clock counts, not this process's clock. */
 export function alive({ find, findByUid, ...others }: Partial<Adapter>): Partial<Adapter> {
   const adjusted = (payload: AdapterPayload | undefined | void) => {
     const now = Math.floor(Date.now() / 1000);
@@ -156,7 +156,7 @@ export class SynchronousSigningKey extends ExternalSigningKey {
   constructor(jwk: SigningJwk) {
     super();
     this.#signer = new Signer(jwk);
-    Object.assign(this, { kid: jwk.kid, alg: jwk.alg }); // by setters that its types lack
+    Object.assign(this, { kid: jwk.kid, alg: jwk.alg }); // by setters that the library's types lack
   }
 
   override keyObject() {

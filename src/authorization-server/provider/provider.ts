@@ -50,7 +50,7 @@ const READ = ['GET', 'HEAD'];
 const READ_FROM_ANYWHERE = [...READ, 'OPTIONS'];
 const SENT_FROM_ANYWHERE = ['POST', 'OPTIONS'];
 
-/** The library's exact paths with their methods; it would ignore case and a trailing slash. */
+/** The library's exact paths with their methods: the library would also accept other case and a trailing slash. */
 const METHODS: Readonly<Record<string, readonly string[]>> = {
   [ROUTES.authorization]: [...READ, 'POST'],
   [ROUTES.token]: SENT_FROM_ANYWHERE,
@@ -90,13 +90,13 @@ interface ProviderParts
   readonly config: Config;
   readonly logger: Logger;
   readonly database: OauthDatabase;
-  /** The current signing key first; the others are only published. */
+  /** The first key signs; the metadata also publishes the others. */
   readonly signingKeys: readonly SigningJwk[];
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
 }
 
-/** Creates the authorization server: oidc-provider with every option that differs from its default, and why. */
+/** Creates the authorization server: oidc-provider with options that differ from its defaults, each with a reason. */
 export function createProvider(parts: ProviderParts): Provider {
   const { config, database } = parts;
   const secure = config.publicUrl.startsWith('https:');
@@ -112,20 +112,20 @@ export function createProvider(parts: ProviderParts): Provider {
     acrValues: [...passkeyClasses(config)], // default: none
     responseTypes: ['code'], // default: also the hybrid and implicit flows (RFC 9700 §2.1.2)
     clientAuthMethods: unionOf(({ authMethods }) => authMethods), // default: also client_secret_jwt, which needs the secret itself
-    pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: public clients only; OAuth 2.1 requires it of all clients
+    pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: public clients only; OAuth 2.1 requires PKCE of all clients
     allowOmittingSingleRegisteredRedirectUri: false, // the client must send the redirect URI (RFC 9700 §2.1)
-    // Default: sometimes. Replay is detected only if each use rotates, or the token is bound to a key.
+    // Default: sometimes. The server detects replay only if each use rotates the token, or the token is bound to a key.
     rotateRefreshToken: (ctx) => {
       const { rotatesRefreshTokens } = rulesOf(ctx.oidc.client!);
       if (!rotatesRefreshTokens) TokenExchange.of(ctx)!.accept(true);
       return rotatesRefreshTokens;
     },
-    // Default: only with offline_access, which is dropped without prompt=consent. Here the client's registration and the member decide.
+    // Default: only with offline_access, which requires prompt=consent. Here the client's registration and the member decide.
     issueRefreshToken: (ctx, client) =>
       Promise.resolve(client.grantTypeAllowed('refresh_token') && secondsLeft(ctx) > secondsOf('once')!),
     // Default: tokens end with the browser session. Here apps keep their access.
     expiresWithSession: () => Promise.resolve(false),
-    revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
+    revokeGrantPolicy: () => true, // default: revoking an access token does not revoke its refresh token
     clockTolerance: CLOCK_TOLERANCE, // default 15 s; for stored tokens, the database's clock decides the expiry
     extraClientMetadata: {
       properties: [
@@ -162,7 +162,7 @@ export function createProvider(parts: ProviderParts): Provider {
         config.publicUrl + ROUTES.token,
         client,
       );
-      // Accepted until clients implement draft-ietf-oauth-rfc7523bis: other servers could misuse such an assertion.
+      // Until clients implement draft-ietf-oauth-rfc7523bis, accepts this audience, with which other servers could misuse the assertion.
       if (claims.aud !== config.publicUrl)
         parts.logger.info(
           { client_id: ctx.oidc.client!.clientId },
@@ -173,7 +173,7 @@ export function createProvider(parts: ProviderParts): Provider {
     // Default: the origins of redirect URIs, regardless of registered origins.
     clientBasedCORS: (_ctx, origin, client) => (client.allowed_origins as string[]).includes(origin),
     extraParams: {
-      // Default: scopes that the client may not have are silently dropped, even all of them.
+      // Default: silently drops scopes that the client may not have, even if none remains.
       scope(ctx: KoaContextWithOIDC, value: string | undefined, client: Client) {
         const { parameterFault, isOfAssistants } = database.current!;
         if (parameterFault !== undefined) throw new errors.InvalidRequest(parameterFault);
@@ -187,7 +187,7 @@ export function createProvider(parts: ProviderParts): Provider {
       },
       claims: (ctx: KoaContextWithOIDC, value: string | undefined) => keepEssentialClasses(ctx, value),
     },
-    // Default: all claims. ID tokens always have the time and method of the sign-in; userinfo responds from the grant.
+    // Default: all claims. Here ID tokens always have the time and method of the sign-in; userinfo returns the grant's claims.
     claims: {
       openid: ['sub', 'auth_time', 'amr', 'acr'],
       profile: ['preferred_username', 'name', 'picture'],
@@ -195,7 +195,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
     features: {
       devInteractions: { enabled: false }, // default: pages that accept any password
-      userinfo: { enabled: false }, // tokens for a resource never have openid: our own route responds
+      userinfo: { enabled: false }, // our own route responds instead: tokens for a resource never have openid
       revocation: {
         enabled: true,
         // Default: reveals other clients' tokens to confidential clients.
@@ -231,7 +231,7 @@ export function createProvider(parts: ProviderParts): Provider {
       },
       backchannelLogout: { enabled: true },
     },
-    // Default: global fetch, for any URL in client metadata; only PublicHttps connects to those.
+    // Default: global fetch, for any URL in client metadata. Here only PublicHttps connects to such URLs.
     fetch: () => Promise.reject(new Error('the library reads nothing')),
     renderError: parts.renderError, // default: as above
 
@@ -279,7 +279,7 @@ export function createProvider(parts: ProviderParts): Provider {
     },
     scopesOf: knownScopes,
   });
-  // Host and protocol are pinned to PUBLIC_URL before the library sees a request; this makes it use them.
+  // Makes the library use the forwarded host and protocol, which our routes have set to those of PUBLIC_URL.
   provider.proxy = true;
   return provider;
 }

@@ -3,7 +3,7 @@ import { passkeyDomain } from '../../accounts/sign-in/sign-in-methods.js';
 import type { Config } from '../../config/config.js';
 import type { OauthDatabase } from '../requests/oauth-database.js';
 
-/** Values of `acr_values` (OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with one that never leaves its hardware. */
+/** Values of `acr_values` (OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with a passkey bound to its hardware. */
 const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
 
 /** Returns the available classes. */
@@ -11,7 +11,7 @@ export function passkeyClasses(config: Config): readonly string[] {
   return passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES;
 }
 
-/** A passkey that cannot be copied stays in its hardware. */
+/** A passkey that cannot be copied is bound to its hardware. */
 const FIND_CLASSES = {
   name: 'find-classes',
   text: `SELECT DISTINCT CASE WHEN backup_eligible THEN 'phr' ELSE 'phrh' END AS acr FROM passkeys WHERE user_id = $1`,
@@ -66,12 +66,12 @@ export function signInPolicy(config: Config, database: OauthDatabase): interacti
   const prompts = interactionPolicy.base();
   const classes = passkeyClasses(config);
 
-  /** Never prompts for a passkey that the member lacks: they get one by signing in again. */
+  /** Never prompts members without a passkey for one: they can add a passkey after they sign in again. */
   async function canStepUp({ oidc: { params, session, result } }: KoaContextWithOIDC): Promise<boolean> {
     const asked = classesIn(params?.acr_values).filter((one) => classes.includes(one));
     if (asked.length === 0 || isReached(asked, session?.acr)) return false;
     const { login } = result ?? {};
-    // Another sign-in cannot reach more: it was a passkey of another class, or the external identity provider.
+    // Another sign-in cannot reach a higher class after a passkey of another class or the external identity provider.
     if (login && (login.upstream !== undefined || login.amr?.includes('pwd') !== true)) return false;
     if (session?.accountId === undefined) return true;
     const hasUsedOne = session.acr !== undefined && classes.includes(session.acr);
@@ -80,11 +80,11 @@ export function signInPolicy(config: Config, database: OauthDatabase): interacti
   }
 
   prompts.get('login')!.checks.add(
-    // Default: acr_values only end up in the ID token.
+    // Default: acr_values only set a claim of the ID token.
     new Check(PASSKEY_WANTED, 'the app asks for a passkey', 'login_required', canStepUp),
   );
   prompts.get('login')!.checks.add(
-    // Default: only for all of `claims`, and prompts repeatedly.
+    // Default: checks only all of `claims` together, and prompts repeatedly.
     new Check('class_wanted', 'the app requires a class of sign-in', 'login_required', async (ctx) => {
       const { params, session, result } = ctx.oidc;
       const essential = essentialClasses(params?.claims);

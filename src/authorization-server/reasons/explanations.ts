@@ -4,7 +4,7 @@ import type { EndedRefreshToken } from '../../database/schema/entities/credentia
 import type { RejectionReason, RejectionWords } from './rejection-reasons.js';
 
 const USED = 'the refresh token was used before: sign the member in again';
-/** The same text for unknown tokens and tokens of other clients, so that clients learn nothing about either. */
+/** The same text for unknown tokens and tokens of other clients, so that clients cannot distinguish them. */
 const ENDED = 'the refresh token has ended, or belongs to another client: sign the member in again';
 const OF_REFRESH_TOKENS: { readonly [Reason in RejectionReason]?: string } = {
   refresh_token_used: USED,
@@ -33,7 +33,7 @@ function explainEnd(ctx: KoaContextWithOIDC, { ended_at, reason }: EndedAccess):
   return `the access ended at ${ended_at} UTC: ${why}`;
 }
 
-/** Explains a client's error by its profile, its document, or the missing grant; the library's own error is only "invalid". */
+/** Explains an error by the client's profile, its document, or the missing grant: the library's error is only "invalid". */
 export function explain(
   ctx: KoaContextWithOIDC,
   { error, reason }: RejectionWords,

@@ -48,7 +48,7 @@ export const REJECTION_REASONS = {
 
 export type RejectionReason = keyof typeof REJECTION_REASONS;
 
-/** The reasons of error codes, unless the error's text has another one. */
+/** The reasons of error codes, unless the error's text has another reason. */
 const REASON_OF_CODE: ReadonlyMap<string, RejectionReason> = new Map(
   Object.entries({
     invalid_redirect_uri: 'unregistered_redirect_uri',
@@ -158,7 +158,7 @@ const OF_TEXTS: ReadonlyMap<string, RejectionReason> = new Map(
 
 const GIVEN = new WeakMap<Error, RejectionReason>();
 
-/** Sets the reason of our own error, unless its code is enough. */
+/** Sets the reason of this server's error, if the code is not enough. */
 export function because<Thrown extends Error>(reason: RejectionReason, error: Thrown): Thrown {
   GIVEN.set(error, reason);
   return error;

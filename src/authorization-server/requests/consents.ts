@@ -20,7 +20,7 @@ const FIND_USABLE = {
   SELECT FROM app_testers t WHERE t.client_id = c.id AND t.user_id = $1 AND t.accepted_at IS NOT NULL))`,
 };
 
-/** A member's answer on a consent page; kept in the interaction until grant and code are made. */
+/** A member's decision on a consent page; the interaction stores it until the server creates the grant and the code. */
 export type Answer = Pick<Consent, 'granted' | 'rejected' | 'seen_as' | 'duration'>;
 
 /** Reads members' consents for clients, and creates grants from them. */
@@ -31,7 +31,7 @@ export class Consents {
     private readonly config: Config,
   ) {}
 
-  /** @returns undefined without a consent for the client in its present form */
+  /** @returns undefined without a consent for the client with its current details */
   async find(userId: number, client: Client): Promise<Consent | undefined> {
     const consent = await this.#read(userId, client.clientId);
     return consent && isSeen(client, consent) ? consent : undefined;
@@ -51,7 +51,7 @@ export class Consents {
     return granted === null ? undefined : { ...member, granted };
   }
 
-  /** A new family of tokens per sign-in, so that ending one leaves the others. */
+  /** Creates a family of tokens per sign-in, so that the end of one family does not affect the others. */
   private async createGrant(
     provider: Provider,
     accountId: string,
@@ -72,8 +72,8 @@ export class Consents {
   }
 
   /**
-   * The grant of an authorization request: from the answer just given, or from earlier answers for every requested scope and this origin,
-   * unless all were rejected. Native clients always prompt, since other apps can claim their redirect URI (RFC 8252 §8.6).
+   * The grant of an authorization request: from the current decision, or from earlier decisions for every requested scope and this origin,
+   * unless the member rejected all scopes. Native clients always prompt, since other apps can claim their redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;
@@ -113,7 +113,7 @@ export const seenAs = (client: Client): string | null => (client.seen_as as stri
 
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);
 
-/** Tells whether the member rejected all requested API scopes: the next request prompts again, or the client could never get them. */
+/** Tells whether the member rejected all requested API scopes: the next request prompts again, so that the client can ever get them. */
 export function asksForRejectedOnly({ rejected }: Consent, asked: readonly string[]): boolean {
   const [, api] = split(asked);
   return api.length > 0 && api.every((scope) => rejected.includes(scope));

@@ -5,7 +5,7 @@ import { openWith, encryptFor } from '../../crypto/encryption.js';
 import { Database } from '../../database/database.js';
 import { Periodic } from '../../runtime/periodic-work.js';
 
-/** Seconds after its use in which a refresh token gets the same response again. */
+/** Seconds during which the server repeats its response to a used refresh token. */
 export const REPEAT_SECONDS = 10;
 
 /** The response to a used refresh token, kept for {@link REPEAT_SECONDS}. */
@@ -27,7 +27,7 @@ export async function encryptResponse(ctx: KoaContextWithOIDC): Promise<Buffer |
   return encryptFor(token as string, { parameters: await readParameters(ctx), body: ctx.body }, 'successor');
 }
 
-/** Decrypts a kept response. @returns its body with its times counted down; undefined if the parameters differ */
+/** Decrypts a kept response. @returns the body with the remaining times; undefined if the parameters differ */
 export async function openResponse(
   ctx: KoaContextWithOIDC,
   { sealed, secondsAgo }: KeptResponse,
@@ -45,7 +45,7 @@ export async function openResponse(
 
 async function readParameters(ctx: KoaContextWithOIDC): Promise<string> {
   const { scope, resource } = ctx.oidc.params!;
-  const proof = ctx.get('DPoP'); // the library has verified it
+  const proof = ctx.get('DPoP'); // the library has verified the proof
   const jwk = proof ? (decodeProtectedHeader(proof).jwk as object | undefined) : undefined;
   return JSON.stringify([
     ctx.oidc.client!.clientId,
@@ -55,7 +55,7 @@ async function readParameters(ctx: KoaContextWithOIDC): Promise<string> {
   ]);
 }
 
-/** A kept response is deleted at most this long after its window closes, or 15 s after the token's use if one run fails. */
+/** Maximum time until an outdated response is deleted, or 15 s after the token's use if one run fails. */
 const PAUSE_MS = 2_000;
 const BATCH = 1_000;
 
@@ -65,7 +65,7 @@ const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
   WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '${REPEAT_SECONDS} s'
   ORDER BY consumed_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
 
-/** Deletes kept responses in every instance: with a used token, they would reveal live tokens in a copy of the database. */
+/** Deletes kept responses, in every instance: with a used token and a copy of the database, one could decrypt live tokens. */
 @Injectable()
 export class RefreshGracePeriod {
   constructor(private readonly database: Database) {}

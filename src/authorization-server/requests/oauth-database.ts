@@ -16,13 +16,13 @@ import { addressOf } from '../../values/network.js';
 import { because } from '../reasons/rejection-reasons.js';
 import type { Duration } from '../../clients/access-durations.js';
 
-/** A browser session's origin at the external identity provider, as base64url HMACs, to find it when the provider's session ends. */
+/** The external identity provider's session, as base64url HMACs: when it ends, the server finds the browser session by these. */
 export interface UpstreamSession {
   /** HMAC of `sub`. */
   readonly subject: string;
   /** HMAC of `sid`; null if the provider sent none. */
   readonly session: string | null;
-  /** When the member returned from the provider: database clock, seconds since 1970, with fraction. Missing in older stored sessions. */
+  /** When the member returned from the provider: database clock, seconds since 1970, with fraction. Sessions of older versions lack it. */
   readonly at?: number;
 }
 
@@ -30,22 +30,22 @@ export interface UpstreamSession {
 export interface Consent {
   readonly granted: readonly string[];
   readonly rejected: readonly string[];
-  /** Origins to which codes may be sent; null: those of all redirect URIs of the client. */
+  /** Origins that may receive codes; null for the origins of all redirect URIs of the client. */
   readonly redirect_origins: readonly string[] | null;
-  /** Digest of the app as the member saw it: see `seen_as` of the client. */
+  /** Digest of the app's details when the member consented: see the client's `seen_as`. */
   readonly seen_as: string | null;
   /** null if the member could not choose. */
   readonly duration: Duration | null;
   readonly has_ended: boolean;
 }
 
-/** A member's answer, stored with its effects in one statement, so that a second answer has none. */
+/** A member's decision. One statement stores it with its effects, so that a second decision has no effect. */
 export interface Decision {
   readonly event?: NewAuthEvent | undefined;
   readonly consent?: Omit<Consent, 'has_ended'> & { readonly clientId: string };
 }
 
-/** A member as read with a session or an interaction: columns {@link MEMBER}. */
+/** A member from the statement that reads a session or an interaction: columns {@link MEMBER}. */
 interface MemberRow extends Omit<Consent, 'granted'> {
   readonly valid_since: number | null;
   readonly active: boolean;
@@ -80,9 +80,9 @@ export interface NewToken {
 }
 
 interface NewAccess {
-  /** null for no end. */
+  /** Seconds until access ends; null for no end. */
   readonly seconds: number | null;
-  /** The answer just given; null for an earlier one. Access ends exactly with the consent, unless another answer has replaced it. */
+  /** The duration just chosen; null for an earlier consent. Access ends with the consent, unless another decision has replaced it. */
   readonly chosen: Duration | null;
   /** Seconds without use after which the access ends. */
   readonly idleSeconds: number;
@@ -95,7 +95,7 @@ export interface NewGrant extends NewAccess {
   readonly scopes: readonly string[];
 }
 
-/** Finds the member $1 if their sign-in is still valid ($2). An end of the sign-ins waits for this lock, and then finds the stored rows. */
+/** Finds the member $1 if their sign-in is still valid ($2). A statement that ends sign-ins waits for this lock, then finds the rows. */
 export const SIGNED_IN = `signed_in AS (
   SELECT FROM users u WHERE u.id = $1::bigint AND u.disabled_at IS NULL AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $2::bigint
   FOR KEY SHARE
@@ -106,20 +106,20 @@ const NOBODY = 0;
 
 /** The sign-ins on which a request relies, and the browser session that it reads or stores. */
 class RequestSignIn {
-  /** The {@link SIGN_INS_VALID_SINCE} of each member on whose sign-in this request relies: writes require that it is unchanged. */
+  /** The {@link SIGN_INS_VALID_SINCE} of each member on whose sign-in this request relies: writes require the same value. */
   readonly validSince = new Map<number, number | null>();
   /** The member that was read last, with their consent for this client. */
   member?: MemberRow & { readonly userId: number; readonly clientId: string | null | undefined };
-  /** The row of the interaction's session, read with it. */
+  /** The row of the session, read with the interaction. */
   sessionRow?: SessionRow;
   /** `uid` of the stored browser session. */
   sessionUid?: string;
   /** The session at the external identity provider, kept when the browser session is stored again. */
   upstream?: UpstreamSession | undefined;
-  /** Set for a sign-in through the external identity provider, which may have ended it in the meantime. */
+  /** Whether the sign-in came through the external identity provider, which may have ended its session in the meantime. */
   cameUpstream = false;
 
-  /** Records whose sign-in the request relies on; the first, oldest value counts. @param clientId whose consent was read */
+  /** Records the member on whose sign-in the request relies; the first, oldest value counts. @param clientId whose consent was read */
   relyOn(userId: number, row: MemberRow, clientId: string | null | undefined): void {
     if (!this.validSince.has(userId)) this.validSince.set(userId, row.valid_since);
     this.member = { ...row, userId, clientId };
@@ -133,12 +133,12 @@ class RequestSignIn {
   }
 }
 
-/** The writes of an authorization request, held until it stores its session. */
+/** The writes of an authorization request, which wait until the request stores its session. */
 export interface Authorization {
-  /** The session is read with its member's consent for this client. */
+  /** The client whose consent is read with the session. */
   clientId?: string;
   access?: NewAccess;
-  /** A prompted member gets another grant. */
+  /** The grant to store. */
   grant?: NewGrant;
   code?: NewToken | undefined;
   /** Parameters of the statements for the interaction that this request continues, and for the next one. */
@@ -150,12 +150,12 @@ export interface Authorization {
 export class OauthRequest {
   /** The first error, since the library hides errors behind its own response. */
   failure?: Error | undefined;
-  /** The database was unavailable or slow: sends 503 and runs no further statements. */
+  /** Whether the database was unavailable or slow: the request sends 503 and runs no further statements. */
   unavailable = false;
   readonly signIn = new RequestSignIn();
   readonly authorization: Authorization = {};
 
-  /** @param leaveSlot call it before a wait for other requests @param isOfAssistants whether the resource is the assistants' URL */
+  /** @param leaveSlot to call before a wait for other requests @param isOfAssistants whether the resource is the assistants' URL */
   constructor(
     readonly id: string,
     readonly ip: string | undefined,
@@ -181,7 +181,7 @@ export class OauthRequest {
 
 /**
  * The authorization server's database: stores secrets by derived keys, and encrypts sensitive data. Each token request and authorization
- * writes in one statement, without open transactions. Runs no further statements of a request after the database was unavailable to it.
+ * writes in one statement, without open transactions. Runs no further statements of a request for which the database was unavailable.
  */
 @Injectable()
 export class OauthDatabase {

@@ -7,18 +7,18 @@ import { REPEAT_SECONDS, type KeptResponse } from './kept-response.js';
 import type { OauthDatabase } from './oauth-database.js';
 
 interface TokenRow extends Partial<EndedAccess> {
-  /** null of a token that was deleted */
+  /** null for a deleted token */
   readonly payload: AdapterPayload | null;
   readonly consumed: boolean;
   readonly successor: Buffer | null;
   readonly used_seconds_ago: number | null;
   readonly key: Buffer;
   readonly grant_id: string;
-  /** null if it has expired */
+  /** null if the grant has expired */
   readonly grant: AdapterPayload | null;
   readonly user_id: number;
   readonly user_active: boolean;
-  /** Until the end of the access that the member chose; null for no end. */
+  /** Seconds until the access duration that the member chose is over; null for no end. */
   readonly seconds_left: number | null;
   /** End of the token or of its grant, in seconds since 1970. */
   readonly ends_at: number;
@@ -28,7 +28,7 @@ interface TokenRow extends Partial<EndedAccess> {
 export interface StoredToken extends TokenRow {
   readonly payload: AdapterPayload;
   readonly model: string;
-  /** As the client presents it. */
+  /** The code or token that the client sent. */
   readonly id: string;
   /** The response to repeat, if the token was used a moment ago. */
   readonly kept: KeptResponse | undefined;
@@ -64,7 +64,7 @@ const FIND = {
 
 const ENDS = 'LEAST(t.expires_at, g.expires_at, g.access_ends_at)';
 
-/** Also finds unused tokens after their end, even deleted ones, so that the app gets the reason. */
+/** Also finds unused tokens after their end, even if they were deleted, so that the app gets the reason. */
 const FIND_REFRESH_TOKEN = {
   name: 'find-refresh-token',
   text: `${finding(
@@ -77,7 +77,7 @@ UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NUL
 FROM ended_refresh_tokens WHERE key IN ($1, $2)`,
 };
 
-/** Finds a token of a client that is not disabled. */
+/** Finds a token, unless its client is disabled. */
 export async function findToken(database: OauthDatabase, model: string, id: string): Promise<Found> {
   const statement = model === 'RefreshToken' ? FIND_REFRESH_TOKEN : FIND;
   const [row] = await database.read<TokenRow>(statement, [
@@ -99,7 +99,7 @@ export function payloadOf(token: StoredToken, isConsumed: boolean): AdapterPaylo
   const { model, id, payload, ends_at, used_seconds_ago } = token;
   return {
     ...payload,
-    // The stored expiry is outdated: members can change the end of access, and use extends a kept refresh token.
+    // The stored expiry may be outdated: members can change the end of access, and each use extends a refresh token that stays valid.
     ...(model === 'RefreshToken' ? { exp: Math.floor(ends_at) } : {}),
     ...(isConsumed ? { consumed: Math.floor(Date.now() / 1000 - (used_seconds_ago ?? 0)) } : {}),
     jti: id,

@@ -48,24 +48,24 @@ describe('a token exchange', () => {
 
   it('accepts a token only after reading it, and only once', async () => {
     const { exchange } = exchanging();
-    expect(() => exchange.accept()).toThrow('an exchange that is started accepts no token');
+    expect(() => exchange.accept()).toThrow('a token exchange in the step started cannot accept a token');
     await exchange.read('RefreshToken', 'x');
     exchange.accept();
     expect(exchange.token).toMatchObject({ model: 'RefreshToken', id: 'x', user_id: 7 });
-    expect(() => exchange.accept()).toThrow('an exchange that is accepted accepts no token');
+    expect(() => exchange.accept()).toThrow('a token exchange in the step accepted cannot accept a token');
   });
 
   it('rejects a token that was not found', async () => {
     const { exchange } = exchanging(null);
     expect(await exchange.read('RefreshToken', 'x')).toBeUndefined();
-    expect(() => exchange.accept()).toThrow('an exchange that is started accepts no token');
+    expect(() => exchange.accept()).toThrow('a token exchange in the step started cannot accept a token');
   });
 
   it('issues and stores nothing before a token is accepted', async () => {
     const { exchange, write } = exchanging();
     await exchange.read('AuthorizationCode', 'x');
-    expect(() => exchange.issue(issued)).toThrow('an exchange that is read issues no token');
-    await expect(exchange.commit()).rejects.toThrow('an exchange that is read is not stored');
+    expect(() => exchange.issue(issued)).toThrow('a token exchange in the step read cannot issue a token');
+    await expect(exchange.commit()).rejects.toThrow('a token exchange in the step read cannot be stored');
     expect(write).not.toHaveBeenCalled();
   });
 

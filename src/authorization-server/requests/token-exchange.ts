@@ -12,7 +12,7 @@ import { endGrant, findToken, payloadOf, type StoredToken } from './stored-token
 interface Accepted {
   readonly step: 'accepted';
   readonly token: StoredToken;
-  /** The token gets a new response each time, since each use requires the client's key. */
+  /** Whether each use of the token gets a new response, since each use requires the client's key. */
   readonly staysValid: boolean;
   readonly issued: NewToken[];
 }
@@ -49,7 +49,7 @@ export class TokenExchange {
     return this.#progress.token;
   }
 
-  /** Finds the code or token. The library treats one whose response is repeated like a fresh one. */
+  /** Finds the code or token. To the library, a token whose response is repeated is unused. */
   async read(model: string, id: string): Promise<AdapterPayload | undefined> {
     const { token, ended } = await findToken(this.database, model, id);
     this.ended = ended;
@@ -61,21 +61,22 @@ export class TokenExchange {
   /** Consumes the token; {@link commit} decides which of several parallel requests succeeds. */
   accept(staysValid = false): void {
     const { step, token } = this.#progress;
-    if (step !== 'read') throw new Error(`an exchange that is ${step} accepts no token`);
+    if (step !== 'read') throw new Error(`a token exchange in the step ${step} cannot accept a token`);
     this.#progress = { step: 'accepted', token, staysValid, issued: [] };
   }
 
-  /** Holds a new token until {@link commit}, which stores it, or drops it to repeat a kept response. */
+  /** Keeps a new token until {@link commit}, which stores it, or discards it to repeat a kept response. */
   issue(token: NewToken): void {
     if (this.#progress.step !== 'accepted')
-      throw new Error(`an exchange that is ${this.#progress.step} issues no token`);
+      throw new Error(`a token exchange in the step ${this.#progress.step} cannot issue a token`);
     this.#progress.issued.push(token);
   }
 
-  /** Writes before the response, or repeats a kept one. @throws InvalidGrant if another request used the token or ended its grant */
+  /** Writes before the response, or repeats a kept response. @throws InvalidGrant if another request used the token or ended its grant */
   async commit(): Promise<void> {
     const progress = this.#progress;
-    if (progress.step !== 'accepted') throw new Error(`an exchange that is ${progress.step} is not stored`);
+    if (progress.step !== 'accepted')
+      throw new Error(`a token exchange in the step ${progress.step} cannot be stored`);
     const { token, staysValid } = progress;
     if (token.kept) return this.#repeat(token.kept);
     this.#tellEnd(token);
@@ -83,7 +84,7 @@ export class TokenExchange {
     const event = this.database.eventValues(buildEvent(this.ctx));
     const { text, values } = storing(progress, response, idleOf(this.ctx), event);
     if ((await this.database.rows(text, values)).length === 1) return;
-    // Another request won the race: respond as if this one had come later.
+    // Another request used the token first: respond as if this request had come later.
     const { token: now, ended } = await findToken(this.database, token.model, token.id);
     this.ended = ended;
     if (now?.kept) return this.#repeat(now.kept);
@@ -91,7 +92,7 @@ export class TokenExchange {
     throw usedMeanwhile('the token was used by another request');
   }
 
-  /** The event of a repeated use, which ends the grant. */
+  /** The audit event of a repeated use, which ends the grant. */
   get reuse(): NewAuthEvent {
     return {
       type: 'token.reused',

@@ -96,7 +96,7 @@ async function followAuditLog(
   ended: AbortSignal,
 ): Promise<void> {
   const write = (line: AuditEvent) => process.stdout.write(`${json ? formatJson(line) : LINES.line(line)}\n`);
-  // Starts before reading the past, so that nothing is missed; ids prevent repetition.
+  // Starts before it reads past events, so that it misses none; ids prevent repetition.
   const following = auditLog.follow(filter, ended, FOLLOW_MS);
   const next = following.next();
   const past = (await auditLog.find(filter, MOST)).reverse();

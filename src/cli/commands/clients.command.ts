@@ -366,7 +366,7 @@ const faultOfKeys = ({ auth, jwksFile }: { auth?: AuthMethod; jwksFile?: object 
   jwksFile !== undefined &&
   '--jwks-file is only for --auth private_key_jwt';
 
-/** @param options those of {@link LISTS}: `addOrigin`, `removeOrigin`, … */
+/** @param options the options of {@link LISTS}: `addOrigin`, `removeOrigin`, … */
 function changedLists(
   before: ChangeableClient,
   options: Readonly<Record<string, unknown>>,

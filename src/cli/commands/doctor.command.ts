@@ -105,7 +105,7 @@ function writeMetrics(file: string, checks: readonly Check[]): void {
   }
 }
 
-/** Results that have changed, with the previous ones. If everything was checked, a problem that is missing now is solved. */
+/** Changed results, with the previous results. If everything was checked, a problem that is now missing counts as solved. */
 function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Findings) {
   const gone = isWhole
     ? [...known].filter(([name, status]) => status !== 'ok' && !checks.some((check) => check.name === name))
@@ -116,7 +116,7 @@ function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, check
     .filter(({ was, status }) => was !== status);
 }
 
-/** Checks settings and database; a failure is itself a failed check. @param also runs on the database if everything that it needs exists */
+/** Checks settings and database; an error counts as a failed check. @param also runs on the database if everything that it needs exists */
 export async function examine(asked: Examination, also?: (of: Work) => Promise<void>): Promise<Findings> {
   const checks: Check[] = [];
   let subject = 'settings';

@@ -62,7 +62,7 @@ async function run(folder: string, options: ImportOptions) {
   }
 }
 
-/** Tells how imported members can sign in: otherwise, a new operator learns it from the first rejected password. */
+/** Tells operators how imported members can sign in, before a member's first password is rejected. */
 async function describeSignIn({ upstream, localSignIn }: Config, users: UsersService): Promise<string> {
   if (upstream) {
     const orHere = localSignIn ? ', or with their password here' : '';
@@ -101,7 +101,7 @@ function badLines({ rejected, firstRejects, committed_through }: ImportReport): 
 
 const BAR_COLUMNS = 40;
 const DRAW_MS = 100;
-const HIDE_CURSOR = '\x1b[?25l\x1b[?7l'; // and wrap no line
+const HIDE_CURSOR = '\x1b[?25l\x1b[?7l'; // also disables line wrapping
 const SHOW_CURSOR = '\x1b[G\x1b[K\x1b[?7h\x1b[?25h';
 const CLEAR_REST = '\x1b[K';
 

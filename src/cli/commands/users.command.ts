@@ -285,7 +285,7 @@ async function readPassword(): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {
     text += chunk as string;
-    if (text.length > 10_000) break; // far longer than any password: it is rejected for its length
+    if (text.length > 10_000) break; // far longer than any password: the length check rejects it
   }
   return text.replace(/\r?\n$/, '');
 }

@@ -10,13 +10,13 @@ import { isListening } from '../../values/network.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 export interface EmbeddedDatabase extends EmbeddedAddress {
-  /** Other connected processes get this long to finish, by default 5 s. */
+  /** @param patienceMs time limit for other connected processes to finish, by default 5 s */
   close(patienceMs?: number): Promise<void>;
 }
 
 /**
- * Serves the embedded database on a Unix socket, locked, since two PGlites would silently lose writes. @returns undefined if another
- * process serves it @throws OperatorError if it is not installed, unsafe or unreadable
+ * Serves the embedded database on a Unix socket, under a lock, since two PGlites would silently lose writes. @returns undefined if another
+ * process serves the database @throws OperatorError if PGlite is not installed, or the folder is unsafe or unreadable
  */
 export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
   if (!isInstalled('@electric-sql/pglite')) {
@@ -41,7 +41,7 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
     process.umask(0o077); // makes the new socket inaccessible to other users
     if (!existsSync(folder) || readdirSync(folder).length === 0) await fillFromSnapshot(folder);
     mkdirSync(folder, { recursive: true });
-    chmodSync(folder, 0o700); // PGlite sets the modes of the files inside
+    chmodSync(folder, 0o700); // PGlite sets the modes of the folder's files
     const { close } = await startThread({ folder, socket });
     return {
       ...address,

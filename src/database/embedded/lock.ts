@@ -9,14 +9,14 @@ export function embeddedLock(dataDir: string): string {
   return join(dataDir, 'embedded.holder');
 }
 
-/** Waits up to a minute while a holder opens or closes the database, since a busy host is slow. */
+/** Limits the wait for a holder that opens or closes the database to a minute, since a busy host is slow. */
 const MAX_ATTEMPTS = 300;
 const LOOK_MS = 200;
 
 /**
  * Takes the lock, even from a killed holder. rename(2) onto a folder is atomic and requires an empty target, so one contender wins.
  * Unique names (`<pid>-<UUID>`) keep contenders from removing a live lock. @param isServed whether a live process serves the database
- * @returns the release function; undefined if it is served @throws OperatorError after a minute
+ * @returns the release function; undefined if a process serves the database @throws OperatorError after a minute
  */
 export async function takeEmbeddedLock(
   dataDir: string,

@@ -20,11 +20,11 @@ import { REPEATABLE_DIGEST } from '../schema/schema.js';
 import { MIGRATIONS } from '../schema/tables.js';
 import { sha256 } from '../../crypto/digests.js';
 
-/** Next to the build, where only users who may change the program can write. */
+/** Folder next to the build, where only users who may change the program can write. */
 const SNAPSHOTS = join(import.meta.dirname, '../../../.snapshots');
-/** Older files of other versions are unused. */
+/** Age at which files of other versions count as unused. */
 const OLD_MS = 3_600_000;
-/** The two templates are half of all files, and no other database is created. */
+/** Leaves out the two template databases: they are half of all files, and nobody creates another database. */
 const WITHOUT_TEMPLATES = [
   'UPDATE pg_database SET datistemplate = false',
   'DROP DATABASE template0',
@@ -36,7 +36,7 @@ export async function fillFromSnapshot(folder: string): Promise<void> {
   const snapshot = await readySnapshot();
   if (snapshot === undefined) return;
   const draft = `${folder}.new`;
-  rmSync(draft, { recursive: true, force: true }); // the rest of a killed process
+  rmSync(draft, { recursive: true, force: true }); // files of a killed process
   cpSync(snapshot, draft, { recursive: true });
   renameSync(draft, folder); // atomically
 }
@@ -53,7 +53,7 @@ export async function readySnapshot(): Promise<string | undefined> {
     if (!existsSync(snapshot)) renameSync(draft, snapshot);
     removeOld(snapshot);
   } catch (error) {
-    if (!existsSync(snapshot)) throw error; // another process was first; its snapshot is complete and stays
+    if (!existsSync(snapshot)) throw error; // another process was first: its snapshot is complete
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }

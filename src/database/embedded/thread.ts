@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 
-// V8 may abort the process when it frees replaced WebAssembly code (nodejs/node#64500), so it must keep it.
+// Makes V8 keep replaced WebAssembly code: V8 may abort the process when it frees this code (nodejs/node#64500).
 setFlagsFromString('--no-wasm-code-gc');
 
 export interface EmbeddedFiles {
@@ -10,7 +10,7 @@ export interface EmbeddedFiles {
   readonly socket: string;
 }
 
-/** Asks the thread to open a database. It responds at the port, and closes the database after a message with the patience. */
+/** Makes the thread open a database. The thread responds at the port, and closes the database after a message with the patience. */
 export interface ThreadRequest {
   readonly files: EmbeddedFiles;
   readonly port: MessagePort;
@@ -21,7 +21,7 @@ export interface ThreadResponse {
 }
 
 export interface OpenInThread {
-  /** Other connected processes get this long to finish, by default 5 s. */
+  /** @param patienceMs time limit for other connected processes to finish, by default 5 s */
   close(patienceMs?: number): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export class EmbeddedThread {
     this.#failed.catch(() => undefined);
   }
 
-  /** @throws Error if its files cannot be opened */
+  /** @throws Error if the database's files cannot be opened */
   async open(files: EmbeddedFiles): Promise<OpenInThread> {
     const { port1, port2 } = new MessageChannel();
     const answered = async () => {
@@ -65,7 +65,7 @@ export class EmbeddedThread {
   }
 }
 
-/** Serves one PGlite in its own thread, which ends with it. @throws Error if the files cannot be opened */
+/** Serves one PGlite in a separate thread, which ends with it. @throws Error if the files cannot be opened */
 export async function startThread(files: EmbeddedFiles): Promise<OpenInThread> {
   const thread = new EmbeddedThread();
   try {

@@ -1,4 +1,4 @@
-// Runs PGlite in its own thread (EmbeddedThread), so queries do not block the server's event loop.
+// Runs PGlite in a separate thread (EmbeddedThread), so that queries do not block the server's event loop.
 import { existsSync, unlinkSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
@@ -19,7 +19,7 @@ const LAST_OF_A_QUERY = new Set([...'QSXp'].map((type) => type.charCodeAt(0)).co
 
 /**
  * Assigns PGlite's session to one connection per query or transaction. Replaces the socket server's queue, which in 0.2.17 interleaves
- * queries and rolls back other connections' transactions. Remove it once a release fixes that (tests of embedded.ts).
+ * queries and rolls back other connections' transactions. Remove this class once a release fixes the fault (tests of embedded.ts).
  */
 class Turns {
   #waiting: Message[] = [];
@@ -94,7 +94,7 @@ class Turns {
 async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: number) => Promise<void>> {
   const database = await PGlite.create({
     dataDir: folder,
-    // The minimum: every copy of the database includes these files.
+    // The smallest size, since every copy of the database includes these files.
     initDbStartParams: ['--wal-segsize=1'],
     // The default of 128 MB takes longer to set up than the rest of the start.
     startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'],
@@ -103,7 +103,7 @@ async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: num
   (server as unknown as { queryQueue: Turns }).queryQueue = new Turns(database);
   await server.start();
   return async (patienceMs) => {
-    if (existsSync(socket)) unlinkSync(socket); // no new connections: processes connected by it may finish
+    if (existsSync(socket)) unlinkSync(socket); // prevents new connections; processes that are connected may finish
     const deadline = Date.now() + patienceMs;
     while (server.getStats().activeConnections > 0 && Date.now() < deadline) await pause(2);
     await server.stop();

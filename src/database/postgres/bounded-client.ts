@@ -6,7 +6,7 @@ import { commented, currentCaller, type Requester } from './callers.js';
 import { PrimaryClient, type PrimaryConfig } from './primary.js';
 import { Unavailable } from './unavailable.js';
 
-/** Routine of PostgreSQL's warning about a canceled wait for a standby; its text depends on the language. */
+/** `routine` of PostgreSQL's warning about a canceled wait for a standby; the warning's text depends on the language. */
 const CANCELLED_WAIT = 'SyncRepWaitForLSN';
 
 /** After this many consecutive commits without a standby's confirmation, writes are rejected for a while. */
@@ -16,7 +16,7 @@ const REFUSED_MS = 1_000;
 const WORDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'COMMIT', 'START TRANSACTION', ...WRITING_FUNCTIONS];
 const WRITE = new RegExp(`\\b(?:${WORDS.join('|')})\\b`, 'i');
 
-/** Rejects writes while a synchronous standby is lost, since each would hold a connection. One write per second tests for its return. */
+/** Rejects writes while a synchronous standby is lost, since each would occupy a connection. One write per second tests for its return. */
 export class WriteGate {
   #unconfirmed = 0;
   #closedUntil = 0;
@@ -71,7 +71,7 @@ export class BoundedClient extends PrimaryClient {
     super(bounds);
     this.#send = this.query.bind(this) as never;
     this.query = this.#bounded.bind(this) as never;
-    // Nothing else listens until the client is back in the pool; an unhandled 'error' ends the process.
+    // The pool listens only once the client is back; an unhandled 'error' would end the process.
     this.on('error', () => undefined);
     this.on('notice', ({ routine }) => {
       if (routine !== CANCELLED_WAIT) return;
@@ -80,7 +80,7 @@ export class BoundedClient extends PrimaryClient {
     });
   }
 
-  /** The pool sets this when it lends out the client; an error closes it. */
+  /** The pool sets this function when it lends out the client; an error as argument closes the client. */
   get release(): (error?: Error | boolean) => void {
     return (error) => {
       if (!this.#givenUp) this.#release!(error);
@@ -137,19 +137,19 @@ export class BoundedClient extends PrimaryClient {
     });
   }
 
-  /** Resolves when the statement has ended, or its end can no longer be observed. */
+  /** Resolves when the statement has ended, or the server can no longer report its end. */
   async #cancel(statement: Promise<unknown>): Promise<void> {
     let ended = false;
     const end = statement.catch(() => undefined).then(() => (ended = true));
     const latest = performance.now() + GIVE_UP_MS;
     while (!ended && performance.now() < latest) {
-      if (!(await this.#sendCancelRequest())) break; // without a server, the statement has ended, too
+      if (!(await this.#sendCancelRequest())) break; // the server is gone, so the statement has ended
       await Promise.race([end, pause(CANCEL_TIMEOUT_MS)]);
     }
     if (!ended) this.connection.stream.destroy();
   }
 
-  /** @returns whether the server accepted it, after which it closes the connection */
+  /** @returns whether the server accepted the request, after which the server closes the connection */
   #sendCancelRequest(): Promise<boolean> {
     const { host, port, processID, secretKey } = this as unknown as Record<'host', string> &
       Record<'port' | 'processID' | 'secretKey', number>;

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { QueryConfig } from 'pg';
 
-/** The caller of some work. Separate from the request's context and small, since timers and connections may keep it after the request. */
+/** The caller of some work: small and separate from the request's context, since timers and connections may keep it after the request. */
 export class Requester {
   gone = false;
   whenGone: Set<() => void> | undefined;
@@ -11,12 +11,12 @@ export class Requester {
 
 const callers = new AsyncLocalStorage<Requester>();
 
-/** Does the work of a request: its transactions end with it (see BoundedClient). */
+/** Does the work of a request: the work's transactions end when its caller disconnects (see BoundedClient). */
 export function workFor<T>(caller: Requester, work: () => T): T {
   return callers.run(caller, work);
 }
 
-/** The caller for whom the current work is done; undefined for the server's own. */
+/** The caller for whom the current work is done; undefined for the server's own work. */
 export const currentCaller = (): Requester | undefined => callers.getStore();
 
 /** Ends all work of a caller that disconnected or timed out. */

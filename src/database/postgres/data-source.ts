@@ -9,7 +9,7 @@ import { ENTITIES, MIGRATIONS } from '../schema/tables.js';
 /** Maximum concurrent feeds of a process; others wait. */
 export const FEEDS_AT_ONCE = 2;
 
-/** Direct connections for background work: maximum number, and in ms idle time, statement and lock timeouts. */
+/** Direct connections for background work: maximum number; in ms, the idle time and the timeouts of statements and locks. */
 const BACKGROUND = {
   sweeping: { max: 1, stay: 1_000, statement: 5_000, lock: 300 },
   // Longer than PostgreSQL's deadlock detection.
@@ -27,11 +27,11 @@ type IsolationLevel = Parameters<DataSource['transaction']>[0];
 const DEADLOCK = '40P01';
 const ATTEMPTS = 5;
 
-/** Retries a transaction that PostgreSQL ended because of a deadlock: nothing of it has happened. */
+/** Retries a transaction that PostgreSQL rolled back because of a deadlock. */
 class RetryingDataSource extends DataSource {
   constructor(
     options: DataSourceOptions,
-    /** Whether connections have their own sessions, which keep prepared statements. */
+    /** Whether connections have separate sessions, which keep prepared statements. */
     readonly ownSessions: boolean,
   ) {
     super(options);
@@ -72,7 +72,7 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
 
 const names = new Map<string, string>();
 
-/** Names a statement of constant text, without values in its text, for all sessions of the process. */
+/** Names a statement, whose text must be constant and contain no values, for all sessions of the process. */
 export function nameOf(text: string): string {
   let name = names.get(text);
   if (name === undefined) names.set(text, (name = `statement-${names.size}`));
@@ -83,7 +83,7 @@ export function nameOf(text: string): string {
 export const keepsSessions = ({ connection }: EntityManager): boolean =>
   (connection as RetryingDataSource).ownSessions;
 
-/** Runs a statement of constant text, prepared if its session keeps it, in the manager's transaction if there is one. */
+/** Runs a statement of constant text in the manager's transaction, if any; prepares it if the session keeps it. */
 export async function prepared<Row>(manager: EntityManager, text: string, values: unknown[]): Promise<Row[]> {
   const { connection, queryRunner } = manager;
   const client = queryRunner
@@ -105,7 +105,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
   const isStaging = use === 'feeding' || use === 'settling';
   const options = [
     ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
-    // Staged rows have no indexes, and their statements are planned each time.
+    // Staging tables have no indexes, and PostgreSQL plans their statements each time.
     ...(hasOwn ? [isStaging ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS] : []),
   ];
   const isForRequests = use === 'requests';
@@ -122,7 +122,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
     statement_timeout: statement,
     idle_in_transaction_session_timeout: isForRequests ? 5_000 : 10_000,
     keepAlive: true,
-    // After a crash the sweeper repeats its work; and a lost synchronous standby does not block it.
+    // The sweeper repeats its work after a crash; this way, a lost synchronous standby does not block it.
     ...(options.length > 0 ? { options: options.join(' ') } : {}),
     ...bounds(config, use, statement),
   };
@@ -131,13 +131,13 @@ function poolOptions(config: Config, use: DataSourceUse) {
 /** Imports, feeds and checks scan whole tables, regardless of the role's settings for requests. */
 const WHOLE_TABLES = '-c enable_seqscan=on -c enable_mergejoin=on';
 
-/** Connection timeout in ms without a waiting caller. */
+/** Connection timeout in ms if no caller waits. */
 const patienceOf = ({ databaseDeadlines: { connect } }: Config) => Math.max(5_000, connect);
 
 /** Parallel workers and JIT do not help short statements, and would let one caller's list take all cores. */
 const ONE_PROCESS = '-c max_parallel_workers_per_gather=0 -c jit=off';
 
-/** Forbids scans of whole tables: they are cheapest while a table is small, and sessions would keep those plans while it grows. */
+/** Forbids scans of whole tables: they are cheapest while a table is small, but sessions would keep these plans while the table grows. */
 export const REQUEST_PLANS = `${ONE_PROCESS} -c enable_seqscan=off -c enable_mergejoin=off`;
 
 /** Poolers and the embedded database share sessions and accept no options; docs/operators/scaling.md sets them for the role. */
@@ -145,7 +145,7 @@ function hasOwnSessions(config: Config, use: DataSourceUse): boolean {
   return config.databaseUrl !== undefined && (use !== 'requests' || isDirect(config));
 }
 
-/** Tells whether each connection for requests has its own session, not behind a pooler or on the embedded database. */
+/** Tells whether each connection for requests has a separate session: not behind a pooler, not on the embedded database. */
 export function isDirect({ databaseUrl, databaseDirectUrl }: Config): boolean {
   return databaseUrl !== undefined && databaseUrl === databaseDirectUrl;
 }
@@ -165,7 +165,7 @@ export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAdd
 /** Waits a little longer than the server's own limit, which fires first unless the server is gone or waits for a standby. */
 function bounds(config: Config, use: DataSourceUse, statementMs: number | undefined) {
   const answerMs = statementMs && statementMs + 50;
-  if (!config.databaseUrl) return { query_timeout: answerMs }; // the embedded one accepts no CancelRequest, and has no standby
+  if (!config.databaseUrl) return { query_timeout: answerMs }; // the embedded database accepts no CancelRequest, and has no standby
   const pooled = use === 'requests' && !isDirect(config);
   const primary = use !== 'maintenance' && !pooled;
   return { Client: BoundedClient, answerMs, writes: new WriteGate(), primary, pooled };

@@ -9,13 +9,13 @@ interface NoticeChannelOptions {
   readonly applicationName: string;
   readonly channel: string;
   readonly heartbeatMs: number;
-  /** Validity of a heartbeat from its sending. */
+  /** Time in ms for which a heartbeat is valid, from its sending. */
   readonly trustMs: number;
 }
 
-/** Listens (LISTEN) on its own connection: a heartbeat's response proves that all earlier notifications have arrived. */
+/** Listens (LISTEN) on a separate connection: a heartbeat's response proves that all earlier notifications have arrived. */
 export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdown {
-  /** Called with the reason when the connection is lost or cannot be made, and without one after a reconnect. */
+  /** Called with a reason when the connection is lost or cannot be made, and with undefined after a reconnect. */
   onChange: (cutBecause: string | undefined) => void = () => undefined;
   #client: Client | undefined;
   #isCut = false;
@@ -23,7 +23,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
-  /** @param url PostgreSQL itself, without a pooler; undefined if there is nothing to listen to */
+  /** @param url of PostgreSQL, without a pooler; undefined for no channel */
   protected constructor(
     private readonly url: string | undefined,
     private readonly options: NoticeChannelOptions,
@@ -45,7 +45,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
     return performance.now() < this.#trustedUntil;
   }
 
-  /** Called when a new connection listens: earlier notifications may be lost. */
+  /** Called when a new connection listens, because earlier notifications may be lost. */
   protected abstract begin(): void;
 
   /** Sends a heartbeat; resolves when the response arrives. */
@@ -59,7 +59,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
     const { applicationName, channel, trustMs } = this.options;
     let client: Client | undefined;
     try {
-      // Reads the URL's certificate files, which may be missing.
+      // May throw: reads the URL's certificate files, which may be missing.
       client = new SessionClient({
         connectionString: url,
         application_name: applicationName,
@@ -68,7 +68,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
         keepAlive: true,
       });
       this.#client = client;
-      client.on('error', () => undefined); // the heartbeat fails too, and reconnects
+      client.on('error', () => undefined); // the heartbeat also fails, and reconnects
       client.on('notification', ({ payload }) => {
         if (client === this.#client) this.hear(payload);
       });

@@ -8,16 +8,16 @@ import { ReadConnection, type NamedStatement } from './read-connection.js';
 const CONNECTIONS = 2;
 /** Maximum statements in progress per connection; more go to the pool. */
 const MAX_IN_FLIGHT = 64;
-/** A hot read takes well under a millisecond: one that takes this long blocks those behind it. */
+/** Time after which a read counts as stalled: a hot read takes well under a millisecond, and a stalled read blocks all later reads. */
 const STALLED_MS = 250;
-/** A connection without a response between three checks is closed. */
+/** Interval of checks, which close a connection without a response between three of them. */
 const LOOK_MS = 100;
 const MAX_ATTEMPTS = 3;
 const RECONNECT_MS = 500;
-/** PostgreSQL, appendix A: a data exception, and a read that a replica canceled because the primary removed its rows. */
+/** Codes of a data exception, and of a read that a replica canceled because the primary removed its rows (PostgreSQL, appendix A). */
 const OF_THE_STATEMENT = /^(22|40001$)/;
 
-/** Publishes reads without values in the caller's context, for tracing (deploy/opentelemetry), which cannot see them otherwise. */
+/** Publishes reads without values in the caller's context, for tracing (deploy/opentelemetry), which could not see them otherwise. */
 const READS = tracingChannel('public-user-api:pipelined-read');
 
 /** Sends short prepared reads in pipeline mode. A stalled read blocks the others: its connection closes, and reads move to the pool. */
@@ -29,7 +29,7 @@ export class PipelinedReads {
     for (const connection of this.connections) connection.look(MAX_ATTEMPTS);
   }, LOOK_MS).unref();
 
-  /** @param replica read there instead of on the primary, with these session options */
+  /** @param replica the server to read from instead of the primary, with session options */
   constructor(config: Config, replica?: { readonly connectionString: string; readonly options: string }) {
     const pooled = !replica && !isDirect(config);
     const settings = {
@@ -53,7 +53,7 @@ export class PipelinedReads {
     return connection && connection.inProgress < MAX_IN_FLIGHT ? connection : undefined;
   }
 
-  /** @param otherwise reads elsewhere after any failure @param connection from {@link next} */
+  /** @param otherwise reads from elsewhere after any failure @param connection from {@link next} */
   rows<Row>(
     statement: NamedStatement,
     values: readonly unknown[],
@@ -63,7 +63,7 @@ export class PipelinedReads {
     if (!connection) return otherwise();
     const read = () =>
       connection.read<Row>(statement, values).catch((fault: { readonly code?: string }) => {
-        // Errors of the statement leave the connection intact. For all others the pool repeats the read and reports the error.
+        // A statement's error leaves the connection intact. After any other error, the pool repeats the read and reports the error.
         if (!OF_THE_STATEMENT.test(fault.code ?? '')) connection.destroy();
         return otherwise();
       });

@@ -3,21 +3,21 @@ import { SessionClient, type SessionConfig } from './session.js';
 import { Unavailable } from './unavailable.js';
 
 export interface PrimaryConfig extends SessionConfig {
-  /** Whether to accept only the primary. Not behind a pooler, which repeats outdated values. */
+  /** Whether to accept only the primary; false behind a pooler, which repeats outdated values. */
   readonly primary: boolean;
 }
 
 /**
- * Rejects standbys, whose data may be stale: a revoked credential is still valid there, and a client would stay there after a failover.
+ * Rejects standbys, whose data may be stale: there, a revoked credential may still be valid. After a failover, clients would stay there.
  * PostgreSQL 14 and later report `in_hot_standby` to every new connection, without a query.
  */
 export class PrimaryClient extends SessionClient {
   #standby = false;
-  /** Why its configuration is invalid: then it does not connect. */
+  /** Why the configuration is invalid; if set, the client does not connect. */
   readonly #fault: Error | undefined;
 
   constructor({ primary, ...config }: PrimaryConfig) {
-    // A pool catches no errors while it makes clients: throwing would end the process.
+    // Does not throw: a pool catches no errors while it makes clients, so an error would end the process.
     const fault = faultOf(config);
     super(fault ? {} : config);
     this.#fault = fault;

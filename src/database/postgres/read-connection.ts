@@ -28,7 +28,7 @@ interface Read {
   readonly statement: NamedStatement;
   readonly prepared: Prepared;
   readonly bind: Buffer;
-  /** Whether it prepares its statement first. */
+  /** Whether this read prepares its statement first. */
   readonly prepares: boolean;
   readonly rows: QueryResultRow[];
   readonly resolve: (rows: never) => void;
@@ -57,12 +57,12 @@ const PREPARE_AGAIN = new Set(['26000', '0A000']);
 export class ReadConnection extends PrimaryClient {
   readonly #parser = new Parser();
   readonly #prepared = new Map<string, Prepared>();
-  /** In the order sent. */
+  /** Reads in progress, in the order sent. */
   readonly #reads: Read[] = [];
-  /** Written at the end of this turn of the event loop. */
+  /** Messages to write at the end of this event loop turn. */
   #unsent: Buffer[] = [];
   #rest: Buffer | undefined;
-  /** PostgreSQL's error for the first read. */
+  /** PostgreSQL's error for the first read in progress. */
   #fault: DatabaseError | undefined;
   #lost: Error | undefined;
   #looks = 0;
@@ -92,7 +92,7 @@ export class ReadConnection extends PrimaryClient {
     return this.#reads.length;
   }
 
-  /** Executes a statement after those in progress. @throws PostgreSQL's error, or why the connection was lost */
+  /** Executes a statement after all statements in progress. @throws PostgreSQL's error, or why the connection was lost */
   read<Row>(statement: NamedStatement, values: readonly unknown[]): Promise<Row[]> {
     return new Promise((resolve, reject) => {
       if (this.#lost) throw this.#lost;
@@ -113,7 +113,7 @@ export class ReadConnection extends PrimaryClient {
     if (this.#unsent.length === 0) setImmediate(() => this.#send());
     if (prepares) {
       const { name } = prepared;
-      // The session may have the statement already; closing a missing one is not an error.
+      // Closes the statement first, which the session may already have; to close a missing one causes no error.
       this.#unsent.push(
         serialize.close({ type: 'S', name }),
         serialize.parse({ name, text: statement.text }),
@@ -130,7 +130,7 @@ export class ReadConnection extends PrimaryClient {
     this.connection.stream.destroy(error);
   }
 
-  /** Closes the connection after this many calls without input. Not by time: a busy process first reads what has arrived. */
+  /** Closes the connection after this many calls without input. Counts calls, since a busy process must first read arrived input. */
   look(most: number): void {
     if (this.#reads.length === 0) this.#looks = 0;
     else if (++this.#looks === most) this.destroy();

@@ -1,14 +1,14 @@
 import pg from 'pg';
 import { currentCaller } from './callers.js';
 
-/** Connections for the server's own work. */
+/** Number of connections for the server's own work. */
 const OWN = 2;
-/** Minimum wait for a connection in ms: no caller waits for it. */
+/** Minimum time limit in ms for a connection for which no caller waits. */
 const PATIENCE_MS = 5_000;
 
 type Callback = (fault: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;
 
-/** The pool of requests. Other work has its own connections, so it continues while requests wait. */
+/** The pool of requests. Other work has separate connections, so it continues while requests wait for a connection. */
 export class RequestPool extends pg.Pool {
   readonly #own: pg.Pool;
 

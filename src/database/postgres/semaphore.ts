@@ -9,7 +9,7 @@ export class Semaphore {
   #free: number;
   readonly #waiting: Waiting[] = [];
 
-  /** @param refusal makes the error of rejected callers */
+  /** @param refusal makes the error for rejected callers */
   constructor(
     private readonly slots: number,
     private readonly maxWaiting: number,
@@ -23,7 +23,7 @@ export class Semaphore {
     return { running: this.slots - this.#free, waiting: this.#waiting.length };
   }
 
-  /** Runs `work` when a permit is free. @throws the refusal if too many callers of its or a lower rank wait, or after the time limit */
+  /** Runs `work` when a permit is free. @throws the refusal if too many callers of this or a lower rank wait, or after the time limit */
   async take<T>(work: () => Promise<T>, patienceMs = this.patienceMs, rank = 0): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await this.#wait(patienceMs, rank);
@@ -32,7 +32,7 @@ export class Semaphore {
     } finally {
       const next = this.#waiting.shift();
       if (next)
-        next.resolve(); // takes over the permit
+        next.resolve(); // passes the permit to the next caller
       else this.#free++;
     }
   }

@@ -2,14 +2,14 @@ import pg, { type ClientConfig, type PoolConfig } from 'pg';
 import { isUnavailable, Unavailable } from './unavailable.js';
 
 export interface SessionConfig extends ClientConfig {
-  /** Whether a pooler is in between, which accepts only some settings when a connection starts. */
+  /** Whether the connection is to a pooler, which accepts only some settings at the start of a connection. */
   readonly pooled?: boolean;
 }
 
-/** Formats of values as text. A server, database or role may have other formats. */
+/** Formats of values as text: a server, database or role may set other formats. */
 const FORMATS = { DateStyle: 'ISO, MDY', TimeZone: 'UTC', standard_conforming_strings: 'on' };
 
-/** PgBouncer rejects these: docs/operators/scaling.md sets them for the role. */
+/** Formats that PgBouncer rejects: docs/operators/scaling.md sets them for the role. */
 const UNPOOLED_FORMATS = {
   IntervalStyle: 'postgres',
   bytea_output: 'hex',
@@ -46,7 +46,7 @@ export class SessionClient extends pg.Client {
       await super.connect();
       return this;
     } catch (error) {
-      // TLS errors have other codes than the network's, or none.
+      // TLS errors have codes that network errors lack, or no code.
       throw isUnavailable(error) ? error : new Unavailable((error as Error).message, { cause: error });
     }
   }
@@ -54,7 +54,7 @@ export class SessionClient extends pg.Client {
 
 type Connected = ((error: Error) => void) & ((error: null, client: pg.Client) => void);
 
-/** Opens a pool of such clients. Statements report their own errors, and the pool drops a broken idle client. */
+/** Opens a pool of such clients. Ignores errors of idle clients: the pool drops these, and statements report their errors. */
 export function openPool(options: PoolConfig & SessionConfig): pg.Pool {
   const Client = SessionClient as unknown as typeof pg.Client;
   const pool = new pg.Pool({ ...options, Client } as PoolConfig);

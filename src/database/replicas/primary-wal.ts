@@ -5,16 +5,16 @@ import { NoticeChannel } from '../postgres/notice-channel.js';
 
 /** Interval of queries for the primary's log position. */
 const HEARTBEAT_MS = 50;
-/** An instance without notifications stops using replicas after this time; a writer whose notification may be lost waits as long. */
+/** An instance without notifications stops using replicas after this time; a writer whose notification may be lost waits for it. */
 export const TRUST_MS = 250;
-/** A replica that is further behind is not used. */
+/** Maximum lag of a replica that is used. */
 export const MAX_LAG_SECONDS = 5;
 const MAX_LAG_MS = MAX_LAG_SECONDS * 1_000;
-/** The same for lists that promise all changes since a time: that promise has a margin of two seconds (migration mark-changes). */
+/** Maximum lag for lists that promise all changes since a time, with a margin of two seconds (migration mark-changes). */
 const MAX_RECENT_LAG_MS = 1_500;
-/** Change marks a second apart are kept for an hour (migration mark-changes), so this proof will still be found. */
+/** Lifetime of a proof: the database keeps change marks for an hour (migration mark-changes), so replicas still have the proof. */
 const PROOF_MS = 600_000;
-/** More marked members count as all members. */
+/** Maximum marked members; above this number, all members count as marked. */
 const MAX_MARKS = 10_000;
 
 const NOTICES = 'member_writes';
@@ -22,7 +22,7 @@ const NOTICE = /^(all|\d+):(\d+)$/;
 
 export type Written = number | 'all';
 
-/** Log position in bytes after every acknowledged commit; without `synchronous_commit`, those are acknowledged before their flush. */
+/** Log position in bytes after every acknowledged commit; without `synchronous_commit`, PostgreSQL acknowledges before the flush. */
 const POSITION = `(CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END - '0/0')::float8`;
 
 /** Announces writes to data of the members $1 (ids separated by commas, or `all`). */
@@ -32,7 +32,7 @@ export const ANNOUNCE = {
 FROM (SELECT ${POSITION} AS position OFFSET 0) here CROSS JOIN unnest(string_to_array($1, ',')) AS whom`,
 };
 
-/** Identifies a server: another server, or a restarted one, has another start time. */
+/** Identifies a server by its start time, which changes after a restart. */
 export const SERVER = 'pg_postmaster_start_time()::text';
 
 const READ_POSITION = {
@@ -40,19 +40,19 @@ const READ_POSITION = {
   text: `SELECT ${POSITION} AS position, ${SERVER} AS server`,
 };
 
-/** Writes a change mark with a unique time: a server that has it follows this primary. Does not wait for a standby. */
+/** Writes a change mark with a unique time: a server that has this mark follows this primary. Does not wait for a standby. */
 const PROVE = `BEGIN; SET LOCAL synchronous_commit = local;
 INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text RETURNING taken_at::text AS proof; COMMIT`;
 
 interface WalPosition {
   readonly position: number;
-  /** By `performance.now()`; the position is from this time or later. */
+  /** Time by `performance.now()`; the position is from this time or later. */
   readonly at: number;
 }
 
 /** The data that a replica must have before its use. */
 export interface ReadConsistency {
-  /** Position in the log of the primary, in bytes. */
+  /** Position in the primary's log, in bytes. */
   readonly position: number;
   /** Number of the connection to the primary that reported the position. */
   readonly epoch: number;
@@ -63,8 +63,8 @@ export interface ReadConsistency {
 }
 
 /**
- * Computes the log position that a read requires: the primary's position a few seconds ago, and later writes for the member, which
- * instances announce by NOTIFY. Without the channel or a timely heartbeat there is no position, and reads go to the primary.
+ * Computes the log position that a read requires: the primary's position a few seconds ago, and the member's later writes, which
+ * instances announce by NOTIFY. Without the channel or a timely heartbeat, the position is unknown, and the primary serves reads.
  */
 @Injectable()
 export class PrimaryWal extends NoticeChannel {
@@ -86,14 +86,14 @@ export class PrimaryWal extends NoticeChannel {
     });
   }
 
-  /** @param recent whether the read promises all changes since a time @returns undefined if only the primary may be used */
+  /** @param recent whether the read promises all changes since a time @returns undefined if only the primary may serve the read */
   needOf(member: number, recent: boolean): ReadConsistency | undefined {
     if (!this.trusted) return undefined;
     const lag = recent ? this.#recent : this.#places[0]!.position;
     return this.#need(Math.max(lag, this.#all.position, this.#marks.get(member)?.position ?? 0));
   }
 
-  /** The proof of having everything up to a position; undefined while the channel is disconnected. */
+  /** What a replica needs to have everything up to a position; undefined while the channel is disconnected. */
   needFor(position: number): ReadConsistency | undefined {
     return this.trusted ? this.#need(position) : undefined;
   }
@@ -103,7 +103,7 @@ export class PrimaryWal extends NoticeChannel {
     return this.trusted ? this.#places.at(-1)!.position : undefined;
   }
 
-  /** Records that data of a member, or of all, was written at or before the position. */
+  /** Records that data of one or all members was written at or before the position. */
   mark(whom: Written, position: number): void {
     const at = performance.now();
     if (whom === 'all' || this.#marks.size >= MAX_MARKS) {
@@ -111,7 +111,7 @@ export class PrimaryWal extends NoticeChannel {
       return;
     }
     const before = this.#marks.get(whom)?.position ?? 0;
-    this.#marks.delete(whom); // it moves to the end: entries are ordered by time
+    this.#marks.delete(whom); // moves the entry to the end: entries are ordered by time
     this.#marks.set(whom, { position: Math.max(position, before), at });
   }
 

@@ -11,18 +11,18 @@ import { Semaphore } from '../postgres/semaphore.js';
 
 /** Pause between two checks of a session's position, in ms; one check serves all waiting reads. */
 const LOOK_AGAIN_MS = 2;
-/** Validity of a check in ms: a server may be promoted. */
+/** Time in ms for which a check is valid, since a server may be promoted. */
 const LOOK_COUNTS_MS = 1_000;
-/** Maximum time of a long statement in ms, so that the primary has time to repeat it. */
+/** Maximum time of a long statement in ms, so that the primary has time to repeat the statement. */
 const MAX_MS = 300;
 const IDLE_MS = 10_000;
-/** Share of the pool for long statements; more go elsewhere at once. */
+/** Share of the pool for long statements; the caller runs further statements elsewhere at once. */
 const LONG_SHARE = 0.2;
 
 /** Keeps sessions of a promoted server read-only. */
 const SESSION = `-c default_transaction_read_only=on ${REQUEST_PLANS}`;
 
-/** Replay position, and whether the log has the proof $1. A standby replays a commit before reporting it, so later reads see it. */
+/** Replay position, and whether the log has the proof $1. A standby replays a commit before it reports the commit. */
 const LOOK = {
   name: 'look-at-replica',
   text: `SELECT pg_is_in_recovery() AS is_standby, COALESCE(pg_last_wal_replay_lsn() - '0/0', 0)::float8 AS position,
@@ -36,25 +36,25 @@ interface Look {
   position: number;
   server: string;
   is_proven: boolean;
-  /** Age of the last replayed commit, in seconds: the lag, if it is behind. */
+  /** Age of the last replayed commit, in seconds: the lag if the replica is behind. */
   age: number;
 }
 
 interface Seen {
   readonly epoch: number;
   readonly position: number;
-  /** The server, unless it is a standby. */
+  /** The server's id; undefined for a standby. */
   readonly server: string | undefined;
-  /** By `performance.now()`. */
+  /** Time of the query, by `performance.now()`. */
   readonly askedAt: number;
 }
 
-/** One streaming replica. It returns data as recent as required, or nothing; then the primary is used. */
+/** One streaming replica. It returns data as recent as required, or undefined; then the primary serves the read. */
 export class Replica {
   readonly #reads: PipelinedReads;
   readonly #pool: Pool;
   readonly #long: Semaphore;
-  /** Per session, because a new connection may reach another or a restored server. */
+  /** The last check of each session: a new connection may reach another or a restored server. */
   readonly #seen = new WeakMap<ReadConnection, Seen>();
   readonly #lookedAt = new WeakMap<ReadConnection, number>();
 
@@ -77,7 +77,7 @@ export class Replica {
       query_timeout: MAX_MS + 50,
       keepAlive: true,
     });
-    this.#pool.on('connect', (client) => client.on('error', () => undefined)); // in use: its next statement fails
+    this.#pool.on('connect', (client) => client.on('error', () => undefined)); // for clients in use: their next statement fails
   }
 
   /** Returns a session known to be recent enough. If there is none, starts checks for the next call. */
@@ -96,7 +96,7 @@ export class Replica {
     for (const session of this.#reads.connections) void this.#look(session, need);
   }
 
-  /** Runs a hot read in a session from {@link sessionWith}. @returns undefined if it was not queried; no rows after any failure */
+  /** Runs a hot read in a session from {@link sessionWith}. @returns undefined if there is no such session, or after any failure */
   async read<Row>(
     statement: NamedStatement,
     values: unknown[],
@@ -138,11 +138,11 @@ export class Replica {
         client.release(failed);
       }
     } catch {
-      return undefined; // if the statement is at fault, the primary will report it
+      return undefined; // if the statement is wrong, the primary will report the error
     }
   }
 
-  /** Waits until the replica has the required position. @returns false if it has not by `latest` (`performance.now()`) */
+  /** Waits until the replica has the required position. @returns false if it is still behind at `latest` (`performance.now()`) */
   async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<boolean> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
       const needed = need();

@@ -12,9 +12,9 @@ interface MemberColumn {
   readonly name: string;
   readonly type: string;
   readonly isKey: boolean;
-  /** SQL. */
+  /** The default, as SQL. */
   readonly default: string;
-  /** The referenced table, if this is the reference's only column. */
+  /** The referenced table, if this column alone is the foreign key. */
   readonly reference: { readonly to: object; readonly cascades: boolean } | undefined;
 }
 
@@ -62,12 +62,12 @@ function referringFirst(tables: readonly MemberTable[]): MemberTable[] {
     ordered.push(table);
   };
   for (const table of tables) visit(table);
-  // Tables without references are logs: triggers may write them during erasure.
+  // Tables without references are logs, in which triggers may write during erasure.
   const refers = ({ columns }: MemberTable) => columns.some(({ reference }) => reference);
   return [...ordered.filter(refers), ...ordered.filter((table) => !refers(table))];
 }
 
-/** The referenced table, if its rows belong to members without being members. */
+/** The referenced table, if its rows belong to members but are not members. */
 function throughOf(table: MemberTable, owner: string): { to: MemberTable; cascades: boolean } | undefined {
   const { reference } = table.columns.find(({ name }) => name === owner) ?? {};
   const to = MEMBER_TABLES.find(({ entity }) => entity === reference?.to);
@@ -78,7 +78,7 @@ function throughOf(table: MemberTable, owner: string): { to: MemberTable; cascad
 export const memberColumnsOf = (table: MemberTable) =>
   table.owner.filter((column) => !throughOf(table, column));
 
-/** SQL: which of the rows `alias` belong to members. @param isOne SQL: whether a column has the id of one of them */
+/** SQL: whether a row `alias` belongs to one of the members. @param isOne SQL: whether a column contains one of their ids */
 export function areTheirs(table: MemberTable, alias: string, isOne: (column: string) => string): string {
   const ways = table.owner.map((owner) => {
     const to = throughOf(table, owner)?.to;
@@ -104,10 +104,10 @@ export interface Erasure {
 const clearing = (columns: readonly string[]) => columns.map((column) => `${column} = DEFAULT`).join(', ');
 
 const users = MEMBER_TABLES.find(({ name }) => name === 'users')!;
-/** SQL: assignments that clear a member's own row, except for the mark of erasure. */
+/** SQL: assignments that clear a member's row in `users`, except for the mark of erasure. */
 export const CLEARED_OF_USERS = clearing((users.erase as { clear: readonly string[] }).clear);
 
-/** Erases everything except the members' own rows, referencing rows first. Rows that a foreign key deletes need no statement. */
+/** Erases everything except the members' rows in `users`, referencing rows first. Rows that a foreign key deletes need no statement. */
 export const ERASURES: readonly Erasure[] = MEMBER_TABLES.flatMap((table) => {
   const { name, erase, owner } = table;
   if (table === users || (erase !== 'delete' && 'keep' in erase)) return [];
@@ -125,7 +125,7 @@ export const ERASURES: readonly Erasure[] = MEMBER_TABLES.flatMap((table) => {
   ];
 });
 
-/** SQL: a column of the rows `t` as the API would show it. */
+/** SQL: a column of the rows `t` in the API's format. */
 function shownAs({ name, type }: MemberColumn, called: string): string {
   const forms: Record<string, string> = {
     timestamptz: `api_time(t.${name})`,
@@ -139,14 +139,14 @@ function shownAs({ name, type }: MemberColumn, called: string): string {
 /** Rows of a member ($1), in the order of a unique key. */
 export interface MemberRows {
   readonly name: string;
-  /** SQL of an exported row; `from` ends with a condition, to which more can be added. */
+  /** SQL of an exported row; `from` ends with a condition, so `AND` can follow. */
   readonly item: string;
   readonly from: string;
   readonly key: readonly (readonly [column: string, type: string])[];
   readonly descending?: boolean;
 }
 
-/** The parts of the data export that are rows of a table. */
+/** The parts of the data export that contain rows of one table. */
 export const EXPORTED_ROWS: readonly MemberRows[] = MEMBER_TABLES.flatMap((table) =>
   'as' in table.export ? [rowsOf(table, table.export)] : [],
 );

@@ -21,23 +21,23 @@ import { OperatorError } from '../../values/operator-error.js';
 /** A migration that does part of its work in separate transactions before its `up`, to avoid long locks. */
 export interface SteppedMigration extends MigrationInterface {
   /**
-   * Statements, each in its own transaction: an UPDATE of a batch, repeated until it changes no row; CREATE INDEX CONCURRENTLY; VALIDATE
+   * Statements, each in a separate transaction: an UPDATE of a batch, repeated until it changes no row; CREATE INDEX CONCURRENTLY; VALIDATE
    * CONSTRAINT. Each must be repeatable, since an interrupted migration starts over.
    */
   readonly steps: readonly string[];
-  /** The same steps before its `down`. */
+  /** Such steps before the migration's `down`. */
   readonly stepsBack?: readonly string[];
 }
 
-/** Returns the steps of a migration before its `up` or `down`; most have none. */
+/** Returns the steps of a migration before its `up` or `down`; most migrations have none. */
 export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'): readonly string[] {
   const { steps = [], stepsBack = [] } = migration as Partial<SteppedMigration>;
   return way === 'up' ? steps : stepsBack;
 }
 
 /**
- * Runs pending migrations, each in its own transaction after its steps, or all in one in an empty database; functions and triggers last.
- * @param report called before each @returns names of those that it ran @throws OperatorError for a newer database, or one before 1.1.0
+ * Runs pending migrations, each in a transaction after its steps, or in an empty database all in one; functions and triggers last.
+ * @param report called before each @returns names of the run migrations @throws OperatorError for a database before 1.1.0 or a newer one
  */
 export async function migrate(
   dataSource: DataSource,
@@ -57,7 +57,7 @@ export async function migrate(
       const ahead = total - schema.pending.length;
       const begin = (name: string) => {
         const number = ahead + schema.pending.indexOf(name) + 1;
-        if (number <= reported) return; // an earlier attempt, which could not get its locks, has reported it
+        if (number <= reported) return; // an earlier attempt, which could not get its locks, has reported this migration
         reported = number;
         report(number, total!, name);
       };
@@ -93,9 +93,9 @@ export async function migrate(
 
 /** Lock timeout of a migration's statement: other statements queue behind it. */
 const LOCK_TIMEOUT_MS = 3_000;
-/** For sorts and indexes of whole tables. */
+/** Memory for sorts and indexes of whole tables. */
 const MEMORY = '256MB';
-/** Pause between two attempts, for waiting statements to run. */
+/** Pause between two attempts, in which waiting statements can run. */
 const PAUSE_MS = 1_000;
 /** Interval of checks whether another process still migrates. */
 const TURN_MS = 100;
@@ -103,7 +103,7 @@ const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
 const TRY_AGAIN = ['55P03', '40P01'];
 
-/** Finds the migrations that {@link rollback} would undo: the last, or all after `to`. @returns last first @throws OperatorError */
+/** Finds the migrations that {@link rollback} would undo: the last one, or all after `to`. @returns latest first @throws OperatorError */
 export async function lastMigrations(dataSource: DataSource, to?: string) {
   const schema = await readSchema(dataSource);
   rejectOtherVersions(schema, schema.unknown);
@@ -134,7 +134,7 @@ function droppedBy(sql: string): string[] {
   return [...tables, ...columns];
 }
 
-/** Returns the statements of a migration's `up` or `down` without its steps, and without running any. */
+/** Returns the statements of a migration's `up` or `down`, without its steps; runs none of them. */
 export async function collectStatements(
   migration: MigrationInterface,
   way: 'up' | 'down',
@@ -146,7 +146,7 @@ export async function collectStatements(
   return statements;
 }
 
-/** Undoes the last migration. @param only does nothing if the last is another @returns its name, if any @throws OperatorError for another version's database */
+/** Undoes the last migration. @param only does nothing for any other name @returns its name, if undone @throws OperatorError for another version's database */
 export async function rollback(dataSource: DataSource, only?: string): Promise<string | undefined> {
   const [last] = await lastMigrations(dataSource);
   if (!last || last.name !== (only ?? last.name)) return undefined;
@@ -160,7 +160,7 @@ export async function rollback(dataSource: DataSource, only?: string): Promise<s
   });
 }
 
-/** Checks and writes in one transaction, so that concurrent callers find the work done. The embedded database needs no lock. */
+/** Checks and writes in one transaction, so that concurrent callers find the finished work. The embedded database needs no lock. */
 async function alone<T>(
   dataSource: DataSource,
   work: (executor: MigrationExecutor, manager: EntityManager) => Promise<T>,
@@ -184,7 +184,7 @@ async function alone<T>(
   }
 }
 
-/** Polls outside transactions, since CREATE INDEX CONCURRENTLY waits for all open ones. */
+/** Polls outside transactions, since CREATE INDEX CONCURRENTLY waits for all open transactions. */
 async function isOurTurn(session: Pick<EntityManager, 'query'>, lock: string): Promise<boolean> {
   const [row] = await session.query<{ ours: boolean }[]>(`SELECT ${lock}($1) AS ours`, [
     ADVISORY_LOCKS.migrations,
@@ -192,7 +192,7 @@ async function isOurTurn(session: Pick<EntityManager, 'query'>, lock: string): P
   return row!.ours;
 }
 
-/** Runs a migration's steps on one session, which holds the lock. */
+/** Runs a migration's steps in one session, which keeps the lock. */
 async function runSteps(dataSource: DataSource, steps: readonly string[]): Promise<void> {
   if (steps.length === 0) return;
   const runner = dataSource.createQueryRunner();
@@ -215,10 +215,10 @@ async function runStep(runner: QueryRunner, step: string): Promise<void> {
       [index],
     );
     if (made?.valid) return;
-    // An interrupted CREATE INDEX leaves an index that is written and never read.
+    // An interrupted CREATE INDEX leaves an index that PostgreSQL writes but never reads.
     if (made) await runner.query(`DROP INDEX CONCURRENTLY ${index}`);
   }
-  // Creating an index concurrently blocks no other statement, so it may wait.
+  // CREATE INDEX CONCURRENTLY blocks no other statement, so it may wait for its locks.
   await runner.query(`SET lock_timeout = ${index ? 0 : LOCK_TIMEOUT_MS}`);
   for (;;) {
     const { affected } = await runner.query(step, [], true);

@@ -3,13 +3,13 @@ import { collectStatements, stepsOf } from './migrate.js';
 import { readSchema, REPEATABLE, requireFit } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 
-/** Statements on a table that wait until the transaction ends. */
+/** The statements on a table that must wait until the transaction ends. */
 export type Waiting = 'nobody' | 'writers' | 'readers and writers';
 
 /** A transaction with its locks and duration. */
 export interface PlannedStep {
   readonly migration: string;
-  /** Number from 1; null for the migration's own transaction after its steps. */
+  /** Number from 1; null for the migration's transaction after its steps. */
   readonly step: number | null;
   readonly locks: Readonly<Record<string, Waiting>>;
   /** Estimated from the current table sizes, to a tenth. */
@@ -60,7 +60,7 @@ export async function planMigrations(dataSource: DataSource): Promise<PlannedSte
   if (schema.tooOld !== undefined || schema.incompatible.length > 0) requireFit(schema);
   const due = MIGRATIONS.filter(({ name }) => schema.pending.includes(name));
   const plans = await Promise.all(due.map((Migration) => planMigration(dataSource, new Migration())));
-  // Functions and triggers take no time.
+  // Functions and triggers need no time.
   const functions = { migration: REPEATABLE, step: null, locks: {}, seconds: 0, work: [] };
   return [...plans.flat(), ...(schema.pending.includes(REPEATABLE) ? [functions] : [])];
 }
@@ -71,7 +71,7 @@ interface Table {
   readonly indexes: readonly string[];
 }
 
-/** Plans one migration, pending or not: its steps, and then its own statements. */
+/** Plans one migration, pending or not: its steps, then its other statements. */
 export async function planMigration(
   dataSource: DataSource,
   migration: MigrationInterface,
@@ -111,7 +111,7 @@ function planOf(statements: readonly string[], tables: readonly Table[]) {
       if (tables.some(({ name }) => name === referred)) lock(referred!, 'writers');
     const kind = KINDS.find(({ of }) => of.test(statement));
     const table = kind && tables.find(({ name }) => name === kind.of.exec(statement)![1]);
-    if (!kind || !table) continue; // a new table, a function, or a block
+    if (!kind || !table) continue; // creates a table or function, or is a block
     lock(table.name, kind.waiting);
     const done = kind.work?.(statement);
     if (!done) continue;

@@ -7,10 +7,10 @@ import { OperatorError } from '../../values/operator-error.js';
 
 const FOLDER = join(import.meta.dirname, '../../../schema');
 
-/** The name of schema/ in lists of migrations. */
+/** The name of the folder schema/ in lists of migrations. */
 export const REPEATABLE = 'schema/';
 
-/** Statements of schema/ by the object that each creates, as DROP names it; functions before their triggers. */
+/** Statements of schema/ by the created object's name in DROP; functions before their triggers. */
 const STATEMENTS = readStatements();
 
 export const REPEATABLE_DIGEST = sha256(JSON.stringify([...STATEMENTS]), 'hex');
@@ -31,7 +31,7 @@ function nameOf(statement: string): string {
   return found.slice(1).filter(Boolean).join(' ');
 }
 
-/** Our volatile functions, except those of triggers: calling one is a write. */
+/** Volatile functions of schema/, except trigger functions: a call of one is a write. */
 export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
   const [declaration] = text.slice(text.indexOf('CREATE ')).split(/\bAS \$\$|^  RETURN /m);
   const writes =
@@ -39,23 +39,23 @@ export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
   return writes ? [name.slice('FUNCTION '.length)] : [];
 });
 
-/** The tables of 1.1.0, including all migrations before it. */
+/** The migration that creates the tables of 1.1.0; it replaces all earlier migrations. */
 const BASELINE = MIGRATIONS[0]!.name;
 
 export interface Schema {
-  /** Without those that {@link BASELINE} contains. */
+  /** Migrations that have run, without migrations that {@link BASELINE} replaces. */
   readonly applied: readonly string[];
   /** The last migration of a version before 1.1.0, which this version cannot upgrade. */
   readonly tooOld: string | undefined;
-  /** Ends with {@link REPEATABLE} if this state of schema/ was never applied. */
+  /** Migrations to run; the last is {@link REPEATABLE} if this state of schema/ was never applied. */
   readonly pending: readonly string[];
-  /** In the database but not in this build: the database is newer. {@link REPEATABLE}: another version has replaced it. */
+  /** Migrations in the database but not in this build, of a newer version. {@link REPEATABLE}: another version has replaced schema/. */
   readonly unknown: readonly string[];
-  /** Those of {@link unknown} not marked as compatible with older versions. */
+  /** Migrations among {@link unknown} that are not marked as compatible with older versions. */
   readonly incompatible: readonly string[];
 }
 
-/** The functions of the migrations find their tables in it by name. */
+/** The schema in which the migrations' functions find their tables by name. */
 const SCHEMA = 'public';
 
 /** Reads which migrations have run, in two statements. @throws OperatorError for another search path, or without privileges */
@@ -86,7 +86,7 @@ export async function readSchema(database: { query(sql: string): Promise<unknown
   const tooOld = recent.length === 0 ? rows.at(-1)?.name : undefined;
   const applied = (tooOld === undefined ? recent : rows).map(({ name }) => name);
   const unknown = recent.filter(({ name }) => !known.includes(name));
-  // A newer version may have replaced schema/ in a database that this one prepared before.
+  // A newer version may have replaced schema/ after this version prepared the database.
   const repetitions = rows[0]?.repeated ?? [];
   const isRepeated = unknown.length > 0 || repetitions.includes(true);
   const isOutdated = isRepeated && repetitions[0] === false;
@@ -129,12 +129,12 @@ export function requireFit(schema: Schema): void {
   throw new OperatorError(`The database ${predicate} (${summarizeNames(migrations)}): ${remedy}`);
 }
 
-/** Writes one name, or how many there are with the first and the last. */
+/** Returns one name, or the number of names with the first and the last. */
 export function summarizeNames(names: readonly string[]): string {
   return names.length < 2 ? names.join() : `${names.length}, from ${names[0]} to ${names.at(-1)}`;
 }
 
-/** Writes functions and triggers of schema/ that differ, and drops those that are gone, in the migrations' transaction. @returns whether any */
+/** Replaces changed functions and triggers of schema/, and drops removed ones, in the migrations' transaction. @returns whether any */
 export async function applyRepeatable(manager: EntityManager): Promise<boolean> {
   const [{ objects, there }] = (await manager.query(`SELECT objects, ARRAY(
   SELECT 'FUNCTION ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace

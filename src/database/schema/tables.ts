@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import type { MigrationInterface } from 'typeorm';
 
-/** Every exported class in the files of these names in a folder and its subfolders, ordered by file name. */
+/** Every exported class in the matching files of a folder and its subfolders, ordered by file name. */
 async function classesIn<T>(folder: string, named: RegExp): Promise<(new () => T)[]> {
   const base = new URL(folder, import.meta.url);
   const files = readdirSync(base, { recursive: true, encoding: 'utf8' }).filter((name) => named.test(name));
@@ -11,7 +11,7 @@ async function classesIn<T>(folder: string, named: RegExp): Promise<(new () => T
   ) as (new () => T)[];
 }
 
-/** Files that declare tables; bin/bundle.mjs finds the same. */
+/** Files that declare tables; bin/bundle.mjs uses the same pattern. */
 const DECLARING = /[./](?:entity|table)\.js$/;
 export const ENTITIES = await classesIn<object>('../../', DECLARING);
 

@@ -17,7 +17,7 @@ import { MAX_CHANGES_WITH_DATA, type Change, type SyncAnswer, type SyncQuery } f
 
 /**
  * A position in a member's changes: after one item of the change with this number and transaction. One change can affect several
- * items: an organizer's new name, for example. '' and 0: before all items of the change.
+ * items, such as an organizer's new name. '' and 0: before all items of the change.
  */
 type Place = readonly [
   origin: string,
@@ -32,7 +32,7 @@ const READ_PLACE = {
   text: `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon`,
 };
 
-/** Maximum rows of a member for the shared plan: for so few, planning would take longer than reading. */
+/** Maximum rows of a member for the shared plan: for so few rows, planning would take longer than reading. */
 const FEW_ROWS = 200;
 
 /** Selects up to $7 changes of the member ($1) in the resources ($4) after a place ($2, $3, $5, $6), each item at its last change. */
@@ -56,7 +56,7 @@ SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
   ${itemsIf(`(SELECT COALESCE(json_agg(json_build_object('resource', resource, 'id', id, 'changedIn', changed_in, 'sequence', sequence,
     'kind', ${kindFor('$1', 'resource', 'page.id')}) ORDER BY changed_in, sequence, resource, id), '[]') FROM page)`)} AS items`;
 
-/** Without items if the member has many rows. Sub-selects hide the values from the planner, so that sessions keep one plan. */
+/** Returns no items if the member has many rows. Sub-selects hide the values from the planner, so that sessions keep one plan. */
 const READ_CHANGES = {
   name: 'read-changes',
   text: readChanges(
@@ -66,7 +66,7 @@ const READ_CHANGES = {
   ),
 };
 
-/** Planned for each request: for many rows, short and long absences need different plans. */
+/** PostgreSQL plans this for each request: with many rows, short and long periods need different plans. */
 const READ_CHANGES_OF_MANY = {
   name: 'read-changes-of-many',
   text: readChanges(
@@ -125,7 +125,7 @@ export class SyncService {
     const binding = ['sync', userId, resources];
     if (cursor === undefined) {
       const [here] = await this.database.read<Reading>(READ_PLACE, []);
-      await this.reads.advance(userId); // later reads must not be older than that position
+      await this.reads.advance(userId); // later reads must not be older than this position
       return { data: [], next: this.cursors.make(binding, after(here!)), more: false, resources };
     }
 

@@ -2,22 +2,22 @@ import { AsyncResource } from 'node:async_hooks';
 
 /** Maximum wait of a request before its rejection, in ms. */
 const PATIENCE_MS = 250;
-/** Requests that wait without a gap for this long mean overload, in ms. */
+/** Time in ms; the server is overloaded if some requests have waited at every moment of it. */
 const STANDING_MS = 100;
-/** Maximum time that a connection is left unread in overload, in ms. */
+/** Maximum time in ms for which a connection stays unread in overload. */
 const MAX_HOLD_MS = 1_000;
 /** Interval of checks for late requests, in ms. */
 const LOOK_MS = 10;
-/** A pause of the process (host, garbage collection) counts as at most this long, in ms. */
+/** A longer pause of the process (host, garbage collection) counts as this many ms. */
 const MAX_PAUSE_MS = 50;
 
-/** The sender's network address and credential, valid or not; empty without one. */
+/** The sender's network address, and its credential, valid or not; empty if there is none. */
 export interface Caller {
   readonly address: string;
   readonly credential: string;
 }
 
-/** A connection that can be left unread: data then waits in the kernel, at no cost. */
+/** A connection that the server can stop reading: data then waits in the kernel, at no cost. */
 type Readable = Record<'pause' | 'resume', () => unknown>;
 
 /** A request in its asynchronous context, for tracing. */
@@ -32,9 +32,9 @@ class Waiting extends AsyncResource {
 }
 
 /**
- * Limits concurrent requests of one kind. Others wait for a bounded time, round-robin by address and then by credential, so that floods and
+ * Limits concurrent requests of one kind. Others wait for a limited time, round-robin by address, then by credential, so that floods and
  * invented credentials delay no other callers. In overload, connections with a response stay unread for up to a second, until their
- * address's turn: a rejection costs nearly as much as a response.
+ * address's turn, since a rejection costs nearly as much as a response.
  */
 export class Admission {
   refused = 0;
@@ -42,13 +42,13 @@ export class Admission {
   readonly #held = new FairQueue<{ readonly since: number; readonly connection: Readable }>();
   #atWork = 0;
   #left = 0;
-  /** Start of the time in which requests have always waited. */
+  /** Time since which requests have always waited. */
   #standingSince = 0;
   #isOverloaded = false;
   #looking: NodeJS.Timeout | undefined;
   /** Planned time of the next check, by the process's clock. */
   #plannedAt = 0;
-  /** Milliseconds of pauses that do not count. */
+  /** Duration of pauses that do not count as waiting, in ms. */
   #paused = 0;
 
   /** @param maxConcurrent concurrent requests @param now a monotonic clock, in milliseconds */
@@ -62,7 +62,7 @@ export class Admission {
     return { atWork: this.#atWork - this.#left, waiting: this.#waiting.size, held: this.#held.size };
   }
 
-  /** Calls `begin` at the caller's turn, or `refuse`; {@link leave} ends it. @param refuse undefined to wait without a limit */
+  /** Calls `begin` at the caller's turn, or `refuse`. After `begin`, call {@link leave}. @param refuse undefined to wait without a limit */
   enter({ address, credential }: Caller, begin: () => void, refuse?: () => void): void {
     if (this.#waiting.size === 0) {
       if (this.#atWork < this.maxConcurrent) {
@@ -75,7 +75,7 @@ export class Admission {
     this.#lookLater();
   }
 
-  /** Releases the slot at the end of the event loop's turn, so that one turn never begins more requests than the limit. */
+  /** Releases the slot at the end of the event loop turn, so that one turn never begins more requests than the limit. */
   leave(): void {
     if (this.#left++ === 0) setImmediate(() => this.#goOn());
   }
@@ -83,7 +83,7 @@ export class Admission {
   /** Call when a connection has received its response and is idle. */
   answered(connection: Readable, { address }: Caller): void {
     if (!this.#isOverloaded) return;
-    // The next request of this address will not wait for long.
+    // Keeps reading: the next request of this address will not wait for long.
     if (this.#waiting.countOtherKeys(address) + this.#held.countOtherKeys(address) < this.maxConcurrent)
       return;
     connection.pause();
@@ -107,7 +107,7 @@ export class Admission {
     if (this.#isOverloaded) this.#readOn(this.maxConcurrent - this.#waiting.size);
   }
 
-  /** Resumes reading as many connections as can be served. */
+  /** Resumes as many connections as the server can serve. */
   #readOn(most: number): void {
     for (let i = 0; i < most && this.#held.size > 0; i++) this.#held.next()!.connection.resume();
     if (this.#held.size === 0 && this.#waiting.size === 0) this.#isOverloaded = false;
@@ -138,9 +138,9 @@ export class Admission {
   }
 }
 
-/** A fair queue: in order of arrival per key, round-robin over keys. */
+/** A fair queue: round-robin over keys, and per key in order of arrival. */
 export class FairQueue<Item extends { readonly since: number }> {
-  // An array, as in response-deadline.ts. Finding one of 4,000 keys, more than there are connections, takes 10 µs.
+  // An array, as in response-deadline.ts. To find one of 4,000 keys, about the maximum number of connections, takes 10 µs.
   readonly #lines: { readonly key: string; readonly list: FairQueue<Item> }[] = [];
   readonly #items: Item[] = [];
   size = 0;
@@ -150,7 +150,7 @@ export class FairQueue<Item extends { readonly since: number }> {
     return this.#lines.some((line) => line.key === key) ? Infinity : this.#lines.length;
   }
 
-  /** @param keys for round-robin; a second one applies within the first */
+  /** @param keys for round-robin; a second key applies within the first */
   add(item: Item, ...[key, ...rest]: string[]): void {
     this.size++;
     if (key === undefined) {
@@ -168,11 +168,11 @@ export class FairQueue<Item extends { readonly since: number }> {
     const line = this.#lines.shift();
     if (!line) return this.#items.shift();
     const item = line.list.next();
-    if (line.list.size > 0) this.#lines.push(line); // moves to the end
+    if (line.list.size > 0) this.#lines.push(line); // moves the key to the end
     return item;
   }
 
-  /** Takes items that have waited since before `time`, `most` of them at most. */
+  /** Removes and returns at most `most` items that have waited since before `time`. */
   takeOlderThan(time: number, most = Infinity): Item[] {
     const taken: Item[] = [];
     for (const { list } of this.#lines) taken.push(...list.takeOlderThan(time, most - taken.length));

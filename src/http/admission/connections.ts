@@ -5,36 +5,36 @@ import { networkOf, parseAddress } from '../../values/network.js';
 
 /** Limits over all connections of clients. */
 export const CONNECTION_BOUNDS = {
-  /** Open connections; one more closes others that are idle or still sending. */
+  /** Maximum open connections; for a further connection, the server closes others that are idle or still sending. */
   open: 4_096,
-  /** Connections of one network address; one more closes an idle one, or is closed unread. */
+  /** Maximum connections of one network address; for a further one, the server closes an idle one, or the new one unread. */
   openOfPeer: 1_024,
-  /** Requests with incomplete bodies; one more closes others. */
+  /** Maximum requests with incomplete bodies; for a further one, the server closes others. */
   unfinished: 1_024,
-  /** Requests sent before the response to an earlier one. */
+  /** Maximum requests that arrived before the response to an earlier request. */
   ahead: 4_096,
-  /** Responses that their clients have not read whole; one more disconnects the oldest. */
+  /** Maximum responses that clients have not read completely; for a further one, the server disconnects the oldest. */
   unread: 256,
-  /** Bytes of all those responses; above it, the largest is disconnected. */
+  /** Maximum bytes of all such responses; above this sum, the server disconnects the client with the most. */
   unreadBytes: 64 * 1024 * 1024,
-  /** Maximum time in ms without any reading by the client. */
+  /** Maximum time in ms in which the client reads nothing. */
   stalledMs: 10_000,
   /** Maximum time to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
   unreadMs: 60_000,
 };
 export type ConnectionBounds = Readonly<typeof CONNECTION_BOUNDS>;
 
-/** Closes connections in batches, a fraction of the address's, since the choice scans all of them. */
+/** Closes a fraction of the address's connections at once, since each choice scans all connections. */
 const BATCH = 16;
 
 interface Connection {
-  /** Network address of the other end. */
+  /** Network address of the peer. */
   readonly peer: string;
-  /** Address of the last request's sender: not the peer's, if that is a proxy. */
+  /** Address of the last request's sender, which differs from the peer's behind a proxy. */
   address: string;
   /** The response to the last request, until it is finished. */
   last: ServerResponse | undefined;
-  /** Requests that wait for the response to an earlier one. */
+  /** Number of requests that wait for the response to an earlier request. */
   ahead: number;
   /** Orders connections by their last request. */
   order: number;
@@ -42,11 +42,11 @@ interface Connection {
 
 /**
  * Bounds a client's resources. Responses on a connection are sequential (RFC 9112 §9.3.2), each after the system has accepted the previous
- * one, and a waiting request stops reading. So a client that does not read gets no further responses and is disconnected.
+ * response, and the server stops reading while a request waits. So a client that does not read gets no further responses, then an end.
  */
 export class Connections {
   readonly #of = new Map<Socket, Connection>();
-  /** Oldest first. */
+  /** Connections by peer, oldest first. */
   readonly #ofPeer = new Map<string, Set<Socket>>();
   readonly #unfinished = new Set<Socket>();
   readonly #unread = new Set<Socket>();
@@ -61,7 +61,7 @@ export class Connections {
   ) {
     server.on('connection', (socket: Socket) => this.#accept(socket));
     server.on('request', (request, response) => this.#inTurn(response, () => answer(request, response)));
-    // Node would respond to these itself, out of order.
+    // Without a listener, Node would respond to these requests out of order.
     for (const event of ['checkContinue', 'checkExpectation'])
       server.on(event, (request, response) => server.emit('request', request, response));
   }
@@ -89,7 +89,7 @@ export class Connections {
     return connection ? (connection.address = forwarded ?? connection.peer) : '';
   }
 
-  /** Whether the client has its last response, and has sent nothing since. */
+  /** Whether the client has received its last response, and has sent nothing since. */
   isIdle(socket: Socket): boolean {
     const connection = this.#of.get(socket);
     return connection !== undefined && connection.last === undefined && socket.writable;
@@ -102,24 +102,24 @@ export class Connections {
     const unread = [...this.#unread.add(socket)].filter(({ destroyed }) => !destroyed);
     if (unread.length > this.bounds.unread) unread.shift()!.destroy();
     const bytes = unread.reduce((sum, { writableLength }) => sum + writableLength, 0);
-    // Closing one is enough: the others were within the bound.
+    // Closes only one: without its bytes, the sum is within the limit.
     if (bytes > this.bounds.unreadBytes)
       unread.sort((a, b) => b.writableLength - a.writableLength)[0]!.destroy();
     if (socket.destroyed) return;
-    // Counts from the last accepted byte: new input is not read, so it does not count.
+    // Counts from the last byte that the client accepted: unread input does not restart it.
     socket.setTimeout(this.bounds.stalledMs);
     queueMicrotask(() => socket.pause()); // as in #inTurn
-    // On finish only: at close, another part may want the connection unread.
+    // Only on finish: at close, other code may want the connection unread.
     response.once('finish', () => this.#of.get(socket)?.ahead === 0 && socket.resume());
     const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
     response.once('close', () => {
       clearTimeout(late);
       this.#unread.delete(socket);
-      if (!this.isIdle(socket)) socket.setTimeout(0); // otherwise, it would count for the next response
+      if (!this.isIdle(socket)) socket.setTimeout(0); // otherwise, the timeout would apply to the next response
     });
   }
 
-  /** Call for a request with an incomplete body; returns the function to call when it has arrived. */
+  /** Call for a request with an incomplete body; returns the function to call when the body has arrived. */
   awaitBody({ socket }: IncomingMessage): () => void {
     if (this.#unfinished.size >= this.bounds.unfinished)
       for (const other of this.#leastMissed(this.#unfinished)) {
@@ -144,7 +144,7 @@ export class Connections {
     socket.once('close', () => this.#forget(socket));
   }
 
-  /** @param ofPeer the connections of the same peer @returns whether there is room */
+  /** Closes connections for a new one if necessary. @param ofPeer connections of the same peer @returns whether there is room */
   #makeRoom(ofPeer: ReadonlySet<Socket>): boolean {
     let closed: readonly Socket[];
     if (ofPeer.size >= this.bounds.openOfPeer)
@@ -171,7 +171,7 @@ export class Connections {
     if (others.size === 0) this.#ofPeer.delete(connection.peer);
   }
 
-  /** Among idle and still sending connections, finds the oldest of the address with the most. */
+  /** Finds connections to close among idle and still sending ones: the oldest of the address that has the most. */
   #leastMissed(sockets: Iterable<Socket>): Socket[] {
     const of = (socket: Socket) => this.#of.get(socket)!;
     const missed = [...sockets].filter((socket) => !of(socket).last?.req.complete);
@@ -199,7 +199,7 @@ export class Connections {
     this.#ahead++;
     connection.ahead++;
     const begin = AsyncResource.bind(answer);
-    // In a later turn, to let other connections run.
+    // In a later event loop turn, so that other connections run first.
     last.once('close', () =>
       setImmediate(() => {
         if (connection.ahead === 0) return; // closed
@@ -208,7 +208,7 @@ export class Connections {
         begin();
       }),
     );
-    // Node resumes reading at the end of each message; this microtask runs after that, before any reading.
+    // Node resumes the socket at the end of each message; this microtask pauses it again before Node reads.
     queueMicrotask(() => socket.pause());
   }
 }

@@ -12,10 +12,10 @@ import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import type { Length } from '../../values/vocabulary.js';
 import { classOfParameter, VALIDATION, validator } from './query.js';
 
-/** The largest legitimate body, a full profile, has 11 KB. */
+/** Maximum body size; the largest legitimate body, a full profile, has 11 KB. */
 const BODY_LIMIT_BYTES = 16_384;
 const MAX_FIELDS = 32;
-/** The body itself counts as 1. */
+/** Maximum nesting; the body counts as 1. */
 const DEEPEST = 8;
 
 /** Makes a function that reads a whole body into `request.body`. */
@@ -74,7 +74,7 @@ export async function readJson(request: Request, response: Response, read = read
   }
 }
 
-/** Injects the bytes of a body of JSON lines, which the handler checks. @param Line a line, with its `forms` as JSON Schema @throws Problem */
+/** Injects a body of JSON lines as bytes, which the handler checks. @param Line a line, with its `forms` as JSON Schema @throws Problem */
 export const NdjsonBody = (
   Line: Model,
   forms: readonly Readonly<Record<string, unknown>>[],
@@ -97,7 +97,7 @@ export const NdjsonBody = (
   );
 };
 
-/** Reads a body. @throws Problem payload_too_large, or another one from {@link bodyProblem} */
+/** Reads a body. @throws Problem payload_too_large, or another problem from {@link bodyProblem} */
 export async function readBytes(request: Request, response: Response, read = readRaw): Promise<Buffer> {
   await receiving(request, () =>
     read(request, response).catch((error: unknown) => {
@@ -125,7 +125,7 @@ function bodyProblem(error: { type?: string; code?: string }): Problem {
 const rule = (code: string, detail: string, validate: (value: string) => boolean, facts: object = {}) =>
   ValidateBy({ name: code, validator: { validate } }, { message: detail, context: { code, ...facts } });
 
-/** Declares a member's text within the bounds of the table's field, or null. With `format: 'uri'`, an absolute http(s) URL. */
+/** Declares a member's text, within the limits of the table's field, or null. With `format: 'uri'`: an absolute http(s) URL. */
 export const Writable = (
   { type }: Field<string | null>,
   facts: { readonly example?: string; readonly format?: 'uri' } = {},
@@ -136,7 +136,7 @@ export const Writable = (
     IsOptional(),
     rule('invalid_type', '$property must be a string or null.', (value) => typeof value === 'string'),
     rule('invalid_characters', '$property must not contain U+0000 or half of a surrogate pair.', isStorable),
-    // class-validator's MaxLength does not count variation selectors, which PostgreSQL does.
+    // PostgreSQL counts variation selectors, but class-validator's MaxLength does not.
     rule(
       'too_long',
       `$property must have at most ${most} characters.`,

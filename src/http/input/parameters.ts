@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-// Separate files: the package's index loads all rules, including phone numbers, which takes a tenth of startup (docs/contributors/performance.md).
+// Imports single files: the package's index loads all rules, for example for phone numbers, in a tenth of the startup time.
 import { ArrayMaxSize } from 'class-validator/cjs/decorator/array/ArrayMaxSize.js';
 import { IsIn } from 'class-validator/cjs/decorator/common/IsIn.js';
 import { IsNotEmpty } from 'class-validator/cjs/decorator/common/IsNotEmpty.js';
@@ -26,7 +26,7 @@ import {
 /** The parameters of a query: a class whose properties have the decorators of this file. */
 export type QueryClass = new () => object;
 
-/** Views of a resource: one parameter of its route selects the view, and each view also has its own route. */
+/** Views of a resource: a parameter of the resource's route selects the view, and each view also has a separate route. */
 export interface QueryVariants {
   readonly by: string;
   readonly description: string;
@@ -34,7 +34,7 @@ export interface QueryVariants {
   readonly values: Readonly<Record<string, View>>;
 }
 
-/** A view's parameters, without the selecting one, and the handler of its own route in the same controller. */
+/** A view's parameters, without the one that selects the view, and the handler of the view's route in the same controller. */
 interface View {
   readonly query: QueryClass;
   readonly handler: string;
@@ -60,7 +60,7 @@ function parameter({ read, schema, rules, required = false }: Parameter): Proper
   );
 }
 
-/** Declares that the parameter ends at least 12 months after its announcement. Goes above the parameter's own decorator. */
+/** Declares that the parameter ends at least 12 months after the announcement. Must precede the parameter's other decorator. */
 export const DeprecatedParameter =
   (since: string, sunset: string): PropertyDecorator =>
   (target, name) => {
@@ -71,7 +71,7 @@ export const DeprecatedParameter =
 /** Excludes characters that PostgreSQL cannot store: U+0000 and half surrogate pairs. Requires the flag `u`, which counts code points. */
 const STORABLE = '[^\\0\\p{Surrogate}]';
 
-/** Options of a rule whose breach is `invalid_parameter`. */
+/** Options of a rule, whose violation is `invalid_parameter`. */
 const must = (rule: string, allowed?: readonly string[]) => ({
   message: `$property must ${rule}.`,
   context: { code: 'invalid_parameter', ...(allowed ? { allowed } : {}) },
@@ -94,10 +94,10 @@ export const OneOf = (values: readonly string[], description: string) =>
     schema: { type: 'string', enum: [...values], description },
   });
 
-/** Format of a list. OpenAPI can declare only one format: generated clients send this one. */
+/** The format of a list that generated clients send: OpenAPI can declare only one format. */
 const LIST = { type: 'array', style: 'form', explode: true };
 
-/** Declares values of an enum, separated by commas or repeated; the array has no repetitions, and the enum's order. */
+/** Declares values of an enum, separated by commas or repeated; the array contains each value once, in the enum's order. */
 export const ListOf = (values: readonly string[], description: string) =>
   parameter({
     read: (text) => {
@@ -155,7 +155,7 @@ export const Search = (minimum: number, maximum: number, description: string) =>
   });
 };
 
-/** Declares any text: the list itself checks whether it is one of its cursors. */
+/** Declares any text: the list checks whether the text is one of its cursors. */
 export const Cursor = (description = '`next_cursor` or `prev_cursor` from a response to the same query') =>
   parameter({
     rules: [IsString(must('be a text'))],
@@ -175,7 +175,7 @@ export const CountryCode = (description: string) =>
     },
   });
 
-/** Declares any integer in decimal digits; the value is its text, since it may exceed every id. */
+/** Declares any integer in decimal digits; the value stays a text, since the integer may exceed every id. */
 export const RequiredInteger = (description: string) =>
   parameter({
     rules: [

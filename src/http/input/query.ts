@@ -29,7 +29,7 @@ export const VALIDATION = {
   validationError: { target: false },
 } as const;
 
-/** Returns the query as sent, for pages, whose queries have no guard. */
+/** Returns the query as sent: no guard checks the queries of pages. */
 export function queryOf({ originalUrl }: Request): URLSearchParams {
   return new URLSearchParams(queryTextOf(originalUrl));
 }
@@ -38,7 +38,7 @@ const readParameters = createParamDecorator((_: unknown, context: ExecutionConte
   return requestOf<Request & { parameters: object }>(context).parameters;
 });
 
-/** Injects the validated query, of the class in the handler's signature or of a variant. A route without it accepts no parameter. */
+/** Injects the validated query: an instance of the handler's class or of a variant. A route without this decorator accepts no parameter. */
 export const Parameters =
   (variants?: QueryVariants): ParameterDecorator =>
   (controller, name, index) => {
@@ -47,7 +47,7 @@ export const Parameters =
     readParameters()(controller, name, index);
   };
 
-/** Finds the class of a handler's parameter in its signature. @throws Error if there is none, or it is imported only as a type */
+/** Finds the class of a handler's parameter. @throws Error if the parameter has no class, or an `import type` removed it */
 export function classOfParameter(
   controller: object,
   handler: string | symbol,
@@ -64,7 +64,7 @@ export function classOfParameter(
 /** Reads and checks the query of every route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. Also sends deprecation headers. */
 @Injectable()
 export class QueryGuard implements CanActivate {
-  /** Computed once per handler. */
+  /** Facts about each handler, computed once. */
   readonly #known = new Map<object, { accepted: QueryClass | QueryVariants; headers: [string, string][] }>();
 
   canActivate(context: ExecutionContext): boolean {
@@ -87,7 +87,7 @@ export function queryOfHandler(handler: object): QueryClass | QueryVariants {
   return (Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined) ?? NoParameters;
 }
 
-/** Finds the view that the route has in another route of its controller; undefined if there is none. */
+/** Finds the view of another route in the same controller that this route serves; undefined if there is none. */
 export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined {
   for (const of of Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object))) {
     const accepted = queryOfHandler(of.value as object);
@@ -100,7 +100,7 @@ export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined 
   return undefined;
 }
 
-/** One class for all handlers without parameters: {@link withoutQuery} keeps an entry for each class. */
+/** Shared by all handlers without parameters, since {@link withoutQuery} keeps an entry for each class. */
 class NoParameters {}
 
 function queryTextOf(url: string): string {
@@ -108,7 +108,7 @@ function queryTextOf(url: string): string {
   return start === -1 ? '' : url.slice(start + 1);
 }
 
-/** Parameters of a list with their names in other APIs. */
+/** Parameters of lists, with the names that other APIs use. */
 const USUAL_NAMES = [
   {
     meant: 'cursor',

@@ -40,7 +40,7 @@ export function describePage(item: Model<Readonly<Record<string, ResponseField>>
   });
 }
 
-/** Schema of an id in a path. Any other text is not found (404), never a bad request. */
+/** Schema of an id in a path. Any other text causes a 404, never a 400. */
 export const ID = { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID } as const;
 
 /** Request body of a route. */
@@ -63,7 +63,7 @@ interface DescribedParameter {
   readonly schema: JsonSchema;
 }
 
-/** Describes a query's parameters with their defaults. Parameters of views are optional, without defaults, which other views reject. */
+/** Describes a query's parameters with their defaults. Parameters of views are optional without defaults: other views reject them. */
 export function describeParameters(query: QueryClass | QueryVariants): DescribedParameter[] {
   if (typeof query !== 'function') return parametersOfViews(query);
   const defaults = new query() as Record<string, unknown>;
@@ -85,7 +85,7 @@ export function describeParameters(query: QueryClass | QueryVariants): Described
 function parametersOfViews({ by, description, absent, values }: QueryVariants): DescribedParameter[] {
   const all = new Map<string, DescribedParameter>();
   for (const one of [absent, ...Object.values(values)].flatMap((view) => describeParameters(view.query))) {
-    // The same name means the same in each view; only the accepted words differ.
+    // A name has the same meaning in each view; only the accepted values differ.
     const words = [all.get(one.name)?.schema.enum ?? [], one.schema.enum ?? []].flat();
     const { default: _, ...rules } = one.schema;
     const schema = words.length > 0 ? { ...rules, enum: [...new Set(words)] } : rules;
@@ -100,10 +100,10 @@ export interface Operation {
   readonly summary?: string;
   readonly description?: string | undefined;
   readonly response?: JsonSchema;
-  /** Parameters in its path and headers; a class declares the query's parameters. */
+  /** Parameters in the path and in headers; a class declares the query's parameters. */
   readonly parameters: readonly DescribedParameter[];
   readonly body?: RequestBody;
-  /** Codes of possible problems, besides those implied by its access and query. */
+  /** Codes of possible problems, except codes that follow from the route's access and query. */
   readonly problems: readonly ProblemCode[];
   /** Set if callers must stop using the route. */
   readonly deprecation?: ReturnType<typeof deprecation> | undefined;
@@ -148,7 +148,7 @@ export const RequestHeader = (name: string, description: string, rules: JsonSche
     parameters: [{ name, in: 'header', required: false, schema: { type: 'string', ...rules }, description }],
   });
 
-/** Declares possible problems of a route, besides those implied by its access and query. */
+/** Declares possible problems of a route, except problems that follow from its access and query. */
 export const RespondsWithProblems = (...problems: readonly ProblemCode[]) => Documents({ problems });
 
 /** Declares that the route ends on a date, at least 12 months after its announcement in CHANGELOG.md. */

@@ -28,7 +28,7 @@ export class ProblemFilter implements ExceptionFilter {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Responds to a browser with a page instead of the problem. Set once the pages exist. @returns whether it responded */
+  /** Responds to a browser with a page instead of the problem; set once the pages exist. @returns whether it has responded */
   page: (problem: Problem, headers: Headers, request: Request, response: Response) => boolean = () => false;
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -84,7 +84,7 @@ export class ProblemFilter implements ExceptionFilter {
     }
     const { code } = error as { code?: unknown };
     if (typeof code === 'string' && /^22...$/.test(code)) {
-      // PostgreSQL rejected a value: one of our checks is missing, but the caller can correct the value.
+      // PostgreSQL rejected a value, so the server lacks a check; the caller can still correct the value.
       this.logger.error({ request_id, err: error }, 'a value reached the database unchecked');
       return new Problem('invalid_parameter', { cause: error });
     }
@@ -115,7 +115,7 @@ function sendProblem(
     ...extensions,
   });
   response.writeHead(status, {
-    ...SHARED_HEADERS, // also if the route has none (docs/api-contract.md §8: on every route)
+    ...SHARED_HEADERS, // also if the route has no such headers (docs/api-contract.md §8: on every route)
     ...headers,
     'Cache-Control': 'no-store',
     'Content-Type': 'application/problem+json; charset=utf-8',

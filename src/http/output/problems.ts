@@ -1,6 +1,6 @@
 import { nameWords } from '../../model/json-schema.js';
 
-/** Every error code of the API: status, meaning, remedy, and a title if the code is not clear enough. Documents are generated from it. */
+/** Every error code of the API: status, meaning, remedy, and a title if the code is not clear enough. The source of documents. */
 const table = {
   invalid_json: [
     400,
@@ -150,7 +150,7 @@ export interface ProblemDefinition {
 
 type Row = readonly [status: number, meaning: string, fix: string, title?: string];
 
-/** `Not found` for not_found. */
+/** Makes a title from a code: `Not found` from not_found. */
 const titleOf = (code: string) => code[0]!.toUpperCase() + code.slice(1).replaceAll('_', ' ');
 
 export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
@@ -179,7 +179,7 @@ interface ProblemOptions {
   /** Description for this request; default: a summary of `errors`, or the table's meaning. */
   readonly detail?: string;
   readonly errors?: readonly ProblemDetail[];
-  /** Number of all faults, if `errors` has only the first ones. */
+  /** Number of all faults, if `errors` contains only the first ones. */
   readonly count?: number;
   /** Further properties of the body, such as `required_scope`. */
   readonly extensions?: Readonly<Record<string, unknown>>;
@@ -204,7 +204,7 @@ export class Problem extends Error {
   }
 }
 
-/** Names the first three faults, because curl, assistants and the clients' messages show `detail` only. */
+/** Names the first three faults, because curl, assistants and the clients' messages show only `detail`. */
 function summarize(errors: readonly ProblemDetail[], count = errors.length): string | undefined {
   const sentences = errors
     .slice(0, 3)

@@ -4,7 +4,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request } from 'express';
 import { fingerprint } from '../../crypto/digests.js';
 
-/** A successful response with ready JSON text, usually from PostgreSQL, and its own headers. {@link ApiAdapter} sends it. */
+/** A successful response: finished JSON text, usually from PostgreSQL, and further headers. {@link ApiAdapter} sends it. */
 export class JsonResponse {
   constructor(
     readonly json: string | Buffer,
@@ -18,7 +18,7 @@ export class JsonResponse {
   }
 }
 
-/** Compression methods, best first (RFC 9110 §8.4.1). Brotli's highest level takes 17 times as long to save another tenth. */
+/** Compression methods, best first (RFC 9110 §8.4.1). Brotli's highest level needs 17 times as long, and saves only another tenth. */
 const CODINGS = {
   br: (bytes: Buffer) =>
     promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
@@ -29,17 +29,17 @@ const CODING_NAMES = Object.keys(CODINGS) as Coding[];
 
 /** Bytes that fit into one packet without compression. */
 const MIN_COMPRESSED = 1_024;
-/** Browsers send 30 characters. Parsing 16 KB takes 3 ms per request. */
+/** Maximum length of `Accept-Encoding`: browsers send 30 characters, and parsing 16 KB would take 3 ms per request. */
 const MAX_ACCEPT_LENGTH = 200;
 
-/** Bytes of a document with their own headers, in the format of `writeHead`. */
+/** A document's bytes in one compression, with their headers in the format of `writeHead`. */
 interface Variant {
   readonly bytes: Buffer;
   readonly etag: string;
   readonly headers: readonly string[];
 }
 
-/** A document that never changes, built once. Must not contain a caller's secret, since it is compressed (BREACH). */
+/** A document that never changes, built once. It must not contain a caller's secret, since it is compressed (BREACH). */
 export class UnchangingDocument {
   readonly #plain: Variant;
   readonly #compressed: Map<Coding, Promise<Variant>> | undefined;
@@ -76,7 +76,7 @@ export class UnchangingDocument {
     response.end(request.method === 'HEAD' ? undefined : bytes);
   }
 
-  /** Compresses on first use; returns the plain variant if that fails, and retries next time. */
+  /** Compresses on first use. If this fails, returns the uncompressed variant, and retries next time. */
   #variantFor(request: Request): Variant | Promise<Variant> {
     const accepted = String(request.headers['accept-encoding'] ?? '');
     if (!this.#compressed || accepted.length > MAX_ACCEPT_LENGTH) return this.#plain;
@@ -103,7 +103,7 @@ export function computeEtag(json: string | Buffer): string {
   return `"${fingerprint(json)}"`;
 }
 
-/** Makes a strong validator that includes the row's state, for {@link parseStates}. @param state hexadecimal */
+/** Makes a strong validator that contains the row's state, for {@link parseStates}. @param state hexadecimal */
 export function etagWithState(state: string, json: string): string {
   return `"${state}-${fingerprint(json)}"`;
 }
@@ -126,7 +126,7 @@ export function parseStates(header: string | undefined): string[] | undefined {
 /** Returns the validator without quotes, for programs that have no headers. */
 export const versionOf = (etag: string) => etag.slice(1, -1);
 
-/** Converts a version from {@link versionOf}, also with quotes. @returns undefined if it is invalid */
+/** Converts a version from {@link versionOf}, also with quotes. @returns undefined if the version is invalid */
 export function etagOfVersion(text: string): string | undefined {
   const etag = `"${text.replace(/^"(.*)"$/, '$1')}"`;
   return parseStates(etag)?.length === 1 ? etag : undefined;

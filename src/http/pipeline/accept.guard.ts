@@ -10,12 +10,12 @@ const PARAMETER = /(?<![ \t])[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.
 /** Removes the parameters of the media ranges of `Accept`, except their weights. */
 export const withoutParameters = (accept: string) => accept.replace(PARAMETER, '');
 
-/** Tells whether a person sent the request: browsers accept `text/html` explicitly, programs send `*`. */
+/** Tells whether a person sent the request: only browsers accept `text/html` explicitly. */
 export function prefersHtml(request: Request): boolean {
   return request.accepts(['application/problem+json', 'application/json', 'text/html']) === 'text/html';
 }
 
-/** Responds 406 if the caller excludes JSON (RFC 9110 §12.5.1). Ignores parameters (`; charset=utf-8`): there is one variant. */
+/** Responds 406 if the caller excludes JSON (RFC 9110 §12.5.1). Ignores parameters (`; charset=utf-8`), since only one variant exists. */
 @Injectable()
 export class AcceptGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

@@ -15,7 +15,7 @@ export const PLATFORM_PREFIX = '/api/platform';
 /** The prefix of calendar links, which count as API requests. */
 export const CALENDAR_PREFIX = '/calendar';
 
-/** Tells whether a path is one of the API's prefixes, or below it. */
+/** Tells whether a path is one of the API's prefixes, or below one. */
 export function isUnderApi(path: string): boolean {
   return isUnder(API_PREFIX, path) || isUnder(PLATFORM_PREFIX, path) || isUnder(CALENDAR_PREFIX, path);
 }
@@ -25,7 +25,7 @@ export function isUnder(prefix: string, path: string): boolean {
   return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
 }
 
-/** On every counted response: draft-ietf-httpapi-ratelimit-headers, and the names that most client libraries read. */
+/** Headers of every counted response: draft-ietf-httpapi-ratelimit-headers, and the names that most client libraries read. */
 export const RATE_LIMIT_HEADERS = [
   'RateLimit',
   'RateLimit-Policy',
@@ -40,7 +40,7 @@ const EXPOSED =
 
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'GET, HEAD, PUT',
-  // Without X-API-Key: keys are for servers.
+  // Excludes X-API-Key: keys are for servers, not for pages.
   'Access-Control-Allow-Headers': 'Authorization, Content-Type, DPoP, If-Match, If-None-Match, X-Request-Id',
   'Access-Control-Max-Age': '7200',
 };
@@ -53,15 +53,15 @@ const PREFLIGHT_OF_ASSISTANTS = {
     'Authorization, Content-Type, DPoP, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id',
 };
 
-/** For public metadata, from any origin. */
+/** Preflight headers of public metadata, for any origin. */
 export const PREFLIGHT_OF_METADATA = {
   ...PREFLIGHT,
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Methods': 'GET, HEAD',
-  'Access-Control-Allow-Headers': '*', // assistants send their protocol's version
+  'Access-Control-Allow-Headers': '*', // assistants send a header with their protocol's version
 };
 
-/** On every API response and every problem, readable from any origin. */
+/** Headers of every API response and every problem, readable from any origin. */
 export const SHARED_HEADERS = {
   Vary: 'Authorization, X-API-Key, Origin',
   'X-Content-Type-Options': 'nosniff',

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener } from 'node:http';
-import { ExpressAdapter } from '@nestjs/platform-express/adapters/express-adapter.js'; // its index loads uploads, too
+import { ExpressAdapter } from '@nestjs/platform-express/adapters/express-adapter.js'; // the package's index also loads uploads
 import express, { type Request, type Response } from 'express';
 import { computeEtag, JsonResponse, noneMatch, UnchangingDocument } from '../output/responses.js';
 import type { Config } from '../../config/config.js';
@@ -17,7 +17,7 @@ export class ApiAdapter extends ExpressAdapter {
     app.disable('x-powered-by');
     app.disable('etag');
     app.set('query parser', false);
-    app.set('env', 'production'); // Express shows stacks otherwise
+    app.set('env', 'production'); // otherwise, Express shows stacks
     super(app);
   }
 
@@ -30,8 +30,8 @@ export class ApiAdapter extends ExpressAdapter {
       headersTimeout: requestDeadlines.headers,
       requestTimeout: requestDeadlines.whole,
       keepAliveTimeout: 65_000,
-      highWaterMark: 65_536, // Node 20 would stop in the middle of the longest form, before it has arrived
-      requireHostHeader: false, // the entry point requires it: Node would answer all such requests of a connection in one turn
+      highWaterMark: 65_536, // with a lower value, Node 20 would stop reading in the middle of the longest form
+      requireHostHeader: false, // the entry point checks it: Node would respond to all such requests of a connection in one event loop turn
     });
     server.maxRequestsPerSocket = 100_000;
     this.entryPoint = new EntryPoint(server, this.getInstance() as RequestListener, this.config);
@@ -39,7 +39,7 @@ export class ApiAdapter extends ExpressAdapter {
   }
 
   override reply(response: Response, body: unknown, statusCode?: number): void {
-    if (response.headersSent) return; // by the handler itself, or the deadline was first
+    if (response.headersSent) return; // the handler has responded, or the deadline passed first
     if (body instanceof UnchangingDocument) {
       void body.send(response.req as Request, response);
       return;
@@ -52,7 +52,7 @@ export class ApiAdapter extends ExpressAdapter {
     if (statusCode !== undefined) response.statusCode = statusCode;
     const { json: text, headers } =
       body instanceof JsonResponse ? body : new JsonResponse(JSON.stringify(body));
-    const json = typeof text === 'string' ? Buffer.from(text) : text; // encoded once, for validator, length and socket
+    const json = typeof text === 'string' ? Buffer.from(text) : text; // encodes once, for validator, length and socket
     for (const name in headers) response.gather(name, headers[name]!);
     if (request.method === 'GET' || request.method === 'HEAD') {
       let etag = headers.ETag;

@@ -19,7 +19,7 @@ export function rejectBusy(publicUrl: string): RejectBusy {
   const before = `${JSON.stringify({ type, title, status, detail: meaning }).slice(0, -1)},"instance":`;
   const between = `,"code":"${code}","request_id":"`;
   return (request, response) => {
-    const { id, path } = request.context; // of letters, digits, dots, dashes and underscores
+    const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
     sendBusy(request, response, `${before}${JSON.stringify(path)}${between}${id}"}`, HEADERS);
   };
 }

@@ -8,20 +8,20 @@ import { commentOf, endWorkFor, workFor } from '../../database/postgres/callers.
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leaveSlot, type RequestContext } from './request-context.js';
 
-/** Kinds of requests with separate admission, so that a flood of one leaves the others alone. */
+/** Kinds of requests with separate admission, so that a flood of one kind does not affect the others. */
 export const KINDS = ['api', 'platform', 'oauth', 'pages'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Maximum concurrent requests of each kind, enough to keep process and database connections busy. */
 export const MAX_CONCURRENT = 32;
 
-/** Exempt from admission: a liveness check must not fail because the server is busy. */
+/** Paths without admission: a liveness check must not fail because the server is busy. */
 const HEALTH: readonly string[] = ['/livez', '/readyz'];
 
-/** Responds 503 in the form of its kind, at a fraction of the cost of a response. */
+/** Sends a 503 in the format of its request kind (problem, OAuth JSON or page), much cheaper than a normal response. */
 export type RejectBusy = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** RFC 6797. Without subdomains, which may belong to others or have no certificate. */
+/** RFC 6797. Excludes subdomains, which may belong to others or have no certificate. */
 const HSTS = 'max-age=31536000';
 
 /** Everything that happens to a request before the application sees it. */
@@ -30,7 +30,7 @@ export class EntryPoint {
   readonly admissions = Object.fromEntries(
     KINDS.map((kind) => [kind, new Admission(MAX_CONCURRENT)]),
   ) as Record<Kind, Admission>;
-  /** How each kind is rejected; set by the application. */
+  /** Sends the 503 of each kind; the application sets these functions. */
   readonly refusals: Partial<Record<Kind, RejectBusy>> = {};
   /** Whether callers use https, up to the proxy that terminates TLS. */
   readonly #https: boolean;
@@ -48,7 +48,7 @@ export class EntryPoint {
       if (this.#paused) this.#paused.push(AsyncResource.bind(() => this.#receive(request, response)));
       else this.#receive(request, response);
     };
-    // A proxy's connections carry all callers.
+    // Behind a proxy, the proxy's connections carry the requests of all callers.
     const bounds =
       config.trustProxy === 0 ? CONNECTION_BOUNDS : { ...CONNECTION_BOUNDS, openOfPeer: Infinity };
     this.connections = new Connections(server, answer, bounds);
@@ -70,13 +70,13 @@ export class EntryPoint {
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
-    if (response.closed) return; // its client left during a pause
+    if (response.closed) return; // the client disconnected during a pause
     describeRequest(request);
     const { context, headers, httpVersionMinor } = request;
     if (this.#isEnding) response.shouldKeepAlive = false;
     const kind = kindOf(context);
     const admission = kind && this.admissions[kind];
-    // Before the end of sending, so that a client that does not read the response keeps no slot.
+    // Releases the slot before the response is sent: a client that does not read it must not keep the slot.
     response.on('prefinish', () => {
       context.whenWritten?.(request, response);
       leaveSlot(context);
@@ -111,7 +111,7 @@ export class EntryPoint {
       if (context.isOver) leaveSlot(context);
       else this.#begin(request, response);
     };
-    // Only for a body: a context with a reference to its request survives another garbage collection, which costs half of a short request.
+    // Only for a body: a context that refers to its request survives another garbage collection, at half the cost of a short request.
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
       context.awaitBody = () => this.connections.awaitBody(request);
     admission.enter(context.caller, begin, () => {
@@ -138,7 +138,7 @@ export class EntryPoint {
     };
   }
 
-  /** If an entry is not an address (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), the address of the nearest proxy behind it. */
+  /** Finds the sender. For an entry without an address (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), returns the next proxy's address. */
   #forwardedFor(header: string | string[] | undefined): string | undefined {
     const { trustProxy } = this.config;
     if (trustProxy === 0 || typeof header !== 'string') return undefined;
@@ -158,7 +158,7 @@ function kindOf({ path, valid }: RequestContext): Kind | undefined {
   return HEALTH.includes(path) ? undefined : 'pages';
 }
 
-/** HTTP/1.1 requires one; with several, the server and a proxy could disagree (RFC 9112 §3.2). */
+/** HTTP/1.1 requires one `Host`; with several, the server and a proxy could disagree (RFC 9112 §3.2). */
 function hasOneHost({ httpVersionMinor, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)

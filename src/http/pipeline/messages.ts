@@ -33,7 +33,7 @@ export function makeMessageClasses(app: Express): {
       this.#gathered.push(name, value);
     }
 
-    /** Every response passes through here, including Node's own. */
+    /** Called for every response, including responses that Node generates. */
     override writeHead(status: number, ...rest: unknown[]): this {
       const reason = typeof rest[0] === 'string' ? rest[0] : undefined;
       const given = (reason === undefined ? (rest[0] ?? rest[1]) : rest[1]) as Headers | undefined;
@@ -58,7 +58,7 @@ function pairsOf(headers: Headers): Pairs {
   );
 }
 
-/** Joins both lists of headers; a header of the second replaces one of the same name in the first. */
+/** Joins two lists of headers; a header in the second list replaces a header of the same name in the first. */
 function joined(first: Pairs, second: Pairs): Pairs {
   const names = second.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
   return [...without(first, names), ...second];

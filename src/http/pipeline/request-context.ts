@@ -19,7 +19,7 @@ const NO_BODY = () => () => undefined;
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** The pipeline's state of a request. */
+/** The state of a request in the pipeline. */
 export class RequestContext {
   readonly startedAt = process.hrtime.bigint();
   /** Template of the route, such as `/api/public/events/:id`, once it is known. */
@@ -28,10 +28,10 @@ export class RequestContext {
   language: string | undefined = undefined;
   /** The caller's address; see `addressOf`. */
   address: string | undefined = undefined;
-  /** For the log and the metrics; never a secret. */
+  /** The member, for the log and the metrics. */
   userId: number | undefined = undefined;
   credentialId: string | undefined = undefined;
-  /** The sender, if a member made it: they see the request in their list. */
+  /** The app or key that sent the request, if a member made it: the member sees the request in a list. */
   developedApp: DevelopedApp | undefined = undefined;
   /** Code of the problem in the response. */
   problem: string | undefined = undefined;
@@ -39,7 +39,7 @@ export class RequestContext {
   concerns: string | undefined = undefined;
   /** Why a credential was rejected; not in the response. */
   refusal: string | undefined = undefined;
-  /** The body is incomplete: see {@link receiving}. */
+  /** Whether the body is incomplete: see {@link receiving}. */
   readingBody = false;
   /** Start of the wait for a response, by `performance.now()`: see {@link responseDeadline}. */
   waitsSince = 0;
@@ -48,18 +48,18 @@ export class RequestContext {
   readonly requester = new Requester();
   /** The admission while the request has a slot. */
   slot: Admission | undefined = undefined;
-  /** Counts an incomplete body, until the returned function is called. */
+  /** Counts the body as incomplete until the returned function is called. */
   awaitBody: () => () => void = NO_BODY;
-  /** Whether it has a response, or its client has disconnected. */
+  /** Whether the request has a response, or its client has disconnected. */
   isOver = false;
-  /** Checks the credential again; undefined without one. */
+  /** Checks the credential again; undefined for a request without one. */
   confirm: ((request: IncomingMessage) => Promise<void>) | undefined = undefined;
   /** Called when the response is written, before the caller can have it. */
   whenWritten: Listener | undefined = undefined;
   /** Called when the request ends, regardless of the outcome. */
   readonly whenOver: Listener[] = [];
 
-  /** @param path as sent, without query (and the slash of some clients for assistants) @param valid whether the target is a path */
+  /** @param path as sent, without query, and without the final slash of some assistants @param valid whether the target is a path */
   constructor(
     readonly id: string,
     readonly path: string,
@@ -80,7 +80,7 @@ export function leaveSlot(context: RequestContext): void {
 }
 
 /**
- * Releases the slot during the wait for other work, then takes one again. @throws Problem temporarily_unavailable if the client has left
+ * Releases the slot during the wait for other work, then takes a slot again. @throws Problem temporarily_unavailable if the client has left
  */
 export async function withoutSlot<Result>(
   { context, socket }: IncomingMessage,
@@ -122,15 +122,15 @@ export async function receiving<Body>(request: IncomingMessage, read: () => Prom
   }
 }
 
-/** The beginning of a target in absolute form, which servers must accept (RFC 9112 §3.2.2); without user and password. */
+/** The beginning of a target in absolute form, which servers must accept (RFC 9112 §3.2.2); rejects user and password. */
 const ORIGIN = /^https?:\/\/[^/?#@\\]+/i;
-/** A path and a query in visible ASCII: parsers could read anything else differently. */
+/** A path and a query in visible ASCII: parsers could disagree about other characters. */
 const TARGET = /^\/[!"$-[\]-~]*$/;
-/** Some clients add a slash to the URL for assistants, also in its metadata's path. */
+/** Some clients add a slash to the assistants' URL, and to the path of its metadata. */
 const SLASHED = new RegExp(`^((/\\.well-known/oauth-protected-resource)?${ASSISTANTS_PATH})/(?=\\?|$)`);
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** Runs first, and alone decides the path: from now on `request.url` is a literal path with query, or `/`. */
+/** Decides the request's path, before all other code: afterwards, `request.url` is a literal path with query, or `/`. */
 export function describeRequest(request: IncomingMessage): void {
   const given = request.headers['x-request-id'];
   const target = request.url ?? '';
@@ -149,7 +149,7 @@ function pathOf(url: string): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** Forwards an undecodable path unchanged: the response is 404. */
+/** Leaves an undecodable path unchanged: the response is 404. */
 function decodable(url: string, path: string): string {
   if (!path.includes('%')) return url;
   try {
@@ -165,7 +165,7 @@ export function requestOf<Kind extends Request = Request>(context: ArgumentsHost
   return context.getArgByIndex<Kind>(0);
 }
 
-/** Returns its response. */
+/** Returns the response of a guard or decorator. */
 export function responseOf(context: ArgumentsHost): Response {
   return context.getArgByIndex<Response>(1);
 }

@@ -5,17 +5,17 @@ import { withoutSecrets } from '../../values/secret-forms.js';
 import type { Logger } from '../../runtime/logger.js';
 import { plain as printable, styled } from '../../runtime/terminal.js';
 
-/** Version, trace, the caller's span, flags; later versions may add more (W3C Trace Context §3.2). */
+/** Version, trace id, the caller's span, flags; later versions may add fields (W3C Trace Context §3.2). */
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-.*)?$/;
 
-/** Reads the trace id: 32 hexadecimal digits. @param traceparent the header @returns undefined if it is missing or invalid (§4.3) */
+/** Reads the trace id: 32 hexadecimal digits. @param traceparent the header @returns undefined if missing or invalid (§4.3) */
 export function parseTraceId(traceparent: string | string[] | undefined): string | undefined {
   if (typeof traceparent !== 'string') return undefined;
   const [, version, traceId, more] = TRACEPARENT.exec(traceparent) ?? [];
   return version === '00' && more !== undefined ? undefined : traceId;
 }
 
-/** Writes one line per finished request: no query, no header, no secret. */
+/** Writes one line per finished request, without query, headers or secrets. */
 export function requestLog(logger: Logger) {
   const write = (message: IncomingMessage, response: ServerResponse) => {
     const request = message as Request;
@@ -26,7 +26,7 @@ export function requestLog(logger: Logger) {
         trace_id: parseTraceId(request.headers.traceparent),
         method: request.method,
         route: route ?? (request.route as { path: string } | undefined)?.path,
-        // Only without a route: one of our paths may hold the id of a sign-in.
+        // Logs the path only if there is no route: a route's path may contain the id of a sign-in.
         path: (route ?? request.route) ? undefined : plain(path),
         status: response.statusCode,
         duration_ms: Math.round(Number(process.hrtime.bigint() - startedAt) / 1e4) / 100,
@@ -45,10 +45,10 @@ export function requestLog(logger: Logger) {
   };
 }
 
-/** Monitoring calls these every few seconds. */
+/** Paths that monitoring requests every few seconds. */
 const PROBES = ['/livez', '/readyz'];
 
-/** Writes one line per request to a development terminal, without query values, which may be secrets. @param usernameOf called once */
+/** Writes one line per request to a development terminal, without query values, which may be secrets. @param usernameOf called once each */
 export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
   const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -75,7 +75,7 @@ function statusText(status: number): string {
   return styled(status < 400 ? 'green' : status < 500 ? 'yellow' : 'red', String(status));
 }
 
-/** `?limit=…&sort=…` */
+/** Shows only the names of a query's parameters: `?limit=…&sort=…` */
 function namesOf(query: string): string {
   const names = [...new Set(new URLSearchParams(query).keys())].map(
     (name) => `${encodeURIComponent(name)}=…`,

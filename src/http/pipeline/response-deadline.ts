@@ -14,11 +14,11 @@ const LOOK_MS = 25;
 
 /**
  * Responds 503 after `milliseconds`, which bounds the sum of all database waits. A transaction before COMMIT is undone; otherwise the
- * outcome of a write is unknown, and the same PUT can be repeated. The time restarts after the body (see {@link JsonBody}), which the
+ * outcome of a write is unknown, and the client can repeat the same PUT. The time restarts after the body (see {@link JsonBody}), which the
  * server's `requestTimeout` bounds.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
-  // Unordered. Not a Map or Set: V8 replaces their tables, and an old one retains all later entries until a full garbage collection.
+  // An unordered array: V8 replaces the table of a Map or Set, and an old table retains all later entries until a full garbage collection.
   const inProgress: Request[] = [];
   const forget = ({ context }: IncomingMessage) => {
     const last = inProgress.pop()!;

@@ -34,7 +34,7 @@ import {
 } from '../requests/page-requests.js';
 import { BrowserSessions, SignInForms } from '../sign-in/sign-in-steps.js';
 
-/** The member signed in on account or developer pages, and how to respond to them. */
+/** The member who is signed in on account or developer pages, and functions that respond to them. */
 export interface Member {
   readonly response: Response;
   readonly user: SignedInUser;
@@ -43,9 +43,9 @@ export interface Member {
   readonly sessionKeys: readonly Buffer[];
   readonly by: { readonly actor: 'user'; readonly ip: string | null };
   readonly owner: Owner;
-  /** Sends one of their pages with the pending notice. */
+  /** Sends one of the member's pages with the pending notice. */
   send(page: MemberPage, status?: number): void;
-  /** Redirects to another of their pages, which shows a notice. @param count affected items */
+  /** Redirects to another of the member's pages, which shows a notice. @param count number of affected items */
   redirect(path: string, done?: FlashMessage, count?: number): void;
   /** @returns URL of the sign-in that a form of this page requires; undefined after a recent sign-in */
   confirmationOn(page: SignInPage): Promise<string | undefined>;
@@ -55,10 +55,10 @@ export interface Sender extends Member {
   readonly form: Form;
 }
 
-/** Shared by pages below `/account` and `/developer`: the current member, sign-in on the page itself, and notices after a form. */
+/** Common parts of pages below `/account` and `/developer`: the current member, sign-in on the page, and notices after a form. */
 @Injectable()
 export class AccountPages {
-  /** Carries a notice to the next page; with a parameter, anyone could craft such a link. */
+  /** Cookie with the notice for the next page: with a URL parameter, anyone could make a link that shows a notice. */
   readonly #notice: BrowserCookie;
 
   constructor(
@@ -73,7 +73,7 @@ export class AccountPages {
     this.#notice = new BrowserCookie(config, 'pua_done', '__Secure-', 60);
   }
 
-  /** Finds the page's member. @throws AnsweredOtherwise without a signed-in member, after sending the sign-in */
+  /** Finds the page's member. @throws AnsweredOtherwise if nobody is signed in, after sending the sign-in page */
   async visitor(page: SignInPage, response: Response): Promise<Member> {
     const member = await this.#member(response);
     if (member) return member;
@@ -82,7 +82,7 @@ export class AccountPages {
     throw new AnsweredOtherwise();
   }
 
-  /** @param confirmedOn requires a recent sign-in, on this page @throws PageFault; AnsweredOtherwise after redirecting to the sign-in */
+  /** @param confirmedOn page that requires a recent sign-in @throws PageFault; AnsweredOtherwise after redirecting to the sign-in */
   async sender(response: Response, form: Form, confirmedOn?: SignInPage): Promise<Sender> {
     const member = await this.sentBy(response, form);
     if (!member) throw new PageFault(401, 'signedOut');
@@ -153,7 +153,7 @@ export const FormSender = asking(AccountPages, async (account, context, confirme
 const KNOWN_SECONDS = 600;
 
 const MODEL = 'SentForm';
-/** See {@link USE_ONCE}, whose row also keeps the form's result. */
+/** Model of the row for {@link USE_ONCE}, which also stores the form's result. */
 const STORED_AS = 'ReplayDetection';
 
 const KEEP = 'UPDATE oauth_state SET payload = $2 WHERE key = $1';
@@ -165,7 +165,7 @@ const TAKE = `WITH kept AS (${FIND} FOR UPDATE
 ), taken AS (UPDATE oauth_state s SET payload = NULL FROM kept WHERE s.key = kept.key
 ) SELECT key, payload FROM kept`;
 
-/** Forms that create something run once, even if sent twice. The next page shows the result once; until then it is encrypted. */
+/** Forms that create something run once, even if sent twice. The next page shows the result once; until then, it is encrypted. */
 @Injectable()
 export class SentForms {
   constructor(
@@ -174,7 +174,7 @@ export class SentForms {
     private readonly keys: TokenKeys,
   ) {}
 
-  /** Runs `make` in a transaction, once per form; a concurrent form waits. @returns the result unless it was shown, and the form's id */
+  /** Runs `make` in a transaction, once per form; a concurrent form waits. @returns the result, unless already shown, and the form's id */
   async once<Made extends object>(
     { user, form }: Sender,
     make: (manager: EntityManager) => Promise<Made>,
@@ -196,7 +196,7 @@ export class SentForms {
     return { made: made ?? (await this.states.find<Made>(FIND, MODEL, id)), formId };
   }
 
-  /** @returns the result of the form that redirected here; undefined if it was shown before */
+  /** @returns the result of the form that redirected to this page; undefined if a page has shown it before */
   async take<Made extends object>({ user, response }: Member): Promise<Made | undefined> {
     const made = queryOf(response.req).get('made');
     if (made === null || !FORM_ID.test(made)) return undefined;

@@ -105,7 +105,7 @@ export class AccountController {
     member.redirect('/account/keys', revoked ? 'key-revoked' : undefined);
   }
 
-  /** A form field, since ids chosen by admins may contain characters that paths cannot. */
+  /** Reads the id from a form field: ids from admins may contain characters that paths cannot contain. */
   @Post('apps/revoke')
   async revoke(@FormSender() member: Sender): Promise<void> {
     await this.access.revoke(member.user.id, clientIdOf(member), member.by);
@@ -162,7 +162,7 @@ export class AccountController {
     await this.#showCalendar(visitor, { made: await this.forms.take<MadeLink>(visitor) });
   }
 
-  /** The next page shows the link once; no URL or cookie of ours contains it. */
+  /** The next page shows the link once; no URL or cookie of this server contains it. */
   @Post('calendar/create')
   async createLink(@FormSender('calendar') member: Sender): Promise<void> {
     const name = asShown(fieldText(member.form.name));
@@ -214,7 +214,7 @@ export class AccountController {
   }
 }
 
-/** Describes an app as its consent page did. */
+/** Describes an app like its consent page. */
 function pageApp(
   app: Pick<ConnectedApp, 'client_id' | 'client_name' | 'redirect_uri' | 'has_logo'> & {
     has_document?: boolean;

@@ -135,7 +135,7 @@ export class SecurityController {
     );
   }
 
-  /** @returns the reason for a rejection; `changed` for a repeated form. Checks the old password last, with the throttle. */
+  /** @returns the reason for a rejection; `changed` for a repeated form. Checks the old password last, under the throttle. */
   async #refusalOf(
     { response, user: { username } }: Member,
     old: string,
@@ -210,7 +210,7 @@ function sessionOf({ session }: Member): string {
   return `session ${session.uid}`;
 }
 
-/** `Chrome on Android` */
+/** Suggests a passkey's name: `Chrome on Android`. */
 function suggestedName({ headers }: Request): string {
   const t = textsIn(chooseLanguage(undefined, headers));
   const { browser, system } = browserOf(headers['user-agent'] ?? null);

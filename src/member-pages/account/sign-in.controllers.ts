@@ -10,7 +10,7 @@ import { OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions, SignInForms, type SignInRejection } from '../sign-in/sign-in-steps.js';
 import { AccountPages, Visitor, type Member } from './account-pages.js';
 
-/** Makes the controller for signing in on such a page itself: by password, passkey, or the external identity provider. */
+/** Makes the controller for signing in on an account or developer page: by password, passkey, or the external identity provider. */
 export function signInController(page: SignInPage): Type {
   const path = pathOf(page);
 
@@ -35,7 +35,7 @@ export function signInController(page: SignInPage): Type {
       this.pages.leaveFor(response, await this.upstream.begin(response, { account: page }, wishes));
     }
 
-    /** Asks a signed-in member to authenticate again, and then redirects to the page. */
+    /** Makes a signed-in member authenticate again, and then redirects to the page. */
     @Get('confirm')
     confirm(@Visitor(page) { response, user: { username } }: Member): void {
       if (!this.config.localSignIn) redirect(response, `${path}/upstream?other=1`);

@@ -14,7 +14,7 @@ const URLS = ['client_uri', 'policy_uri', 'backchannel_logout_uri'] as const;
 const eachOf = <Field extends string, Value>(fields: readonly Field[], value: (field: Field) => Value) =>
   Object.fromEntries(fields.map((field) => [field, value(field)])) as Record<Field, Value>;
 
-/** Returns the field values for editing an app, including those that wait for an approval. */
+/** Returns the field values for editing an app, including changes that wait for an approval. */
 export function fillForm({ pending_changes, ...live }: ClientDetails): ClientForm {
   const client = { ...live, ...pending_changes };
   const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] }, client.token_endpoint_auth_method);
@@ -45,7 +45,7 @@ export function readForm(form: Form): ClientForm {
 
 export const EMPTY_FORM: ClientForm = { ...readForm({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
-/** Converts the form. @param profiles offered ones: with only one, the form has no such field @throws ClientFault if the keys are not JSON */
+/** Converts the form. @param profiles offered profiles; for only one, the form has no field @throws ClientFault if the keys are not JSON */
 export function parseForm(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));
   return {
@@ -67,12 +67,12 @@ export function hasSecret({
   return secretMethodOf(method) !== null;
 }
 
-/** Splits a text into lines, without blank or duplicate ones. */
+/** Splits a text into lines, without blank or duplicate lines. */
 export function splitLines(text: string): string[] {
   return [...new Set(text.split(/\r?\n/).flatMap((line) => line.trim() || []))];
 }
 
-/** Returns an app as its developer sees it. @param reviewed whether apps need a review */
+/** Returns an app in the form for its developer. @param reviewed whether apps need a review */
 export function shownClient(client: ClientDetails, reviewed: boolean): DeveloperClient {
   const byPlatform = client.disabled_at !== null && !client.disabled_by_owner;
   return {
@@ -81,7 +81,7 @@ export function shownClient(client: ClientDetails, reviewed: boolean): Developer
     type: client.type,
     state: byPlatform ? 'disabledByPlatform' : client.disabled_at === null ? 'enabled' : 'disabled',
     ...(reviewed || client.review !== 'none' ? { review: client.review } : {}),
-    // The logo of a disabled app is not served.
+    // The server does not serve the logo of a disabled app.
     ...(client.has_logo && client.disabled_at === null ? { logo: clientLogoPath(client.client_id) } : {}),
   };
 }

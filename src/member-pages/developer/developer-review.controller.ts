@@ -21,7 +21,7 @@ import { shownClient } from './client-form.js';
 
 type Page = PageOf<'developer-review'>;
 
-/** The review of the member's own apps, and who can use them before it, only with DEVELOPER_CONSOLE. */
+/** The review and the testers of the member's own apps, only with DEVELOPER_CONSOLE. */
 @Controller('developer/review')
 @ServesPages()
 export class DeveloperReviewController {

@@ -10,7 +10,7 @@ import { FormSender, SentForms, Visitor, type Member, type Sender } from '../acc
 import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { fieldText, nothingHere, ServesPages } from '../requests/page-requests.js';
 
-/** The previous secret also signs for a day. */
+/** Time for which the previous secret also signs: a day. */
 const OVERLAP_SECONDS = 86_400;
 
 interface App {

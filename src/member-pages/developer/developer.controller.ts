@@ -141,7 +141,7 @@ export class DeveloperController {
     const values = { ...readForm(form), type: client.type };
     await this.#orShowFault(developer, client, values, async () => {
       const { jwks, ...wanted } = parseForm(values, this.#profilesFor(client));
-      // Without keys in the form, the app keeps its present ones, unless a secret replaces them.
+      // If the form has no keys, the app keeps its current keys, unless a secret replaces them.
       const keys = jwks || wanted.secret_auth_method ? { jwks } : {};
       await this.clients.update(id, () => ({ ...wanted, ...keys }), 'user', owner);
       this.#clientChanged(developer, id, 'app-changed');
@@ -206,7 +206,7 @@ export class DeveloperController {
     this.#clientChanged(developer, id, 'app-deleted', '/developer');
   }
 
-  /** Drops this process's cached app, and shows a notice; the database notifies other processes. */
+  /** Removes the app from this process's cache, and shows a notice; the database notifies other processes. */
   #clientChanged(developer: Member, id: string, done: FlashMessage, path = `/developer/clients/${id}`): void {
     this.revocations.announce({ kind: 'client', id });
     developer.redirect(path, done);
@@ -255,7 +255,7 @@ export class DeveloperController {
 
   async #webhooksOf(clientId: string, owner: Owner): Promise<AppWebhook[]> {
     const shown: AppWebhook[] = [];
-    // Sequential queries: a page uses only one connection.
+    // Queries sequentially, so that a page uses only one connection.
     for (const { id, url, status } of (await this.webhooks.list(clientId, owner)).slice(0, MAX_WEBHOOKS)) {
       const { origin, pathname } = new URL(url); // an endpoint's URL may have a secret in its query
       shown.push({
@@ -284,7 +284,7 @@ export class DeveloperController {
     );
   }
 
-  /** Lists the profiles that the developer may choose: the present one, and those that the operator allows. */
+  /** Lists the profiles that the developer may choose: the current profile, and all profiles that the operator allows. */
   #profilesFor(client?: ClientDetails | null): ClientDetails['profile'][] {
     const chosen = this.config.developerOidc ? (['oauth21', 'oidc'] as const) : [];
     return [...new Set([client?.profile ?? 'oauth21', ...chosen])];

@@ -57,7 +57,7 @@ export class InteractionsController {
     else redirect(response, `${step.shown.path}/upstream`);
   }
 
-  /** Redirects to the external identity provider. A plain link suffices, since it grants nothing. */
+  /** Redirects to the external identity provider. A link without CSRF protection is enough, since it grants nothing. */
   @Get('upstream')
   async signInUpstream(@Res() response: Response): Promise<void> {
     const { interaction } = await this.#step(response, 'login');
@@ -179,7 +179,7 @@ export class InteractionsController {
     this.pages.leaveFor(response, requestAgain(interaction.params, { prompt: 'login' }));
   }
 
-  /** @param prompt the required step @throws SessionNotFound if it is missing or another browser's; PageFault for a foreign form */
+  /** @param prompt the required step @throws SessionNotFound if the step is missing or of another browser; PageFault for a foreign form */
   async #step(response: Response, prompt?: 'login' | 'consent', form?: Form): Promise<Step> {
     const { provider } = this.server;
     const { uid } = response.req.params as { uid: string };
@@ -210,11 +210,11 @@ export class InteractionsController {
 interface Step {
   readonly interaction: Interaction;
   readonly client: Client;
-  /** The step's path, below which its forms are, and the app. */
+  /** The app, and the step's path, below which the paths of its forms are. */
   readonly shown: { readonly path: string; readonly client: PageClient };
 }
 
-/** Whether the app requests a passkey of a signed-in member who has one but did not use it. */
+/** Whether the app requests a passkey, and the signed-in member has one but did not use it. */
 function wantsPasskey({ prompt, session }: Interaction): boolean {
   return prompt.reasons.includes(PASSKEY_WANTED) && session?.accountId !== undefined;
 }

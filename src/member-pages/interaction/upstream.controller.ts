@@ -34,7 +34,7 @@ export class UpstreamController {
     const { purpose } = begun;
     if ('account' in purpose) {
       const signedIn = await this.signIns.finish(response, begun);
-      // Without a local sign-in, the page would redirect straight back to the provider.
+      // Without a local sign-in, the page would redirect to the provider again.
       if (!signedIn && !this.config.localSignIn) throw this.signIns.fault('declined', purpose);
       if (signedIn) await this.sessions.signIn(response, signedIn);
       redirect(response, pathOf(purpose.account));
@@ -43,7 +43,7 @@ export class UpstreamController {
     const interaction = await this.server.provider.Interaction.find(purpose.interaction);
     // The step may have expired, or another tab may have completed it.
     if (interaction?.prompt.name !== 'login' || interaction.result !== undefined) {
-      redirect(response, `/interaction/${purpose.interaction}`); // explains which of the two happened
+      redirect(response, `/interaction/${purpose.interaction}`); // this page explains which of the two happened
       return;
     }
     const signedIn = await this.signIns.finish(response, begun);
@@ -51,7 +51,7 @@ export class UpstreamController {
     else await this.sessions.decline(response, interaction, NOT_SIGNED_IN);
   }
 
-  /** After a sign-out at the provider: continues to the app that requested it, or shows a confirmation. */
+  /** After a sign-out at the provider: redirects to the app that requested the sign-out, or shows a confirmation. */
   @Get('signed-out')
   signedOut(@Res() response: Response): void {
     const target = this.signOuts.targetOf(queryOf(response.req).get('state'));

@@ -16,10 +16,10 @@ import { NoticeChoices } from './notice-choices.js';
 const PAUSE_MS = 1_000;
 /** Maximum concurrent emails of this process, for bulk emails and for all others. */
 const MAX_CONCURRENT = 4;
-/** After this time without an outcome, another instance sends the email. */
+/** Time after which another instance sends the email, if the outcome is unknown. */
 const LEASE_SECONDS = (2 * MAX_SENDING_MS) / 1_000;
 const MAX_WAIT = `interval '3 days'`;
-/** Pause after the mail server did not respond. */
+/** Pause after the mail server did not respond, in ms. */
 const AWAY_MS = 5_000;
 const MAX_NAME_LENGTH = 60;
 
@@ -29,7 +29,7 @@ const LOOK =
 const due = (isBulk: boolean, limit: string) => `SELECT id FROM (SELECT id FROM notice_emails
     WHERE is_bulk = ${isBulk} AND due_at <= now() ORDER BY due_at, id LIMIT ${limit} FOR UPDATE SKIP LOCKED) ${isBulk ? 'bulk' : 'urgent'}`;
 
-/** Claims due emails: at most $1 urgent ones and $2 others. */
+/** Claims due emails: at most $1 urgent emails and $2 bulk emails. */
 const CLAIM = `WITH due AS MATERIALIZED (
   ${due(false, '$1')} UNION ALL ${due(true, '$2')}
 ), claimed AS (
@@ -55,7 +55,7 @@ interface NoticeEmail {
   readonly notice: NoticeType;
   readonly name: string | null;
   readonly is_bulk: boolean;
-  /** Started attempts, including this one. */
+  /** Number of started attempts, including the current one. */
   readonly attempts: number;
   readonly at: string;
   readonly is_over: boolean;
@@ -65,7 +65,7 @@ interface NoticeEmail {
   readonly language: string | null;
 }
 
-/** The page for undoing the reported change. */
+/** Pages on which members can undo the reported change. */
 const PAGES: Partial<Record<NoticeType, string>> = {
   'consent.granted': '/account/apps',
   'client.reviewed': '/developer',
@@ -85,7 +85,7 @@ export class NoticeEmails implements OnApplicationShutdown {
     failed: ({ message: reason }) =>
       this.logger.warn({ reason }, 'the outcome of an email could not be recorded'),
   });
-  /** By `performance.now()`. */
+  /** End of the pause, by `performance.now()`. */
   #resumeAt = 0;
 
   constructor(
@@ -132,7 +132,7 @@ export class NoticeEmails implements OnApplicationShutdown {
       if (stop.aborted) return void (await this.database.prepared(AGAIN, [id, attempts, 0]));
       const { code, responseCode } = error as { code?: string; responseCode?: number };
       if (responseCode === undefined) this.#resumeAt = performance.now() + AWAY_MS;
-      // The server's text may contain the address.
+      // The SMTP server’s error text may contain the email address, so the log omits it.
       this.logger.warn(
         { notice_email: id, reason: code, status: responseCode },
         'a notice could not be emailed',
@@ -175,7 +175,7 @@ export class NoticeEmails implements OnApplicationShutdown {
       to,
       subject: `${notices.kinds[notice]} (${words.platform})`,
       text: `${parts.map((part) => fill(part, words)).join('\n\n')}\n`,
-      // The same for each attempt, so that mail servers can detect duplicates.
+      // Each attempt uses the same id, so that mail servers can detect duplicates.
       messageId: `<notice-${id}-${at.replace(/\D/g, '')}@${host.replace(/:\d+$/, '')}>`,
       headers: canMute
         ? { 'List-Unsubscribe': `<${words.link}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } // RFC 8058

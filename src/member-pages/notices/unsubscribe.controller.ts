@@ -14,7 +14,7 @@ export class UnsubscribeController {
     private readonly choices: NoticeChoices,
   ) {}
 
-  /** Changes nothing, since email scanners open links. */
+  /** Shows a page, but changes nothing, since email scanners open links. */
   @Get(':token')
   show(@Res() response: Response, @Param('token') token: string): void {
     this.#send(response, token, false);

@@ -32,7 +32,7 @@ const QUIET_SECONDS = 300;
 const MAX_PER_DAY = 5;
 const DAY_SECONDS = 86_400;
 
-/** Maximum emails in progress; beyond it, callers must try again. */
+/** Maximum emails in progress; further callers must try again. */
 const MAX_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
@@ -61,12 +61,12 @@ const BEGIN = `WITH member AS (
 const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN ${keyed('users u', 'u.id = s.user_id')}
 WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND ${unexpired('s.expires_at')} AND ${RESETTABLE}`;
 
-/** Remembers a used link, so that the same form gets the same response again. */
+/** Model of a used link's record, so that the same form gets the same response again. */
 const USED = 'UsedPasswordReset';
 const FIND_USED = `SELECT key, payload FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND ${unexpired()}`;
 const FIND_MEMBER = `SELECT u.id, u.username FROM users u WHERE u.id = $1 AND ${RESETTABLE}`;
 
-/** Uses up the link ($4, $5: its record as used) and sets the password, which ends all earlier sign-ins and other links. */
+/** Uses up the link ($4, $5: the record of the used link) and sets the password, which ends all earlier sign-ins and other links. */
 const FINISH = `WITH taken AS (
   DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND ${unexpired()} RETURNING user_id
 ), used AS (
@@ -77,7 +77,7 @@ const FINISH = `WITH taken AS (
   WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
 ), told AS (${recordEventIf('changed', 6)}) SELECT id, ${endedBy(`'user'`)} FROM changed`;
 
-/** Password resets by email. They reveal neither who is a member nor who has an email address. */
+/** Password resets by email. Responses reveal neither whether a member exists nor whether they have an email address. */
 @Injectable()
 export class PasswordResets implements OnApplicationShutdown {
   readonly #pending = new Set<Promise<void>>();
@@ -94,7 +94,7 @@ export class PasswordResets implements OnApplicationShutdown {
     private readonly states: OneTimeStates,
   ) {}
 
-  /** Sends an email if the member can get one, after the response, so that its timing reveals nothing. @throws Busy */
+  /** Sends an email if possible, but after the response, so that the response time reveals nothing. @throws Busy */
   begin(username: string, language: string, ip: string | undefined): void {
     if (this.#pending.size >= MAX_PENDING) throw new Busy();
     const sent = this.#send(username, language, ip)
@@ -105,7 +105,7 @@ export class PasswordResets implements OnApplicationShutdown {
     this.#pending.add(sent);
   }
 
-  /** @returns the member of the link; undefined if it is unknown, used or expired */
+  /** @returns the member of the link; undefined if the link is unknown, used or expired */
   async memberOf(token: string): Promise<{ id: number; username: string } | undefined> {
     const keys = eitherOf(this.keys.keysOf(MODEL, token));
     const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, keys);
@@ -131,7 +131,7 @@ export class PasswordResets implements OnApplicationShutdown {
       ip: from.ip ?? null,
       details: { sessions_kept: false },
     } as const;
-    // Checked first, so that the link stays unused if the database is unavailable.
+    // Queried first, so that the link stays unused if the database is unavailable.
     const passkeys = await this.#passkeysOf(member.id);
     await this.signIn.unblock(member.username);
     const used = this.states.seal(USED, token, { id: member.id });
@@ -156,7 +156,7 @@ export class PasswordResets implements OnApplicationShutdown {
     await Promise.all(this.#pending);
   }
 
-  /** A device that was lost with the password may hold a passkey, which the member can remove. */
+  /** Lists passkeys to remove: a lost or stolen device may still contain one. */
   async #passkeysOf(userId: number): Promise<ShownPasskey[]> {
     return this.ceremonies.areOffered ? this.signInMethods.listPasskeys(userId) : [];
   }
@@ -198,7 +198,7 @@ export class PasswordResets implements OnApplicationShutdown {
 
 type ResetPage = Omit<PageOf<'password-reset'>, 'name' | 'csrf'>;
 
-/** The page that requests the email, and the page of its link; see {@link resetsPasswords}. */
+/** The page that requests the email, and the page that the email's link opens; see {@link resetsPasswords}. */
 @Controller('account')
 @ServesPages()
 export class PasswordResetController {
@@ -214,7 +214,7 @@ export class PasswordResetController {
     this.#show(response, 200, { step: 'ask' });
   }
 
-  /** Responds the same for every username. */
+  /** Sends the same response for every username. */
   @Post('password-reset/send')
   send(@Res() response: Response, @OwnForm() form: Form): void {
     const request = response.req;
@@ -228,7 +228,7 @@ export class PasswordResetController {
     this.#show(response, 200, { step: 'sent' });
   }
 
-  /** Does not use up the link, since email scanners open links. */
+  /** Shows the page, but does not use up the link, since email scanners open links. */
   @Get('new-password/:token')
   async choose(@Res() response: Response, @Param('token') token: string): Promise<void> {
     const member = await this.resets.memberOf(token);
@@ -243,7 +243,7 @@ export class PasswordResetController {
       this.resets.finish(token, passwordIn(form.new_password), signInOriginOf(request)),
     );
     if (typeof result === 'object') {
-      // Guesses elsewhere cannot block the owner's sign-in with the new password.
+      // A device cookie: guesses from elsewhere then cannot block the member's sign-in with the new password.
       this.devices.issue(request, response, result.userId);
       this.#show(response, 200, { step: 'done', passkeys: result.passkeys });
     } else if (result === 'expired') this.#show(response, 410, { step: 'expired' });

@@ -1,5 +1,5 @@
 interface Chart {
-  /** One count per time. The first series is at the bottom. */
+  /** Series with one count per time; the first series is at the bottom. */
   readonly series: readonly { readonly counts: readonly number[] }[];
 }
 
@@ -43,7 +43,7 @@ export function drawn({ series }: Chart) {
   return { bars, lines, labels, sums };
 }
 
-/** The end of the axis: even, so that its half is a count. */
+/** The maximum of the axis: an even number, so that half of it is a whole number. */
 function topOf(most: number): number {
   const power = 10 ** Math.max(0, Math.ceil(Math.log10(Math.max(1, most))) - 1);
   return [2, 4, 6, 10, 20].map((step) => step * power).find((step) => step >= most)!;

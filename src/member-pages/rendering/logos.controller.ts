@@ -57,7 +57,7 @@ async function readBytes(url: URL): Promise<Buffer> {
   for await (const chunk of url.protocol === 'file:' ? createReadStream(url) : await fetched(url)) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`); // this ends the transfer
+    if (size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`); // the error ends the transfer
   }
   return Buffer.concat(chunks);
 }
@@ -104,7 +104,7 @@ export class LogosController {
   }
 }
 
-/** Serves an image; an SVG opened directly can run no script and load nothing. */
+/** Serves an image; headers prevent an SVG that is opened directly from running scripts or loading content. */
 export function makeDocument({ bytes, type }: Image): UnchangingDocument {
   return new UnchangingDocument(bytes, {
     'Content-Type': type,

@@ -37,7 +37,7 @@ export interface MemberPageParts {
   readonly done_count?: number;
 }
 
-/** A step of an app's request; forms are below its path. */
+/** A step of an app's request; the forms' paths are below the step's path. */
 interface StepPage {
   readonly path: string;
   readonly csrf: string;
@@ -50,9 +50,9 @@ interface SignInPages {
   readonly 'sign-in': {
     readonly path: string;
     readonly csrf: string;
-    /** null for the account pages. */
+    /** The app; null for the account pages. */
     readonly client: PageClient | null;
-    /** The purpose, if it is neither an app nor the account. */
+    /** The purpose of the sign-in, if it is neither an app nor the account. */
     readonly lead?: 'toDeveloper' | 'again';
     readonly username?: string;
     readonly fault?: SignInFault;
@@ -60,15 +60,15 @@ interface SignInPages {
     readonly login: string | undefined;
     /** Whether the provider must prompt, even within a session. */
     readonly prompted?: boolean;
-    /** `only`: the app requires a passkey, and a password is not accepted. */
+    /** `only`: the app requires a passkey, so the page has no password. */
     readonly passkeys: 'too' | 'only' | undefined;
   };
   readonly consent: StepPage & {
-    /** `required` scopes are shown but cannot be unticked and are not sent; `writes`: the app can change data with it. */
+    /** `required`: the form shows the scope, but members cannot deselect it; `writes`: the app can change data with this scope. */
     readonly scopes: readonly { name: string; checked: boolean; required: boolean; writes: boolean }[];
-    /** The client had consent before. */
+    /** Whether the client had consent before. */
     readonly again: boolean;
-    /** Digest of an unreviewed app as shown: the form returns it, since the app can change meanwhile. */
+    /** Digest of an unreviewed app's shown details: the form returns it, since the app can change meanwhile. */
     readonly seen?: string | null;
     readonly durations: readonly Duration[];
     readonly duration: Duration;
@@ -93,7 +93,7 @@ interface SignInPages {
   };
 }
 
-/** Contents of a signed-in member's pages, besides {@link MemberPageParts}. */
+/** Contents of a signed-in member's pages, in addition to {@link MemberPageParts}. */
 interface MemberPages {
   readonly apps: {
     readonly apps: readonly (Pick<ConnectedApp, 'client_id' | 'since' | 'access_ends_at' | 'last_used_at'> & {
@@ -101,14 +101,14 @@ interface MemberPages {
       readonly scopes: readonly string[];
       readonly durations: readonly Duration[];
     })[];
-    /** Apps that are not approved, and that the member is invited to test. */
+    /** Unapproved apps that the member is invited to test. */
     readonly invitations?: readonly (Pick<Invitation, 'client_id' | 'invited_by' | 'is_accepted'> & {
       readonly client: PageClient;
     })[];
     readonly more?: number;
   };
   readonly calendar: {
-    /** Where to authenticate again before using the form; the page then omits it. */
+    /** URL at which the member must first authenticate again; the page then omits the form. */
     readonly confirm?: string | undefined;
     readonly longest: number;
     readonly most: number;
@@ -135,18 +135,18 @@ interface MemberPages {
   };
   readonly security: {
     readonly fault?: keyof Texts['security']['faults'] | undefined;
-    /** Where to authenticate again before a change; the page then has no forms. */
+    /** URL at which the member must first authenticate again; the page then has no forms. */
     readonly confirm?: string | undefined;
     readonly passkeys?:
       | {
-          /** The default name of a new one. */
+          /** The default name of a new passkey. */
           readonly suggested: string;
           readonly items: readonly ShownPasskey[];
           readonly removable: boolean;
           readonly full: boolean;
         }
       | undefined;
-    /** Emails to choose from; undefined if this server sends none. */
+    /** Emails that members can mute; undefined if this server sends no emails. */
     readonly notices?: readonly { readonly notice: NoticeType; readonly muted: boolean }[] | undefined;
     readonly password: 'none' | 'on' | 'off';
     readonly retryAfterSeconds?: number | undefined;
@@ -154,7 +154,7 @@ interface MemberPages {
   };
   readonly developer: {
     readonly clients: readonly (DeveloperClient & { readonly host: string })[];
-    /** Newest first, including recently ended ones. */
+    /** Newest first, including recently ended keys. */
     readonly keys: readonly (Pick<
       KeyDetails,
       'id' | 'name' | 'environment' | 'last_four' | 'scopes' | 'status' | 'last_used_at'
@@ -162,7 +162,7 @@ interface MemberPages {
     readonly most: { readonly clients: number; readonly keys: number };
   };
   readonly 'developer-client': {
-    /** null if it is not registered yet. */
+    /** null for an app that is not registered yet. */
     readonly client:
       | (DeveloperClient & {
           readonly has_keys: boolean;
@@ -191,7 +191,7 @@ interface MemberPages {
     readonly scopes: readonly string[];
     readonly values: Application;
     readonly longest: { readonly purpose: number; readonly reason: number };
-    /** null if the app needs none. */
+    /** null if the app needs no testers. */
     readonly testers: readonly Tester[] | null;
     readonly most: number;
     readonly fault?: keyof Texts['developer']['review']['faults'] | undefined;
@@ -215,14 +215,14 @@ interface MemberPages {
     > & {
       readonly last: Omit<DeliveryDetails, 'member_id'> | null;
     })[];
-    /** For another webhook; empty if the app or key is no longer valid. */
+    /** Message types for another webhook; empty if the app or key is no longer valid. */
     readonly types: readonly string[];
     readonly values: { readonly url: string; readonly types: readonly string[] };
     readonly fault?: 'url' | 'types' | 'full' | undefined;
     readonly most: number;
   };
   readonly 'developer-made-secret': {
-    /** The app of the client secret, or of the webhook's. */
+    /** The app of the client secret or webhook secret. */
     readonly client_id?: string;
     readonly webhooks_of?: { readonly id: string; readonly name: string };
     readonly secret: string;
@@ -259,7 +259,7 @@ export interface DeveloperClient {
   readonly logo?: string | undefined;
 }
 
-/** The fields of an app's form; multiple values are one per line. */
+/** The fields of an app's form; lists have one value per line. */
 export type ClientForm = Readonly<Record<Exclude<ClientFault['field'], 'scopes' | 'logo'>, string>> & {
   readonly type: 'web' | 'native';
   readonly scopes: readonly string[];

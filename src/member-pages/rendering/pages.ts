@@ -18,7 +18,7 @@ import * as wording from './wording.js';
 
 export const SECURITY_PATH = '/account/security';
 export const RESET_PATH = '/account/password-reset';
-/** The start of the reset email's link. The secret follows it, and is never logged. */
+/** The start of the path in the reset email's link. The secret follows, so the log omits it. */
 export const NEW_PASSWORD_PATH = '/account/new-password';
 
 /** Tells whether this server sends password reset emails; otherwise those pages do not exist. */
@@ -73,12 +73,12 @@ export class Pages implements ShownPages {
       .end(request.method === 'HEAD' ? undefined : html);
   }
 
-  /** Redirects to another origin, or to a path that may do so: see {@link onwardTo}. */
+  /** Redirects to another origin, or to a path that may redirect there: see {@link onwardTo}. */
   leaveFor(response: Response, to: string): void {
     this.send(response, 200, onwardTo(to));
   }
 
-  /** @param address for the page in other languages: its query, or the authorization server's request */
+  /** @param address the page's query, or an app's request, for the same page in other languages */
   render(
     page: Page,
     language: string,
@@ -117,19 +117,19 @@ export class Pages implements ShownPages {
       `member-pages/templates/${folderOf(page)}/${page.name}`,
       data,
       Object.values(this.#scripts),
-      page.name === 'onward' && page.form ? undefined : "'self'", // its app may redirect anywhere
+      page.name === 'onward' && page.form ? undefined : "'self'", // the app may redirect anywhere
     );
     return { html, headers: { ...headers, 'Content-Language': language, Vary: 'Accept-Language, Cookie' } };
   }
 }
 
-/** Parameters of our pages' URLs. Others may be untrusted or secret. */
+/** Parameters of our pages' URLs. Other parameters may be untrusted or secret. */
 const KEPT = ['of', 'other'];
 
-/** A form takes 16 KB, in which each character of a URL may take three. */
+/** Maximum length of an app's request in a form: a form may have 16 KB, in which a character may need three. */
 const MAX_REPEATED_LENGTH = 5_000;
 
-/** Languages of the page: links, unless its URL has more than {@link KEPT}; or a form that repeats an app's request. */
+/** The language choice: links, unless the URL has other parameters than {@link KEPT}; or a form that repeats an app's request. */
 function languagesOf(address: URLSearchParams | RepeatedRequest) {
   const names = [...wording.LANGUAGE_NAMES].map(([language, name]) => ({ language, name }));
   if ('to' in address) return address.to.length > MAX_REPEATED_LENGTH ? undefined : names;
@@ -141,7 +141,7 @@ function languagesOf(address: URLSearchParams | RepeatedRequest) {
   });
 }
 
-/** The id of a form on a page, in its field `form`: see `SentForms`. */
+/** The id of a form, in the form's field `form`: see `SentForms`. */
 export const FORM_ID = /^[\w-]{24}$/;
 
 /** Generates a {@link FORM_ID}. */

@@ -11,7 +11,7 @@ import { asShown, escapeHtml } from '../../values/string-rules.js';
 
 /** Texts of pages in a language; pages fill in `{name}`. */
 export type Texts = Omit<typeof members, 'faults' | 'scopes'> & {
-  /** What happened, and what to do. */
+  /** Title and message of each fault: what happened, and what to do. */
   readonly faults: Readonly<Record<FaultName, readonly [title: string, message: string]>>;
   readonly scopes: typeof members.scopes & typeof SCOPES;
   readonly developer: typeof developers & {
@@ -42,7 +42,7 @@ export const ENGLISH = textsIn('en');
 
 const SCOPE_ORDER = ['openid', 'profile', ...Object.keys(SCOPES), 'offline_access'];
 
-/** Sorts scopes as every page lists them. */
+/** Sorts scopes in the order of all pages. */
 export const inOrder = (scopes: readonly string[]): readonly string[] =>
   scopes.toSorted((one, other) => SCOPE_ORDER.indexOf(one) - SCOPE_ORDER.indexOf(other));
 
@@ -64,7 +64,7 @@ function readTexts(language: string): Texts {
   };
 }
 
-/** The cookie of the chosen language. Nothing depends on its origin. */
+/** The cookie of the chosen language, without security relevance. */
 export const LANGUAGE_COOKIE = 'pua_language';
 const CHOSEN = new RegExp(`(?:^|; ?)(?:__Secure-)?${LANGUAGE_COOKIE}=([a-z]{2,3})(?:;|$)`);
 
@@ -105,7 +105,7 @@ const SEGMENTS = new Intl.Segmenter('en', { granularity: 'grapheme' });
 /** Reduces untrusted text to one line of graphemes, without invisible characters, with which names could impersonate others. */
 export function clip(text: string, longest: number): string {
   const line = asShown(text);
-  if (line.length <= longest && /^[ -~]*$/.test(line)) return line; // segmenting takes 20 times as long
+  if (line.length <= longest && /^[ -~]*$/.test(line)) return line; // skips segmenting, which takes 20 times as long
   // One character can carry any number of combining marks.
   const characters = [...SEGMENTS.segment(line.slice(0, longest * 8))].map(({ segment }) =>
     [...segment].slice(0, 4).join(''),
@@ -119,7 +119,7 @@ export function initialOf(name: string): string {
   return (first ?? '?').toUpperCase().slice(0, 2);
 }
 
-/** Writes untrusted text as HTML: clipped, and with isolated writing direction. */
+/** Writes untrusted text as HTML: clipped, with an isolated writing direction. */
 export function isolated(text: string, longest = 60): string {
   return `<bdi>${escapeHtml(clip(text, longest))}</bdi>`;
 }
@@ -176,12 +176,12 @@ export class DateTimes {
     return { machine, day, minute: `${day}, ${moment.slice(11, 16)} UTC`, ago };
   }
 
-  /** `125` → `3 minutes`: rounded up. */
+  /** Formats seconds as a wait, rounded up: `125` → `3 minutes`. */
   wait(seconds: number): string {
     return seconds < 60 ? this.#counted(seconds, 'second') : this.#counted(Math.ceil(seconds / 60), 'minute');
   }
 
-  /** A day in the API's format → `31 January 2026`, and the short form `31 Jan`. */
+  /** Formats a day in the API's format: `31 January 2026`, and in short `31 Jan`. */
   day(day: string) {
     const date = new Date(day);
     return { long: this.#days.format(date), short: this.#shortDays.format(date) };

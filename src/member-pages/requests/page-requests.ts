@@ -41,7 +41,7 @@ import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH, LANGUAGES, chooseLanguage, textsIn } from '../rendering/wording.js';
 
-/** The form of a path parameter: anything else matches no page. */
+/** Pattern of a path parameter: a path with anything else matches no page. */
 const PARAMETER = '[\\w-]{1,100}';
 
 @Injectable()
@@ -70,7 +70,7 @@ export class PageRoutes {
         if (this.language.choose(request, response)) return;
         void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
       } else {
-        // A form's URL from the history or a reload belongs to the nearest page above it.
+        // For a form's URL from the history or a reload, redirects to the nearest page above it.
         const above = method === 'GET' || method === 'HEAD' ? this.#pageAbove(context.path) : undefined;
         if (above !== undefined && this.language.choose(request, response, above)) return;
         if (above === undefined) this.problems.answerMethod(page.methods, request, response);
@@ -114,12 +114,12 @@ export function passwordIn(value: Form[string]): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Rejects a form that is not from our pages in this browser. @throws PageFault 403 */
+/** Rejects a form that does not come from our pages in this browser. @throws PageFault 403 */
 export function requireOwnForm(csrf: Csrf, request: Request, form: Form): void {
   if (!csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
 }
 
-/** Our own forms have a few short fields. */
+/** Limits for our forms, which have a few short fields. */
 const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
 const readUpload = express.raw({ type: 'multipart/form-data', limit: '96kb' });
 
@@ -210,7 +210,7 @@ class PageFilter implements ExceptionFilter {
       response.destroy();
       return;
     }
-    // Another member's app or key looks like a missing one.
+    // The response for another member's app or key is the same as for a missing one.
     const isUnknown = thrown instanceof UnknownClient || thrown instanceof UnknownKey;
     const error = isUnknown ? nothingHere() : thrown;
     const { id, route } = request.context;
@@ -227,7 +227,7 @@ class PageFilter implements ExceptionFilter {
   }
 }
 
-/** Makes the 404 page, for missing pages and those of other members. */
+/** Makes the 404 page, for missing pages and pages of other members. */
 export function nothingHere(): PageFault {
   return new PageFault(404, 'nothingHere');
 }
@@ -247,7 +247,7 @@ const PAGE = 'oauth:page';
 export const ServesPages = () =>
   applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), LimitsByAddress(), UseFilters(PageFilter));
 
-/** Unstyled: the style sheet would cost as much as the response that it replaces. */
+/** Unstyled pages: with the style sheet, they would cost as much as the responses that they replace. */
 const BUSY_PAGES = new Map(
   LANGUAGES.map((language) => {
     const [title, message] = textsIn(language).faults.busy;
@@ -278,7 +278,7 @@ const BUSY_JSON_HEADERS = busyHeaders({
 export const rejectBusyOauth: RejectBusy = (request, response) => {
   const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
   const { accept } = request.headers;
-  // Browsers accept HTML when opening a page; programs send no `Accept`, or request JSON.
+  // Browsers accept HTML when they open a page; programs send no `Accept`, or request JSON.
   if (isForPrograms(path) || accept?.includes('text/html') !== true)
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
   else {

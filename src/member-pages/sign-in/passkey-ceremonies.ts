@@ -25,7 +25,7 @@ const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM 
 
 type StoredPasskey = Pick<Passkey, 'id' | 'user_id' | 'public_key' | 'user_handle' | 'backup_eligible'>;
 
-/** A counter that does not increase indicates a cloned passkey (WebAuthn level 3, §6.1.1), and lets only one use of a proof succeed. */
+/** Requires a higher counter: otherwise the passkey may be cloned (WebAuthn level 3, §6.1.1), or the proof was used before. */
 const USE = `WITH used AS (
   UPDATE passkeys p SET sign_count = $2, backed_up = $3, last_used_at = now() FROM users u
   WHERE p.id = $1 AND u.id = p.user_id AND u.disabled_at IS NULL AND ($2::bigint > p.sign_count OR ($2::bigint = 0 AND p.sign_count = 0))
@@ -36,7 +36,7 @@ SELECT valid_since, now FROM used`;
 const IS_DISABLED = 'SELECT FROM users WHERE id = $1 AND disabled_at IS NOT NULL';
 
 interface Challenged {
-  /** The purpose that the response is bound to: an app's step, the account page, or the session that adds a passkey. */
+  /** Purpose to which the response is bound: an app's step, the account page, or the session that adds a passkey. */
   readonly of: string;
   /** User handle of the new passkey: base64url. */
   readonly handle?: string;
@@ -47,7 +47,7 @@ const ALGORITHMS = [-8, -7, -257];
 
 const bytes = (most: number) => z.base64url().min(1).max(most);
 
-/** A credential from the pages' script (WebAuthn level 3, §5.1); other properties are dropped. */
+/** A credential from the pages' script (WebAuthn level 3, §5.1); drops other properties. */
 const CREDENTIAL = { id: bytes(1364), type: z.literal('public-key') };
 const ASSERTION = z.object({
   ...CREDENTIAL,
@@ -90,7 +90,7 @@ export class PasskeyCeremonies {
     this.#domain = passkeyDomain(config);
   }
 
-  /** Whether this server offers passkeys; otherwise nothing else here may be called. */
+  /** Whether this server offers passkeys; if not, callers may call nothing else of this class. */
   get areOffered(): boolean {
     return this.#domain !== undefined;
   }
@@ -122,7 +122,7 @@ export class PasskeyCeremonies {
       response: { ...credential, rawId: credential.id, clientExtensionResults: {} },
       expectedChallenge: taken.challenge,
       ...this.#expected(),
-      // Compared while storing, after verification: here, anyone could claim a lower counter.
+      // The counter is compared later, when it is stored: before verification, anyone could claim a lower counter.
       credential: { id: credential.id, publicKey: Uint8Array.from(passkey.public_key), counter: 0 },
     }).catch(() => undefined); // throws for any invalid proof
     const { newCounter, credentialBackedUp, credentialDeviceType } = proof?.authenticationInfo ?? {};
@@ -162,7 +162,7 @@ export class PasskeyCeremonies {
       at: used.now,
       validSince: used.valid_since,
       amr: ['pop', 'user'],
-      // OpenID Connect EAP ACR Values 1.0 §2: phishing-resistant, and phishing-resistant with the key protected by hardware.
+      // OpenID Connect EAP ACR Values 1.0 §2: phr is phishing-resistant; with phrh, hardware also protects the key.
       acr: backupEligible ? 'phr' : 'phrh',
     };
   }
@@ -238,7 +238,7 @@ export class PasskeyCeremonies {
       const attestation = decodeAttestationObject(
         Uint8Array.from(Buffer.from(response.response.attestationObject, 'base64url')),
       );
-      // No attestation was requested. Verifying a certificate would fetch its revocation list from an untrusted URL.
+      // The server requested no attestation, and does not verify one: it would fetch a revocation list from an untrusted URL.
       const format = attestation.get('fmt');
       const isPlain = format === 'none' || (format === 'packed' && !attestation.get('attStmt').get('x5c'));
       if (!isPlain) return undefined;
@@ -262,7 +262,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /** Binds a challenge to the requesting browser, after its CSRF token was checked. @throws PageFault as above */
+  /** Binds a challenge to the requesting browser, whose CSRF token was checked. @throws PageFault for a form that is not from our pages */
   async #challenge(model: OneTimeModel, request: Request, state: Challenged): Promise<string> {
     this.requireOffered();
     const challenge = randomBytes(32).toString('base64url');
@@ -270,7 +270,7 @@ export class PasskeyCeremonies {
     return challenge;
   }
 
-  /** @returns undefined unless this browser got the challenge for this purpose, and it is unexpired and unused */
+  /** @returns undefined unless this browser received the challenge for this purpose, and the challenge is unexpired and unused */
   async #take(
     model: OneTimeModel,
     credential: { readonly response: { readonly clientDataJSON: string } } | undefined,
@@ -290,7 +290,7 @@ export class PasskeyCeremonies {
   }
 }
 
-/** @returns undefined for anything but JSON of this form */
+/** @returns undefined for anything except JSON of this form */
 function parsed<Schema extends z.ZodType>(schema: Schema, text: unknown): z.output<Schema> | undefined {
   if (typeof text !== 'string') return undefined;
   try {

@@ -69,7 +69,7 @@ export class SignInForms {
     this.pages.send(response, reason ? SIGN_IN_STATUSES[reason] : 200, { ...shared, ...page }, sending);
   }
 
-  /** @param way the form's page @returns the member, whose browser is remembered; otherwise how to show the page again */
+  /** @param way the form's page @returns the member, after remembering the browser; or the contents of the next page */
   withPassword(response: Response, form: Form, way: Labels['way']): Promise<SignedIn | SignInRejection> {
     const username = fieldText(form.username);
     return this.#counted(response, { way, method: 'password' }, async () => {
@@ -114,7 +114,7 @@ export class SignInForms {
     });
   }
 
-  /** Counts a sign-in by its result, and remembers the browser after a success. */
+  /** Counts a sign-in by result, and remembers the browser after a success. */
   async #counted(
     response: Response,
     labels: Pick<Labels, 'way' | 'method'>,
@@ -134,7 +134,7 @@ export class SignInForms {
   }
 }
 
-/** The library's state of a browser: its session, and the step of an app's request. */
+/** The library's state of a browser: the session, and the step of an app's request. */
 @Injectable()
 export class BrowserSessions {
   constructor(
@@ -155,7 +155,7 @@ export class BrowserSessions {
     return user && { session, user };
   }
 
-  /** The member of the session or interaction just read. @returns undefined if they are disabled */
+  /** Returns the member of the session or interaction just read; undefined if the member is disabled. */
   user(accountId: string): SignedInUser | undefined {
     const { member } = this.database.current!.signIn;
     if (!member?.active || String(member.userId) !== accountId) return undefined;
@@ -190,7 +190,7 @@ export class BrowserSessions {
     context.cookies.set(name, null, sessionCookie(this.config));
   }
 
-  /** Lets another member sign in, since the library would send a self-submitting page. The session keeps only its uid. */
+  /** Lets another member sign in: the session keeps only its uid. The library would send a self-submitting page instead. */
   async #forgetMember(response: Response): Promise<void> {
     const { session } = await this.#of(response);
     if (session.accountId === undefined) return;
@@ -244,8 +244,8 @@ export class BrowserSessions {
     }
     const target = URL.parse(params.redirect_uri as string);
     const isWeb = target !== null && /^https?:$/.test(target.protocol);
-    const href = client.clientUri ?? (isWeb ? target.origin : undefined); // an app on the device has none
-    const text = client.by_member === true ? 'toApp' : 'backToApp'; // a member's app may redirect anywhere
+    const href = client.clientUri ?? (isWeb ? target.origin : undefined); // an app on the device has no website
+    const text = client.by_member === true ? 'toApp' : 'backToApp'; // an app of a member may redirect anywhere
     const next = href === undefined ? {} : { next: { text, href, host: hostOf(href) } as const };
     return new PageFault(410, 'finished', undefined, next, 'sign_in_expired');
   }

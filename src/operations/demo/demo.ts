@@ -11,7 +11,7 @@ import { writeWhole } from '../../config/draft-file.js';
 import { styled } from '../../runtime/terminal.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** Beyond ids and keys of imports. */
+/** The demo's first id, above the ids of imports. */
 export const FIRST_ID = 900_000_001;
 
 export const LAST_MEMBER_ID = 900_000_024;
@@ -19,7 +19,7 @@ export const LAST_MEMBER_ID = 900_000_024;
 /** The demo's last possible id, in every table. */
 export const LAST_ID = 900_000_999;
 
-/** Printed at startup, so the demo requires a server that only this host's user can reach. */
+/** The server prints this password at startup, so the demo requires a server that only this host's user can reach. */
 export const DEMO_PASSWORD = 'correct-horse-battery';
 
 export const DEMO_USERNAMES = ['ada', 'grace'] as const;
@@ -47,7 +47,7 @@ export function demoRows(today: Date): ReadonlyMap<string, readonly Row[]> {
 export async function seedDemo(dataSource: DataSource, today = new Date()): Promise<void> {
   const besides: Readonly<Record<string, object>> = {
     users: { password_hash: await hashPassword(DEMO_PASSWORD) },
-    participants: { changed_in: null }, // seeded with the members, so not a change for them
+    participants: { changed_in: null }, // no change for the members, since they are seeded at the same time
   };
   await dataSource.transaction(async (manager) => {
     // A concurrent second server waits here, and then finds members.
@@ -57,7 +57,7 @@ export async function seedDemo(dataSource: DataSource, today = new Date()): Prom
     );
     if (!empty) return;
     for (const [table, rows] of demoRows(today)) await insert(manager, table, rows, besides[table]);
-    await manager.query('SELECT fold_totals(10000)'); // rarities are shown from the start
+    await manager.query('SELECT fold_totals(10000)'); // makes rarities available from the start
   });
 }
 
@@ -75,7 +75,7 @@ WHERE id BETWEEN $1 AND $2 AND disabled_at IS NULL AND password_hash IS NOT NULL
     [FIRST_ID, LAST_MEMBER_ID],
   );
   const open = new Set<string>();
-  // All were seeded with the same hash, so usually only one is verified.
+  // Seeding gave all members the same hash, so usually this verifies only one.
   for (const hash of new Set(members.map(({ password_hash }) => password_hash)))
     if ((await verifyPassword(hash, DEMO_PASSWORD)).matches) open.add(hash);
   return members.filter(({ password_hash }) => open.has(password_hash)).map(({ username }) => username);
@@ -106,7 +106,7 @@ async function insert(
   }
 }
 
-/** Finds or creates the first demo member's test key in DATA_DIR. @returns undefined without that member @throws OperatorError if DATA_DIR is not writable */
+/** Finds or creates the first demo member's test key in DATA_DIR. @returns undefined without this member @throws OperatorError if DATA_DIR is not writable */
 export async function testKey(dataSource: DataSource, config: Config): Promise<string | undefined> {
   const owners = await dataSource.query<unknown[]>(
     'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',

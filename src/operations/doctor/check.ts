@@ -20,7 +20,7 @@ export const ok = (name: string, message: string): Check => ({ name, status: 'ok
 /** Returns a warning if the condition holds. */
 export const warnIf = (isSo: boolean, ...warning: Parameters<typeof warn>): Check[] =>
   isSo ? [warn(...warning)] : [];
-/** Returns the problems, or a success without any. */
+/** Returns the problems, or a success if there are none. */
 export const allOf = (wrong: readonly Check[], ...fine: Parameters<typeof ok>): readonly Check[] =>
   wrong.length > 0 ? wrong : [ok(...fine)];
 

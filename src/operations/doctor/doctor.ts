@@ -16,13 +16,13 @@ import { findDamage, findMissingPrivileges, MISSING } from './schema.js';
 import { checkKeys, checkEncryption, checkSignIns, type EncryptionState } from './secrets.js';
 import { checkTotals, repairCopiesAndTotals } from './totals.js';
 
-/** Reports a check that could not be run. */
+/** Reports a check that ended with an error. */
 export function failed(name: string, error: Error): Check {
   const [message, mend] = error.message.split(/: (?=[^:]*$)/);
   return fail(name, message!, mend ?? 'correct the cause that the message names, then run the doctor again');
 }
 
-/** Checks the settings alone. */
+/** Checks only the settings. */
 export function checkSettings(config: Config): Check[] {
   const database = config.databaseUrl ? 'PostgreSQL' : `the embedded database in ${config.dataDir}`;
   const exposed = exposedDevelopment(config);
@@ -37,7 +37,7 @@ export function checkSettings(config: Config): Check[] {
 function checkProxy({ publicUrl, trustProxy }: Config): Check {
   const { protocol, hostname } = new URL(publicUrl);
   const local = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  // The server speaks plain HTTP, so https callers use a proxy.
+  // The server only supports plain HTTP, so https callers use a proxy.
   if (protocol === 'https:' && trustProxy === 0)
     return warn(
       'proxy',
@@ -54,11 +54,11 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
 }
 
 export interface Examination {
-  /** Whether to repair problems first that need no decision. */
+  /** Whether to first repair problems that need no decision. */
   readonly mend?: boolean;
-  /** Whether to recount all members; otherwise a tenth of many. */
+  /** Whether to recount all members; otherwise, only a tenth if there are many. */
   readonly full?: boolean;
-  /** Only checks that are cheap at any size and may change overnight. */
+  /** Whether to run only checks that are cheap at any size and may change overnight. */
   readonly quick?: boolean;
 }
 
@@ -67,13 +67,13 @@ interface Seals {
   readonly webhookSeals: () => Promise<EncryptionCounts>;
 }
 
-/** `isWhole`: whether all checks were run. */
+/** Results; `isWhole`: whether all checks have run. */
 export interface Findings {
   readonly isWhole: boolean;
   readonly checks: readonly Check[];
 }
 
-/** Checks the database; keys, denormalized columns and counters in one snapshot. */
+/** Checks the database: keys, denormalized columns and counters in one snapshot. */
 export async function checkDatabase(
   dataSource: DataSource,
   config: Config,
@@ -117,7 +117,7 @@ async function checkBasis(dataSource: DataSource, config: Config): Promise<Findi
   const schema = await readSchema(dataSource);
   const migrations = checkMigrations(schema);
   if (migrations.status === 'fail') return { isWhole: false, checks: [...server, migrations] };
-  // A newer schema cannot be compared.
+  // This version cannot check a newer schema.
   if (schema.unknown.length > 0) return { isWhole: true, checks: [...server, migrations] };
   const damage = await findDamage(manager);
   const checks = allOf(damage, 'schema', 'matches the migrations');

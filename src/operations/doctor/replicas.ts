@@ -5,7 +5,7 @@ import { ok, warn, type Check } from './check.js';
 
 const PATIENCE_MS = 2_000;
 
-/** Identifies cluster and database: a streaming replica has the primary's. */
+/** Identifies cluster and database; equal on the primary and its streaming replicas. */
 const IDENTITY = `(SELECT system_identifier::text FROM pg_control_system())
   || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
@@ -24,7 +24,7 @@ interface Primary {
   position: string;
 }
 
-/** Checks that each of DATABASE_READ_URL is a replica, or the primary after a failover, and its lag; the server ignores others. */
+/** Checks each server in DATABASE_READ_URL: a replica (with its lag), or the primary after a failover. The server ignores others. */
 export async function checkReplicas(dataSource: DataSource, urls: readonly string[]): Promise<Check[]> {
   if (urls.length === 0) return [];
   const [primary] = await dataSource.query<Primary[]>(
@@ -68,7 +68,7 @@ async function lookAt(url: string, position: string): Promise<ReplicaState> {
     connectionTimeoutMillis: PATIENCE_MS,
     query_timeout: PATIENCE_MS,
   });
-  client.on('error', () => undefined); // the pending query reports it
+  client.on('error', () => undefined); // the pending query reports the error
   try {
     await client.connect();
     const { rows } = await client.query<ReplicaState>(

@@ -11,24 +11,24 @@ const NUMBERED = ['users', 'events', 'connections', 'achievements'];
 
 interface BadSequence {
   readonly sequence: string;
-  /** Numbers as text: they may exceed JavaScript's safe integers. */
+  /** Next number of the sequence. Numbers are texts: they may exceed JavaScript's safe integers. */
   readonly next: string;
   /** The greatest number of the sequence that its table accepts. */
   readonly greatest: string;
-  /** The highest id, without those that only a manual statement can have made. */
+  /** The highest id, except ids that only a manual statement can have inserted. */
   readonly highest: string;
 }
 
-/** SQL: the table's sequence if it is exhausted, or will return a used id. */
+/** SQL: the table's sequence if it is exhausted, or if it will return a used id. */
 const badSequence = (table: string) =>
-  // Without the demo's ids, which are deliberately beyond every sequence.
+  // Ignores the demo's ids, which are deliberately above every sequence.
   `SELECT '${table}_id_seq' AS sequence, next::text, greatest::text, highest::text
 FROM (SELECT last_value::numeric + is_called::int AS next FROM ${table}_id_seq) s,
   (SELECT LEAST(seqmax, ${Number.MAX_SAFE_INTEGER}) AS greatest FROM pg_sequence WHERE seqrelid = '${table}_id_seq'::regclass) m,
   (SELECT COALESCE(max(id), 0) AS highest FROM ${table} WHERE id <= ${MAX_ID} AND id NOT BETWEEN ${FIRST_ID} AND ${LAST_ID}) t
 WHERE highest >= next OR next > greatest`;
 
-/** Checks whether any sequence's next number will be rejected. */
+/** Checks whether each sequence's next number is usable. */
 export async function checkSequences(manager: EntityManager): Promise<readonly Check[]> {
   const bad = await manager.query<BadSequence[]>(NUMBERED.map(badSequence).join(' UNION ALL '));
   const wrong = bad.map(({ sequence, next, greatest, highest }) =>
@@ -45,11 +45,11 @@ export async function checkSequences(manager: EntityManager): Promise<readonly C
   return allOf(wrong, 'sequences', 'each is above the ids in its table, and below its end');
 }
 
-/** Moves sequences to their table's highest id, if possible. @returns 1 for each sequence moved */
+/** Moves sequences to their table's highest id, if possible. @returns 1 for each moved sequence */
 export async function repairSequences(manager: EntityManager): Promise<Record<string, number>> {
   const mended: Record<string, number> = {};
   for (const table of NUMBERED) {
-    // In the same statement, since other sessions may draw numbers meanwhile.
+    // Checks and moves in the same statement, since other sessions may draw numbers meanwhile.
     const moved = await manager.query<BadSequence[]>(
       `SELECT sequence, setval(sequence::regclass, GREATEST(highest::bigint, 1), highest <> '0')
 FROM (${badSequence(table)}) bad WHERE highest::bigint < greatest::bigint`,
@@ -59,7 +59,7 @@ FROM (${badSequence(table)}) bad WHERE highest::bigint < greatest::bigint`,
   return mended;
 }
 
-/** Checks that the database knows the time zones of all events. */
+/** Checks that the database has the time zones of all events. */
 export async function checkTimeZones(manager: EntityManager): Promise<readonly Check[]> {
   const unknown = await manager.query<{ timezone: string; events: number }[]>(
     `SELECT timezone, count(*) AS events FROM events
@@ -93,7 +93,7 @@ WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY 
 const ROWS_AT_ONCE = 5_000;
 const MAX_NAMED = 10;
 
-/** Names chosen by members, admins and apps. The database filters plain ASCII, which most names are. */
+/** Names that members, admins and apps have chosen. The database skips names of plain ASCII, which most names are. */
 const NAMED = (
   [
     ['member', 'users', 'username'],
@@ -110,7 +110,7 @@ WHERE ${name} COLLATE "C" !~ '^[!-~]+( [!-~]+)*$'`,
   .concat(`SELECT 'member', id::text, username FROM users WHERE username ~ '^[0-9]+$'`)
   .join(' UNION ALL ');
 
-/** Checks for names that predate the rules for names. */
+/** Checks for names that are older than the rules for names. */
 export async function checkNames(manager: EntityManager): Promise<Check> {
   await manager.query(`DECLARE odd_names NO SCROLL CURSOR FOR ${NAMED}`);
   const first: string[] = [];

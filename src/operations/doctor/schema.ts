@@ -13,7 +13,7 @@ interface SchemaObject {
 /** Replaces the statement of an index whose build failed. */
 const INVALID = 'invalid';
 
-/** Reads everything that migrations create, in an order for an empty database. */
+/** Reads everything that migrations create, in the order in which an empty database can run it. */
 export async function readObjects(manager: Pick<EntityManager, 'query'>): Promise<SchemaObject[]> {
   return manager.query<SchemaObject[]>(
     `SELECT name, statement FROM (
@@ -75,7 +75,7 @@ export function readExpected(): SchemaObject[] {
 
 export const MISSING = 'is missing';
 
-/** Without brackets: after a restore PostgreSQL omits some. */
+/** Removes brackets, since PostgreSQL omits some after a restore. */
 const bare = (statement: string) => statement.replaceAll(/[()]/g, '');
 
 /** Compares the database with docs/schema.sql; ignores additional objects except invalid indexes. */
@@ -93,7 +93,7 @@ export async function findDamage(manager: EntityManager): Promise<Check[]> {
     );
   const wrong = [...Map.groupBy(readExpected(), ({ name }) => name)].flatMap(([name, objects]): Check[] => {
     const there = live.get(name)?.map(({ statement }) => bare(statement));
-    // Columns may have been added.
+    // A table may have additional columns.
     if (there && (name.startsWith('table ') || there.includes(INVALID))) return [];
     const lacking = objects
       .map(({ statement }) => statement)

@@ -15,7 +15,7 @@ interface LiveHashes {
   readonly unknown: number;
 }
 
-/** SQL: {@link LiveHashes}, of the rows that follow. */
+/** SQL: {@link LiveHashes} of the following rows. */
 const COUNTED = `count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
   count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown`;
 
@@ -91,7 +91,7 @@ SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token
   ];
 }
 
-/** Checks that encrypted values can be decrypted. @param consequence if some cannot */
+/** Checks that encrypted values can be decrypted. @param consequence what fails if some cannot */
 export function checkEncryption(
   name: string,
   { current, previous, next, unknown }: EncryptionCounts,

@@ -10,17 +10,17 @@ import { allOf, fail, MEND, type Check } from './check.js';
 /** A denormalized column or counter. */
 interface Kept {
   readonly name: string;
-  /** The table whose ids divide the work. */
+  /** The table whose ids divide the work into batches. */
   readonly owners: 'users' | 'events' | 'achievements' | 'platform_totals';
   /** Query for wrong values, for the owners after $1 up to $2. */
   readonly wrong: string;
-  /** Repairs owners after $1 up to $2. Concurrent writers change value and source alike, so adding the difference is right. */
+  /** Repairs owners after $1 up to $2. Adds the difference, since concurrent writers change value and source by the same amount. */
   readonly mend: string;
 }
 
 const DERIVED: readonly Derived[] = [derivedOfParticipants, derivedOfConnections, derivedOfUserAchievements];
 
-/** Also counts deltas that are not yet added to the achievement's row. */
+/** Includes deltas that are not yet added to the achievement's row. */
 const EARNERS = {
   name: 'achievements.earners_count',
   parts: `SELECT id, earners_count AS n FROM achievements
@@ -95,13 +95,13 @@ interface Wrong {
   readonly example: { readonly id: number; readonly kept: number; readonly counted: number };
 }
 
-/** Ids of owners, after the first up to the second. */
+/** A range of owners' ids: above `low`, up to `high`. */
 type Stretch = readonly [low: string, high: string];
 type Extent = (owners: Kept['owners']) => Promise<Stretch>;
 const ALL: Stretch = [NOTHING, EVERYTHING];
 const everything: Extent = () => Promise.resolve(ALL);
 
-/** Smaller tables are checked whole, in seconds. */
+/** Tables with fewer rows are checked completely, in seconds. */
 const FEW = 50_000;
 const PARTS = 10;
 
@@ -109,7 +109,7 @@ const PARTS = 10;
 function drawSample(manager: EntityManager): Extent {
   const part = 1 + Math.floor(Math.random() * PARTS);
   return async (owners) => {
-    if (owners !== 'users' && owners !== 'events') return ALL; // few rows on any platform
+    if (owners !== 'users' && owners !== 'events') return ALL; // these tables have few rows on any platform
     const [drawn] = await manager.query<{ low: string; high: string; owners: number }[]>(
       `SELECT (min(id) - 1)::text AS low, max(id)::text AS high, max(owners) AS owners FROM (
   SELECT id, ntile(${PARTS}) OVER (ORDER BY id) AS part, count(*) OVER () AS owners FROM ${owners}) o WHERE part = $1`,
@@ -142,7 +142,7 @@ export const findDrift = (manager: EntityManager, extent?: Extent) => findWrong(
 export const findStaleCopies = (manager: EntityManager, extent?: Extent) =>
   findWrong(manager, COPIES, extent);
 
-/** Counts the sides of connections that have no matching other side. */
+/** Counts the sides of connections without a matching other side. */
 export async function countLoneSides(manager: EntityManager, extent = everything): Promise<number> {
   const [row] = await manager.query<{ sides: number }[]>(
     `SELECT count(*) AS sides FROM connections c WHERE c.user_id > $1 AND c.user_id <= $2 AND NOT EXISTS (SELECT FROM connections o
@@ -155,7 +155,7 @@ export async function countLoneSides(manager: EntityManager, extent = everything
   return row!.sides;
 }
 
-/** Checks denormalized columns, counters and connections, in one snapshot. @param isFull checks all members, not a tenth */
+/** Checks denormalized columns, counters and connections, in one snapshot. @param isFull whether to check all members, not a tenth */
 export async function checkTotals(manager: EntityManager, isFull: boolean): Promise<Check[]> {
   const extent = isFull ? everything : drawSample(manager);
   const isSample = (await extent('users')) !== ALL;

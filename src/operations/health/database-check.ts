@@ -10,13 +10,13 @@ import { TtlMemo } from '../../runtime/ttl-memo.js';
 const MAX_AGE_MS = 250;
 
 interface DatabaseState {
-  /** Neither a standby nor read-only. */
+  /** Whether the server is neither a standby nor read-only. */
   readonly writable: boolean;
   /** Reason why this version cannot use the schema; undefined if it can, also during an upgrade with newer, compatible migrations. */
   readonly mismatch: string | undefined;
 }
 
-/** Checks whether the database can serve, on its own connection, so that busy pools and floods of requests do not affect it. */
+/** Checks whether the database can serve, on a separate connection, which busy pools and floods of requests do not affect. */
 @Injectable()
 export class DatabaseCheck implements OnApplicationShutdown {
   readonly #pool: Pool;
@@ -48,7 +48,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
 
   async #look(): Promise<DatabaseState> {
     const client = await this.#pool.connect();
-    const broken = () => undefined; // the pending query reports it
+    const broken = () => undefined; // the pending query reports the error
     client.on('error', broken);
     let writable = false;
     try {

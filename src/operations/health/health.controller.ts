@@ -5,7 +5,7 @@ import { Problem } from '../../http/output/problems.js';
 import { DatabaseCheck } from './database-check.js';
 import { Readiness } from './readiness.js';
 
-/** For balancers and orchestrators. */
+/** Health checks for load balancers and orchestrators. */
 @Controller()
 @Public()
 export class HealthController {

@@ -4,10 +4,10 @@ const MAX_MS = 5_000;
 
 interface Probed {
   readonly ready: boolean;
-  /** Response time of the readiness check. */
+  /** Response time of the readiness check, in ms. */
   readonly milliseconds: number;
   readonly version: string | null;
-  /** Why it is not ready, to follow its URL; null if it is. */
+  /** Why the server is not ready, as a text after its URL; null if it is ready. */
   readonly problem: string | null;
 }
 

@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.js';
 import { metricOf } from '../../runtime/metrics.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** After this wait, a worker's last values count, so that scrapes never hang. */
+/** Time limit in ms for a worker, after which its last values count, so that scrapes never hang. */
 const PATIENCE_MS = 1_000;
 
 type Snapshot = readonly { readonly name: string; readonly type: string }[];
@@ -29,7 +29,7 @@ export function tellPrimary(registry: Registry): void {
   };
 }
 
-/** Combines the workers' metrics. Ended and unresponsive workers keep their last values, or rate() would see a restart. */
+/** Combines the workers' metrics. Keeps the last values of ended and unresponsive workers: otherwise, rate() would see a restart. */
 export class WorkersMetrics {
   /** Last snapshots of live workers, by id. */
   readonly #said = new Map<number, Snapshot>();
@@ -111,7 +111,7 @@ async function takeSnapshot(registry: Registry): Promise<Snapshot> {
   return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
 }
 
-/** Serves `collect` at GET /metrics on METRICS_PORT, if it is set. @returns ends it @throws OperatorError if the port cannot be used */
+/** Serves `collect` at GET /metrics on METRICS_PORT, if set. @returns ends the server @throws OperatorError if the port cannot be used */
 export async function serveMetrics(
   { metricsPort, host }: Config,
   collect: () => Promise<string>,

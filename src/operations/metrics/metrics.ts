@@ -40,12 +40,12 @@ type Prometheus = typeof import('prom-client');
 export const prometheus: FactoryProvider<Prometheus | undefined> = {
   provide: PROMETHEUS,
   inject: [Config],
-  // The bundle has a CommonJS library's default export only.
+  // In the bundle, a CommonJS library has only the default export.
   useFactory: async ({ metricsPort }: Config) =>
     metricsPort === undefined ? undefined : (await import('prom-client')).default,
 };
 
-/** Prometheus metrics of this process: those of {@link METRICS}, and Node's own. */
+/** Prometheus metrics of this process: {@link METRICS}, and Node's metrics. */
 @Injectable()
 export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   #registry: Registry | undefined;
@@ -109,7 +109,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     meter.read('revocation_channel_up', () => [[{}, channel.trusted ? 1 : 0]]);
   }
 
-  /** Without exposed metrics, nothing is measured. */
+  /** Whether metrics are exposed; otherwise, nothing is measured. */
   get enabled(): boolean {
     return this.#registry !== undefined;
   }
@@ -122,7 +122,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
         const request = message as Request;
         this.#inProgress--;
         const { startedAt, problem, route: named } = context;
-        // Invented paths must not become labels.
+        // Paths that do not exist must not become labels.
         const route = named ?? (request.route as { path: string } | undefined)?.path ?? 'none';
         const method = KNOWN_METHODS.find((known) => known === request.method) ?? 'other';
         const labels = { method, route, status: String(response.statusCode) };
@@ -158,7 +158,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
       else if (type === 'gauge') new Gauge(collected);
       else {
         const counter = new Counter(collected);
-        // Present from the start: rate() would not see a new series' first count as an increase.
+        // Creates all series at the start: rate() would not count the first value of a new series as an increase.
         for (const combination of combine(labels)) counter.inc(combination, 0);
       }
     }
@@ -168,7 +168,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     };
   }
 
-  /** The primary process, which has the port, requests the workers' metrics. */
+  /** Serves the metrics; a worker instead sends them to the primary process, which has the port. */
   async onApplicationBootstrap(): Promise<void> {
     const registry = this.#registry;
     if (!registry) return;
@@ -181,7 +181,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 }
 
-/** Every possible set of labels; none if a label's values are not listed. */
+/** Yields every possible set of labels; none if a label's values are not listed. */
 function combine(labels: Readonly<Record<string, readonly string[] | string>>) {
   let combinations: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {

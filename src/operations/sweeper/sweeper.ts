@@ -9,14 +9,14 @@ import type { MetricName } from '../../runtime/metrics.js';
 import { Periodic } from '../../runtime/periodic-work.js';
 import { Config } from '../../config/config.js';
 
-/** Rows per statement: about 20 ms of work, which releases its locks soon. */
+/** Rows per statement: about 20 ms of work, so that the statement releases its locks soon. */
 const BATCH = 1_000;
 const MAX_PAUSE_MS = 1_000;
 
 /** Expired rows of one table: those whose `moment` is before `before`. */
 type ExpiredRows = ReturnType<typeof expiredRows>[number];
 
-/** Lists everything that expires in sweeping order, as the entities declare it. */
+/** Lists the expiring rows that the entities declare, in sweeping order. */
 export function expiredRows(retention: Pick<Config, 'auditRetentionSeconds' | 'changesRetentionSeconds'>) {
   return EXPIRIES.flatMap(({ entity, at, kept = '0', only = 'true', name, also }) => {
     const table = tableNameOf(entity);
@@ -38,8 +38,8 @@ SELECT count(*)::integer AS deleted, max(moment)::text AS last FROM expired`;
 }
 
 /**
- * Deletes expired rows in batches, with pauses of equal length. Each batch starts after the previous one's rows, which stay in the index
- * while any transaction can see them. @param more whether to continue, called after each batch @returns number of deleted rows
+ * Deletes expired rows in batches, with equally long pauses. Each batch starts after the previous batch's rows, which stay in the index
+ * while any transaction can see them. @param more called after each batch, tells whether to continue @returns number of deleted rows
  */
 export async function deleteExpired(
   dataSource: DataSource,
@@ -58,14 +58,14 @@ export async function deleteExpired(
   }
 }
 
-/** Time limit per kind of rows; the rest waits for the next sweep. */
+/** Time limit per kind of rows; the remaining rows wait for the next sweep. */
 const MAX_SWEEP_MS = 10_000;
 
 interface Sweeping {
   deleted: number;
   failures: number;
   lastSuccessAt?: Date;
-  /** Expiry of the oldest row that the last check found; undefined without one. */
+  /** Expiry of the oldest row that the last check found; undefined if it found none. */
   overdueSince?: Date | undefined;
 }
 
@@ -73,7 +73,7 @@ interface Sweeping {
 @Injectable()
 export class Sweeper {
   readonly #rows: readonly ExpiredRows[];
-  /** By {@link ExpiredRows.name}. */
+  /** State of each kind of rows, by {@link ExpiredRows.name}. */
   readonly sweeping: ReadonlyMap<string, Sweeping>;
 
   constructor(
@@ -97,7 +97,7 @@ export class Sweeper {
   /** @returns numbers of deleted rows by {@link ExpiredRows.name} */
   @Periodic({
     work: 'sweeper',
-    // Randomized, so instances do not sweep all at once.
+    // Randomized, so that instances do not all sweep at the same time.
     everyMs: ({ sweepIntervalSeconds }) => sweepIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2),
     failure: 'expired rows could not be deleted',
     waits: true,
@@ -127,7 +127,7 @@ export class Sweeper {
         'expired rows could not be deleted',
       );
     }
-    // After an error, the last known time remains, and its age grows.
+    // After an error, the last known time remains, so the reported age grows.
     await this.#lookForOldest(rows, sweeping).catch(() => undefined);
     return deleted;
   }

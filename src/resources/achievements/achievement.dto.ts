@@ -96,9 +96,9 @@ export class PinnedQuery {
 
 const [a, ua] = [relation(Achievement, 'a'), relation(UserAchievement, 'ua')];
 
-// SQL over an achievement `a`, the member's progress `ua`, and the platform's totals `t`.
+// In this SQL: an achievement `a`, the member's progress `ua`, and the platform's totals `t`.
 
-/** Hidden and not earned: no response may reveal its details. */
+/** Whether the achievement is hidden and not earned: then no response may reveal its details. */
 const MASKED = '(a.is_hidden AND ua.earned_at IS NULL)';
 const HIDDEN_NAME = 'Hidden achievement';
 export const NAME = `CASE WHEN ${MASKED} THEN '${HIDDEN_NAME}' ELSE a.name END`;
@@ -107,7 +107,7 @@ export const NAME = `CASE WHEN ${MASKED} THEN '${HIDDEN_NAME}' ELSE a.name END`;
 const REVEALED = `CASE WHEN ${MASKED} THEN '"key":null,"name":"${HIDDEN_NAME}","description":null,"icon_url":null'
   ELSE a.revealed END`;
 
-/** Active members, and those who earned it. Clamped, since the two can disagree briefly while deltas are compacted. */
+/** Active members, and the members among them who earned the achievement. Clamped, since the counts can briefly disagree. */
 const ACTIVE_MEMBERS = 'GREATEST(t.active_users_count, 0)';
 const EARNERS = `LEAST(GREATEST(a.earners_count, 0), ${ACTIVE_MEMBERS})`;
 export const RARITY = 'rarity_tier(a.earners_count, t.active_users_count)';
@@ -120,7 +120,7 @@ export const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a
 const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*) FROM user_achievements o
       WHERE o.user_id = $1 AND o.pin_position <= ua.pin_position) END`;
 
-/** Rounded down to half a minute, so that a response keeps its ETag for a while. The shares are at most a second old. */
+/** Time rounded down to half a minute, so that a response keeps its ETag for a while. Shares are at most a second old. */
 export const COMPUTED_AT = `date_bin('30 seconds', now(), 'epoch')`;
 
 const AchievementProgress = new Model('AchievementProgress', {
@@ -142,7 +142,7 @@ const RATED = {
   rarity_percentage: percentageField(RARITY_PERCENTAGE).nullable,
 };
 
-/** Fields that are masked until the member earns a hidden achievement. */
+/** Fields that a hidden achievement masks until the member earns it. */
 const told = relation(Achievement, new JsonFragment(REVEALED));
 
 /** An achievement `a`, the member’s progress `ua`, and the totals `t` for its rarity. */
@@ -215,7 +215,7 @@ export const AchievementStatistics = new Model('AchievementStatistics', {
 });
 export type AchievementStatistics = ValueOf<typeof AchievementStatistics>;
 
-/** The views, each with a handler of {@link AchievementsController}. A view's own route has no parameter `action`. */
+/** The views, each with a handler of {@link AchievementsController}. A view's separate route has no parameter `action`. */
 export const ACHIEVEMENT_VIEWS: QueryVariants = {
   by: 'action',
   description: 'Which view of the achievements to return; earned ones if absent',

@@ -35,7 +35,7 @@ const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id =
 /** Retired achievements are visible only to members who earned them. */
 const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 
-/** The same achievements, for the member's own rows. */
+/** Achievements `a` for which the member has progress `ua`. */
 const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN ${ACTIVE_USERS}`;
 const OF_MEMBER = accessTo('achievements');
 
@@ -68,7 +68,7 @@ const EARNED_DECLARATION: ListDeclaration<EarnedQuery> = {
 
 /** Earned achievements. */
 export const EARNED_LIST = new List(EARNED_DECLARATION);
-/** The same list, with the details of each achievement. */
+/** Earned achievements, each with its details. */
 export const WHOLE_EARNED_LIST = new List({
   ...EARNED_DECLARATION,
   name: 'whole-earned-achievements',
@@ -120,7 +120,7 @@ const READ_DETAIL = {
   text: `SELECT ${writeJson(AchievementDetail)} AS json FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
 };
 
-/** $1: the member. Reads the catalog once, by category and tier, into one {@link StatisticsRow}. Node adds the groups up. */
+/** $1: the member. Reads the catalog once, by category and tier, into one {@link StatisticsRow}; Node adds up the groups. */
 const READ_STATISTICS = {
   name: 'read-achievement-statistics',
   text: `SELECT COALESCE('[' || string_agg('[' || json_text(category) || ',"' || rarity || '",' || total || ',' || earned || ','
@@ -170,7 +170,7 @@ const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> 
 export class AchievementsService {
   constructor(private readonly reads: MemberReads) {}
 
-  /** Returns the member's statistics for all categories and tiers, including those without earned achievements. */
+  /** Returns the member's statistics for all categories and tiers, even without earned achievements. */
   async statistics(userId: number): Promise<AchievementStatistics> {
     const [row] = await this.reads.of(userId).read<StatisticsRow>(READ_STATISTICS, [userId]);
     const { rarest_earned, last_earned_at, rarity_computed_at } = row!;

@@ -80,7 +80,7 @@ export const ConnectionItem = new Model('Connection', {
 });
 
 const ACCEPTED = 'accepted';
-/** Only accepted connections have a connection time. */
+/** Whether the connection time can be null: only accepted connections have one. */
 const nullable = ({ status }: ConnectionsQuery) => String(status) !== ACCEPTED;
 
 /** The member's connections, without disabled people. */

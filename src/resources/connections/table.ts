@@ -17,9 +17,9 @@ export class Connection extends row({
   peer_id: id,
   /** Denormalized columns of the peer: a trigger fills them, and the foreign key updates them. */
   peer_is_disabled: boolean,
-  /** `User.folded_name`. */
+  /** The peer's `User.folded_name`. */
   peer_name: text(),
-  /** `User.folded_username`. */
+  /** The peer's `User.folded_username`. */
   peer_username: text(),
   status: enumOf(CONNECTION_STATUSES).about(
     'pending_sent: the member sent the request; pending_received: the other person did',

@@ -1,6 +1,6 @@
 import { orRemoved, ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 
-/** The row stores the result of the rule, the function `event_visible`. */
+/** Reads the stored result of the access rule, the function `event_visible`. */
 export const isEventVisible = 'p.is_visible';
 
 export const eventsAccess: ResourceDeclaration = {

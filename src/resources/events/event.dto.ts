@@ -70,9 +70,9 @@ export class EventsQuery extends PageQuery {
 
 const EXAMPLE = '2026-01-31 18:00:00';
 
-/** JSON text of the event `e` in lists, stored when the event changes instead of built per read. */
+/** JSON text of the event `e` in lists, which the database stores at each change, so that reads need not build it. */
 const CARD = new JsonFragment('e.card', true);
-/** The stored JSON text of its location; `null` if it has none. */
+/** The stored JSON text of the event's location; `null` if it has none. */
 const LOCATION_KEYS = new JsonFragment('left(e.location, -1)', true);
 
 /** Fields in stored text (summary, location), of the event, of the member's relation to it, and of the organizer. */

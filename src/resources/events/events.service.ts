@@ -16,14 +16,14 @@ const [p, e] = [relation(Participant, 'p'), relation(Event, 'e')];
 /** Events `e` and organizers `o` of the member's relations `p`. */
 const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
 
-/** Columns for filters and sorts that a relation lacks. OFFSET 0 forces lookups by id, never a scan of all events. */
+/** Columns for filters and sorts that `participants` lacks. OFFSET 0 forces lookups by id instead of a scan of all events. */
 const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, location_city, location_country_code, ends_at,
     created_at, updated_at, changed_in
   FROM events WHERE id = p.event_id OFFSET 0) e`;
 
-/** Queries while PostgreSQL knows all time zones of the events. */
+/** Queries for events whose time zones PostgreSQL has. */
 const EVENTS = eventReads('local_time');
-/** Queries for events with a time zone that PostgreSQL no longer knows: such an event has its times in UTC. */
+/** Queries for events with a time zone that PostgreSQL no longer has: such events get their times in UTC. */
 export const EVENTS_IN_ANY_ZONE = eventReads('local_time_or_utc');
 
 type EventReads = ReturnType<typeof eventReads>;
@@ -45,7 +45,7 @@ function eventReads(localTime: string) {
       title: { key: e.folded_title.from, type: 'text' },
     },
     filters: {
-      // Every event is in exactly one of the three; an event without an end is past once it has started.
+      // Every event has exactly one of the three values; an event without an end is past once it has started.
       time_filter: {
         all: null,
         upcoming: 'p.starts_at > now()',
@@ -67,7 +67,7 @@ function eventReads(localTime: string) {
   };
   return {
     list: new List(declaration),
-    /** The same list, with the details of each event. */
+    /** This list, but with the details of each event. */
     whole: new List({ ...declaration, name: `whole-events:${localTime}`, item: json(EventDetail) }),
     /** Reads one event: $1 the member, $2 the id. Returns no row if the member cannot see it, regardless of the reason. */
     detail: {
@@ -77,7 +77,7 @@ function eventReads(localTime: string) {
   };
 }
 
-/** Selects events updated at this time or later, or changed here after it, so that a client that polls with its last time misses nothing. */
+/** Selects events updated at this time or later, or changed here since, so that a client that polls with its last time misses none. */
 function changedSince(moment: string): string {
   const changed = ['p', 'e'].map((row) => committedSince(`${row}.changed_in`, moment)).join(' OR ');
   return `e.updated_at >= ${moment}::timestamptz OR ${changed}`;
@@ -104,7 +104,7 @@ export class EventsService {
     return inKnownZones(({ whole }) => whole.items(this.reads.of(userId), userId, ids));
   }
 
-  /** Reads one event. @param id as in the path; queried even if invalid, so that response times are equal @throws Problem event_not_found */
+  /** Reads one event. @param id from the path; queried even if invalid, so that response times are equal @throws Problem event_not_found */
   async read(userId: number, id: string): Promise<JsonResponse> {
     const number = idInPath(id);
     const [row] = await inKnownZones(({ detail }) =>
@@ -115,7 +115,7 @@ export class EventsService {
   }
 }
 
-/** If PostgreSQL no longer knows the time zone of an event, reads again with its times in UTC. `pua doctor` lists such events. */
+/** If PostgreSQL no longer has an event's time zone, reads again with this event's times in UTC. `pua doctor` lists such events. */
 async function inKnownZones<T>(read: (events: EventReads) => Promise<T>): Promise<T> {
   try {
     return await read(EVENTS);

@@ -54,7 +54,7 @@ if (contents) {
   if (document.body.classList.contains('reference')) followScrolling();
 }
 
-/** Ctrl-K, or `/` outside of fields, opens the search; the front page has none itself. */
+/** Ctrl-K, or `/` outside of fields, opens the search; the front page redirects to the search of the reference. */
 addEventListener('keydown', (event) => {
   const { key, ctrlKey, metaKey, altKey, target } = event;
   const isTyping = target.closest?.('input, textarea, select') ?? null;
@@ -77,11 +77,11 @@ const MAX_FOUND = 12;
 const EXCERPT = 110;
 let index;
 
-/** Passages of the guides and operations with every word, first those with a word in the title. */
+/** Finds passages of the guides and operations with every word; those with a word in the title are first. */
 async function search(wanted) {
   index ??= fetch('/docs/search.json')
     .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.statusText))))
-    .catch(() => (index = undefined)); // loads it again at the next letter
+    .catch(() => (index = undefined)); // loads the index again at the next letter
   const words = wanted.split(/\s+/);
   const inTitle = ({ title }) => words.filter((word) => title.toLowerCase().includes(word)).length;
   return ((await index) ?? [])
@@ -90,7 +90,7 @@ async function search(wanted) {
     .toSorted((one, other) => inTitle(other) - inTitle(one));
 }
 
-/** A passage with its matching words marked. */
+/** Makes a search result, with marked words. */
 function hitOf({ href, title, text, words }) {
   const pattern = new RegExp(
     `(${words.map((word) => word.replace(/[^\p{L}\p{N}]/gu, '\\$&')).join('|')})`,

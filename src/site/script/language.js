@@ -1,4 +1,4 @@
-// In the head, so that all samples have the reader's chosen language from the first paint on.
+// Runs in the head, so that all samples have the reader's chosen language at the first paint.
 {
   const LANGUAGE = 'public-user-api:language';
   let kept = localStorage.getItem(LANGUAGE);

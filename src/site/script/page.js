@@ -1,4 +1,4 @@
-// For all pages: copies code.
+// Code of all pages; adds buttons that copy code.
 
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const one = (selector, root = document) => root.querySelector(selector);

@@ -1,12 +1,12 @@
 /** A request as sent; the body is a value that becomes JSON. */
 export interface SentRequest {
   readonly method: string;
-  /** Including the query. */
+  /** The path with the query. */
   readonly path: string;
   readonly body?: unknown;
   /** Media type of the body; JSON if absent. */
   readonly type?: string;
-  /** Without the key and the body's type. */
+  /** Headers other than the key and the body's type. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -38,13 +38,13 @@ export function writeSnippets(
 
 const those = (...parts: (string | false | undefined)[]) => parts.filter(Boolean);
 
-/** In single quotes, for JavaScript and PHP. */
+/** Quotes a text in single quotes, for JavaScript and PHP. */
 const single = (text: string) => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
 
-/** In double quotes, for Python and Go, which know the escapes of JSON. */
+/** Quotes a text in double quotes, for Python and Go, which support the escapes of JSON. */
 const double = (text: string) => JSON.stringify(text);
 
-/** For a shell, which interprets nothing in single quotes. */
+/** Quotes a text for a shell, which interprets nothing in single quotes. */
 const shell = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 function curl({ method, url, body, headers, withKey }: Sent): string {

@@ -1,4 +1,4 @@
-/** Strings, comments, numbers and JSON's words. */
+/** Strings, comments, numbers, and `true`, `false` and `null`. */
 const TOKENS =
   /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)(\s*:)?|((?<![:\w])\/\/[^\n]*|(?<![\w&])#[^\n]*)|(?<![\w:./-])(true|false|null|-?\d+(?:\.\d+)?)\b/g;
 

@@ -1,4 +1,4 @@
-// The reference's forms: update the sample next to them, sign in, send the request, and have links that include their values.
+// The reference's forms: they update the sample next to them, sign in, send the request, and have links that contain their values.
 import { SignIn } from '../../../clients/typescript/src/sign-in.js';
 import { all, copy, copyButton, make, one, say } from './page.js';
 import { writeSnippets } from './snippets.js';
@@ -74,11 +74,11 @@ function openLinked() {
   for (const field of form.elements) {
     if (!field.name) continue;
     field.value = values.get(field.name) ?? '';
-    if (field.selectedIndex < 0) field.selectedIndex = 0; // no such value
+    if (field.selectedIndex < 0) field.selectedIndex = 0; // the field has no such value
   }
   form.closest('.try').open = true;
   writeSample(form);
-  afterPaint(() => section.scrollIntoView()); // nothing visible moves
+  afterPaint(() => section.scrollIntoView()); // so that nothing visible moves
   return undefined;
 }
 
@@ -88,7 +88,7 @@ function startTrying() {
     clientId: settings.clientId,
     redirectUri: `${location.origin}/docs`,
     scope: settings.scope,
-    storage: sessionStorage, // ends with the tab
+    storage: sessionStorage, // cleared when the tab closes
   });
   // PKCE needs Web Crypto, which exists only on https and localhost; the client is registered only for PUBLIC_URL.
   const possible = isSecureContext && location.origin === settings.issuer;
@@ -104,7 +104,7 @@ function startTrying() {
       const { open } = callOf(form);
       const hint = one('.try-hint', form);
       const send = one('[type="submit"]', form);
-      // Disabled, since Enter in a field would send the form; also on load, since a quick click would send it without the token.
+      // Also disabled, since Enter in a field would send the form; on load, a quick click would send it without the token.
       send.hidden = send.disabled = !open && !signedIn;
       if (open) hint.textContent = 'No credential is needed.';
       else if (signedIn) hint.textContent = 'This sends your access token.';
@@ -233,7 +233,7 @@ function startTrying() {
 
   void arrive().then(show);
 
-  /** Takes the code from the URL when the reader returns from signing in. */
+  /** Reads the code from the URL when the reader returns from the sign-in. */
   async function arrive() {
     const { searchParams } = new URL(location.href);
     if (!searchParams.has('state')) return void openLinked();

@@ -1,7 +1,7 @@
 import { Entity } from 'typeorm';
 import { jsonb, row, anyText, timestamptz } from '../../../model/column.js';
 
-/** A migration that older versions are compatible with: see `readSchema`. */
+/** A migration with which older versions can run: see `readSchema`. */
 @Entity('compatible_migrations')
 export class CompatibleMigration extends row({
   name: anyText.primary,
@@ -11,7 +11,7 @@ export class CompatibleMigration extends row({
 @Entity('schema_versions')
 export class SchemaVersion extends row({
   digest: anyText.primary,
-  /** Statements by the name with which DROP removes their objects. */
+  /** Statements by the object's name in DROP. */
   objects: jsonb.as<Readonly<Record<string, string>>>(),
   applied_at: timestamptz.sqlDefault('clock_timestamp()'),
 }) {}

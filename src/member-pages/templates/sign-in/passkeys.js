@@ -1,4 +1,4 @@
-// Passkeys (WebAuthn level 3) on the sign-in and account pages. In browsers without them, the page stays as it was sent.
+// Passkeys (WebAuthn level 3) on the sign-in and account pages. In browsers without passkeys, changes nothing.
 (() => {
   const form = document.getElementById('passkey');
   if (!form || !window.PublicKeyCredential || !navigator.credentials) return;
@@ -44,7 +44,7 @@
     form.submit();
   }
 
-  /** A challenge expires after two minutes. Renews it before, but not while the browser's own dialog has the focus. */
+  /** Renews the challenge before it expires after two minutes, but not while the browser's dialog has the focus. */
   async function waitForAutofill() {
     waiting = new AbortController();
     const { signal } = waiting;
@@ -63,7 +63,7 @@
       if (!signal.aborted)
         send(await navigator.credentials.get({ mediation: 'conditional', publicKey, signal }));
     } catch {
-      // The member chose no passkey, or aborted: the button and the password remain.
+      // The member chose no passkey, or aborted, and can still use the button or the password.
     }
   }
 

@@ -34,12 +34,12 @@ export class ChangePlace extends row({
   name: anyText.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
   changed_in: bigint.default(0),
   sequence: bigint.default(0),
-  /** For `told`: earlier changes about which some members still lack messages, and the members that have them. */
+  /** For `told`: earlier changes whose messages some members still lack, and the members that already have them. */
   unfinished:
     jsonb.as<{ changed_in: number; sequence: number; after: number; ahead: readonly number[] }[]>().nullable,
 }) {}
 
-/** A member's action, which the platform's backend fetches. */
+/** A record of a member's action, which the platform's backend fetches. */
 @Entity('platform_changes')
 @Expires({
   at: 'changed_at',
@@ -59,7 +59,7 @@ export class PlatformChange extends row({
   by_id: anyText.nullable,
   /** For profile.updated: the changed fields and their new values. */
   fields: jsonb.as<Record<string, string | null>>().nullable,
-  /** For a consent: the scopes granted or withdrawn. */
+  /** For a consent: the granted or withdrawn scopes. */
   scopes: anyText.array.nullable,
   /** For a notice: the type of the audit event that it reports. */
   notice: anyText.nullable,

@@ -16,7 +16,7 @@ export class IdempotentResponse extends row({
   created_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** A member's changes from an import: committed with the rest of the import, applied to the member a moment later. */
+/** A member's changes from an import. The import commits them with its other records; a moment later, the server applies them. */
 @Entity('pending_members')
 @OfMember<PendingMember>({
   secrets: ['record'],

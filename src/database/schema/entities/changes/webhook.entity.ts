@@ -25,12 +25,12 @@ export class WebhookEndpoint extends row({
   id: anyText.primary,
   url: anyText,
   types: anyText.array,
-  /** Messages follow the access of this client or {@link WebhookEndpoint.key_id}; without either, the platform's access. */
+  /** Messages follow the access of this client or of {@link WebhookEndpoint.key_id}; if both are null, the platform's access. */
   client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
   key_id: anyText.nullable.refersTo(() => ApiKey, 'CASCADE'),
   /** Encrypted. */
   secret: bytea.unselected,
-  /** Encrypted; signs in addition to the current one until {@link WebhookEndpoint.previous_secret_until}. */
+  /** Encrypted; signs in addition to the current secret until {@link WebhookEndpoint.previous_secret_until}. */
   previous_secret: bytea.nullable.unselected,
   previous_secret_until: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
@@ -54,30 +54,30 @@ export class WebhookDelivery extends row({
   id: uuid.unique.sqlDefault('gen_random_uuid()'),
   endpoint_id: anyText.refersTo(() => WebhookEndpoint, 'CASCADE'),
   type: anyText,
-  /** Member whose lists changed; 0 if not a single member's. */
+  /** Member whose lists changed; 0 if the message is not about one member. */
   user_id: bigint,
   thing_id: bigint,
   changed_at: timestamptz,
-  /** withheld: the credential no longer has access. dead: no further attempts. */
+  /** `withheld`: the credential no longer has access; `dead`: the server makes no further attempts. */
   status: anyText.as<'pending' | 'delivered' | 'dead' | 'withheld'>().default('pending'),
   /** Completed attempts. */
   attempts: integer.default(0),
   due_at: timestamptz.sqlDefault('now()'),
-  /** End of the lease of the instance that is sending it. */
+  /** End of the lease of the instance that is sending the message. */
   leased_until: timestamptz.nullable,
   attempted_at: timestamptz.nullable,
   response_status: integer.nullable,
-  /** Reason for the missing response to the last attempt. */
+  /** Why the last attempt got no response. */
   error: anyText.nullable,
   duration_ms: integer.nullable,
   ended_at: timestamptz.nullable,
-  /** For a message about access. */
+  /** Only for a message about access. */
   details: jsonb.as<AccessDetails>().nullable,
 }) {}
 
 export interface AccessDetails {
   readonly scopes: readonly string[];
-  /** In the API's format; null if it never expires. */
+  /** End of access in the API's format; null if access never expires. */
   readonly access_ends_at: string | null;
   /** null unless the access has ended. */
   readonly reason: 'member' | 'app' | 'platform' | 'expired' | 'unused' | null;

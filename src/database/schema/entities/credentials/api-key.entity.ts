@@ -31,16 +31,16 @@ export class ApiKey extends row({
   last_four: anyText,
   allowed_cidrs: cidr.array.sqlDefault("'{}'"),
   created_at: timestamptz.sqlDefault('now()'),
-  /** null if it never expires, for the reason in {@link ApiKey.no_expiry_reason}. */
+  /** null if the key never expires; {@link ApiKey.no_expiry_reason} states why. */
   expires_at: timestamptz.nullable,
   no_expiry_reason: anyText.nullable,
   revoked_at: timestamptz.nullable,
   revocation_reason: anyText.nullable,
   self_issued: boolean.default(false),
   replaced_by: anyText.nullable,
-  /** Time of the notice to its member that it expires soon. */
+  /** Time of the notice to the member that the key expires soon. */
   ending_notified_at: timestamptz.nullable,
-  /** Times of the messages to its webhooks: that it expires soon, and that it has ended. */
+  /** Times of the messages to the key's webhooks: that the key expires soon, and that it has ended. */
   ending_told_at: timestamptz.nullable,
   ended_told_at: timestamptz.nullable,
 }) {}

@@ -14,7 +14,7 @@ import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 
-/** An audit event without secrets. Never changed; kept for at least seven days. */
+/** An audit event without secrets. It never changes, and stays for at least seven days. */
 @Entity('auth_events')
 @Expires({ at: 'occurred_at', kept: { setting: 'auditRetentionSeconds' } })
 @OfMember<AuthEvent>({
@@ -49,7 +49,7 @@ export class AuthEvent extends row({
 })
 export class DeveloperRequest extends row({
   id: identity('ALWAYS'),
-  /** Either this or {@link DeveloperRequest.key_id}. */
+  /** Null if {@link DeveloperRequest.key_id} is set. */
   client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
   key_id: anyText.nullable.refersTo(() => ApiKey, 'CASCADE'),
   occurred_at: timestamptz,
@@ -59,7 +59,7 @@ export class DeveloperRequest extends row({
   status: smallint,
   /** Code of the problem or of the OAuth error; null if the request succeeded. */
   error: anyText.nullable,
-  /** Reason: a word from docs/operators/audit.md. */
+  /** A reason from docs/operators/audit.md. */
   reason: anyText.nullable,
   /** Faulty part of the request. */
   parameter: anyText.nullable,
@@ -82,7 +82,7 @@ export class DeveloperRequest extends row({
 })
 export class DeveloperRequestCount extends row({
   id: identity('ALWAYS'),
-  /** Either this or {@link DeveloperRequestCount.key_id}. */
+  /** Null if {@link DeveloperRequestCount.key_id} is set. */
   client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
   key_id: anyText.nullable.refersTo(() => ApiKey, 'CASCADE'),
   hour: timestamptz,
@@ -94,7 +94,7 @@ export class DeveloperRequestCount extends row({
   requests: bigint,
 }) {}
 
-/** A rejection without a member, by error id. A new one replaces the oldest, since anyone can cause any number. */
+/** A rejection without a member, by error id. A new rejection replaces the oldest, since anyone can cause any number. */
 @Entity('oauth_refusals')
 @Expires({ at: 'occurred_at', kept: '30 days' })
 export class OauthRejection extends row({
@@ -104,7 +104,7 @@ export class OauthRejection extends row({
   /** Template of the route, such as `/oauth/authorize`. */
   route: anyText,
   error: anyText,
-  /** A word from docs/operators/audit.md. */
+  /** A reason from docs/operators/audit.md. */
   reason: anyText,
   /** As sent, without possible secrets; the client may not exist. */
   client_id: anyText.nullable,

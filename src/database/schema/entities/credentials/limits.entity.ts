@@ -13,16 +13,16 @@ import { Expires } from '../../../../model/declarations.js';
 
 /** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
 @Entity('login_throttle')
-// Until the row is deleted, each block is longer than the previous one.
+// Each block is longer than the previous one, until the row is deleted.
 @Expires({ at: 'window_ends_at', kept: '1 hour' })
 export class LoginThrottle extends row({
-  /** HMAC of the account, address or device, so none can be read here. */
+  /** HMAC of the account, address or device, so that the row discloses none of them. */
   key: bytea.primary,
   attempts: integer,
   window_ends_at: timestamptz,
   /** Consecutive blocks: each is longer than the previous one. */
   blocks: integer.default(0),
-  /** Per attempt in progress: the time at which it counts as a failure unless settled. */
+  /** For each attempt in progress: the time after which the attempt counts as a failure unless settled. */
   under_way: timestamptz.array.sqlDefault("'{}'::timestamptz[]"),
 }) {}
 
@@ -31,16 +31,16 @@ export class LoginThrottle extends row({
 // An instance with a slow clock may still count in the previous window.
 @Expires({ at: 'to_timestamp(window_number * 60)', kept: '3 minutes' })
 export class RateLimitCount extends row({
-  /** Window, limit and caller. */
+  /** The key consists of window, limit and caller. */
   key: anyText.primary,
   /** Minutes since 1970. */
   window_number: bigint,
   used: integer,
-  /** For servers of 1.1.0; remove in 1.3.0, as {@link RateLimitInstances}. */
+  /** For servers of 1.1.0; remove in 1.3.0, together with {@link RateLimitInstances}. */
   granted: integer.default(0),
 }) {}
 
-/** For servers of 1.1.0, which may run next to this one during an upgrade; remove in 1.3.0. */
+/** For servers of 1.1.0, which may run at the same time during an upgrade; remove in 1.3.0. */
 @Entity('rate_limit_instances')
 export class RateLimitInstances extends row({
   one: boolean.primary.default(true),

@@ -30,17 +30,17 @@ export class OauthClient extends row({
   /** Origins whose pages may call the token endpoint. */
   allowed_origins: anyText.array.sqlDefault("'{}'"),
   scopes: anyText.array,
-  /** Public keys of a confidential client (private_key_jwt); null for a public one, empty for one with a secret. */
+  /** Public keys of a confidential client (private_key_jwt); null for a public client, empty for a client with a secret. */
   jwks: jsonb.as<{ keys: object[] }>().nullable,
   /** URL of the keys according to the client's document; the keys are stored in `jwks`. */
   jwks_uri: anyText.nullable,
-  /** Whether its document lets it omit the assertion signed with its keys. */
+  /** Whether the client's document allows requests without an assertion. */
   assertion_optional: boolean.default(false),
-  /** Its rules are in `clients/profiles.ts`. */
+  /** `clients/profiles.ts` contains the rules of each profile. */
   profile: anyText.as<'oauth21' | 'oidc' | 'fapi2'>().default('oauth21'),
-  /** `optional`: it may omit PKCE if it sends a nonce. */
+  /** `optional`: the client may omit PKCE if it sends a nonce. */
   pkce: anyText.as<'required' | 'optional' | 'off'>().default('required'),
-  /** Method for sending its secret; null for a client that authenticates with keys, or is public. */
+  /** How the client sends its secret; null for a client that authenticates with keys, or is public. */
   secret_auth_method: anyText.as<'client_secret_basic' | 'client_secret_post'>().nullable,
   created_at: timestamptz.sqlDefault('now()'),
   disabled_at: timestamptz.nullable,
@@ -53,19 +53,19 @@ export class OauthClient extends row({
   backchannel_logout_uri: anyText.nullable,
   /** Last read of the document, for a client whose id is its document's URL; null for a registered client. */
   document_read_at: timestamptz.nullable,
-  /** The member who registered it; null for one that an admin registered, or that a document describes. */
+  /** The member who registered the client; null if an admin registered it, or a document describes it. */
   owner_id: bigint.nullable.refersTo(() => User),
   /** Whether its owner disabled it: the owner cannot enable a client that others disabled. */
   disabled_by_owner: boolean.default(false),
-  /** Maximum duration of access that members can choose; null for the default of its kind (`clients/access-durations.ts`). */
+  /** Maximum duration of access that members can choose; null for the client type's default (`clients/access-durations.ts`). */
   longest_access: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
-  /** Its owner's last application for a review; reasons by scope. */
+  /** The owner's last application for a review; reasons by scope. */
   application: jsonb.as<{ purpose: string; reasons: Record<string, string> }>().nullable,
-  /** Time of the application that waits for a review; null if none does. */
+  /** Time of the application that waits for a review; null if none waits. */
   applied_at: timestamptz.nullable,
   /** Time at which the platform approved the current columns. */
   approved_at: timestamptz.nullable,
-  /** Reason for the rejection of the last application; null if it was not rejected. */
+  /** Why the platform rejected the last application; null if it did not. */
   rejection: anyText.nullable,
   /** Changes by the owner of an approved app that wait for approval; the logo in base64. */
   pending_changes: jsonb.as<{
@@ -84,7 +84,7 @@ export class OauthClient extends row({
 })
 export class AppTester extends row({
   client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
-  /** As the app's owner typed it, normalized for comparison. */
+  /** The username that the app's owner typed, normalized for comparison. */
   username: anyText.primary,
   /** Member with this username; null if there is none, which the app's owner cannot see. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
@@ -108,7 +108,7 @@ export class OauthClientSecret extends row({
   pepper_id: bytea.unselected,
   last_four: anyText,
   created_at: timestamptz.sqlDefault('now()'),
-  /** null if it never expires. */
+  /** null if the secret never expires. */
   expires_at: timestamptz.nullable,
   /** Written in batches. */
   last_used_at: timestamptz.nullable,
@@ -122,26 +122,26 @@ export class OauthConsent extends row({
   client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
   granted: anyText.array,
   rejected: anyText.array,
-  /** Origins that may receive codes; null: the origins of the app's redirect URIs, until somebody adds another. */
+  /** Origins that may receive codes; null: the origins of the app's redirect URIs, until the app gets another origin. */
   redirect_origins: anyText.array.nullable,
   /** Digest of the details that the member saw of an unreviewed app; null for other apps. */
   seen_as: anyText.nullable,
   /** Duration that the member chose last; null if they could not choose yet. */
   duration: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
-  /** Until this time the app gets access again without a prompt; null if without limit. */
+  /** Until this time, the app gets access again without a prompt; null for no limit. */
   access_ends_at: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
   updated_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** Last refresh token of ended access, so that its app gets the reason. Triggers write it when grants and tokens are deleted. */
+/** Last refresh token of ended access, so that the app gets the reason. Triggers write it when grants and tokens are deleted. */
 @Entity('ended_refresh_tokens')
 @Expires({ at: 'ended_at', kept: '30 days' })
 export class EndedRefreshToken extends row({
   key: bytea.primary,
   client_id: anyText,
   ended_at: timestamptz,
-  /** `unused`: it expired without use. */
+  /** `unused`: the access expired without use. */
   reason: anyText.as<'member' | 'app' | 'platform' | 'expired' | 'unused'>(),
 }) {}
 
@@ -156,11 +156,11 @@ export class OauthGrant extends row({
   client_id: anyText.refersTo(() => OauthClient, 'CASCADE'),
   payload: jsonb.as<Record<string, unknown>>(),
   created_at: timestamptz.sqlDefault('now()'),
-  /** One day after its expiry if it stays unused; written at most once a day. */
+  /** One day after the grant would expire without use; written at most once a day. */
   expires_at: timestamptz,
   /** Expiry that the member chose; null for none. Servers of the previous version insert the default. */
   access_ends_at: timestamptz.nullable.sqlDefault("now() + interval '14 days'"),
-  /** Times of the notices to its member and to its app that it expires soon. */
+  /** Times of the notices to member and app that the grant expires soon. */
   ending_notified_at: timestamptz.nullable,
   ending_told_at: timestamptz.nullable,
 }) {}
@@ -175,8 +175,8 @@ export class OauthGrantUsage extends row({
 
 /**
  * A grant expires with its last token. The sweeper deletes it later, since the database announces the deletion of a live grant to every
- * instance. A token that expired less than a minute ago may still be in use by a request: it stays, and so does its grant.
- * If the app did not redeem the code, its access ends at the time it began.
+ * instance. A request may still use a token that expired less than a minute ago, so this token and its grant stay.
+ * If the app did not redeem the code, the access ends at its start.
  */
 const END_GRANTS = {
   columns: 'grant_id, model, consumed_at',
@@ -190,7 +190,7 @@ const END_GRANTS = {
 
 /** An authorization code, access token or refresh token, found by an HMAC of its secret. */
 @Entity('oauth_tokens')
-// A second use of a code within ten minutes reveals a theft, so the row stays that long.
+// The row stays for ten minutes, because a second use of the code reveals a theft.
 @Expires({
   at: 'expires_at',
   kept: '10 minutes',
@@ -212,7 +212,7 @@ export class OauthToken extends row({
   created_at: timestamptz.sqlDefault('now()'),
   consumed_at: timestamptz.nullable,
   expires_at: timestamptz,
-  /** Response to the refresh that used this token, encrypted with a key derived from it; null after about ten seconds. */
+  /** Response to the refresh that used this token, encrypted with a key derived from the token; null after about ten seconds. */
   successor: bytea.nullable,
 }) {}
 
@@ -235,11 +235,11 @@ export class OauthSession extends row({
   expires_at: timestamptz,
   user_agent: anyText.nullable,
   ip: inet.nullable,
-  /** For a session from the external identity provider: HMAC of its subject. */
+  /** For a session from the external identity provider: HMAC of the subject there. */
   upstream_subject_key: bytea.nullable,
   /** For such a session: HMAC of the provider's session. */
   upstream_session_key: bytea.nullable,
-  /** Clients that it signed its member in to, by id, with the `sid` that each of them knows. */
+  /** Clients in which this session signed the member in, by id, with the `sid` in each client's ID token. */
   clients: jsonb.as<Record<string, string>>().sqlDefault("'{}'"),
 }) {}
 
@@ -256,9 +256,9 @@ export class OauthLogout extends row({
   user_id: bigint,
   sid: anyText,
   ended_at: timestamptz.sqlDefault('now()'),
-  /** Started attempts. */
+  /** Number of started attempts. */
   attempts: integer.default(0),
-  /** Time of the next attempt; while an instance sends it, the end of that lease. */
+  /** Time of the next attempt; while an instance sends the notification, the end of its lease. */
   due_at: timestamptz.sqlDefault('now()'),
 }) {}
 
@@ -280,26 +280,26 @@ export class OauthState extends row({
     | 'PasskeyRegistration'
     | 'PasswordReset'
   >(),
-  /** For an interaction: the member whose sign-in continues it. */
+  /** For an interaction: the member whose sign-in continues the interaction. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
   /** For an interaction: the app that sent the request. */
   client_id: anyText.nullable,
   /** For an interaction: the key of its browser session. */
   session_uid_key: bytea.nullable,
-  /** Encrypted; null if only the key matters. */
+  /** Encrypted state; null if only the key matters. */
   payload: bytea.nullable,
   consumed_at: timestamptz.nullable,
   expires_at: timestamptz,
 }) {}
 
-/** A key that signs ID tokens. At most one key each is next, current and previous. */
+/** A key that signs ID tokens. Per algorithm, at most one key is `next`, one `current`, and one `previous`. */
 @Entity('signing_keys')
 export class SigningKey extends row({
   kid: anyText.primary,
   status: anyText.as<'next' | 'current' | 'previous' | 'retired'>(),
   alg: anyText.as<'ES256' | 'RS256'>(),
   public_jwk: jsonb.as<Record<string, unknown>>(),
-  /** Encrypted; null once retired. */
+  /** Encrypted; null for a retired key. */
   private_jwk: bytea.nullable.unselected,
   created_at: timestamptz.sqlDefault('now()'),
   activated_at: timestamptz.nullable,

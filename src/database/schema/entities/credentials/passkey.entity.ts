@@ -17,7 +17,7 @@ export class Passkey extends row({
   id: identity('ALWAYS'),
   user_id: bigint.refersTo(() => User, 'CASCADE'),
   credential_id: bytea,
-  /** User handle: random, the same for all passkeys of a member. */
+  /** User handle: a random value, the same for all passkeys of a member. */
   user_handle: bytea,
   /** COSE_Key (RFC 9052 §7). */
   public_key: bytea,
@@ -25,7 +25,7 @@ export class Passkey extends row({
   sign_count: bigint,
   /** Transports to the authenticator: `internal`, `hybrid`, `usb`, `nfc`, `ble`. */
   transports: anyText.array.sqlDefault("'{}'"),
-  /** Whether the authenticator may copy it to other devices (backup eligible); never changes. */
+  /** Whether the authenticator may copy the passkey to other devices (backup eligible); never changes. */
   backup_eligible: boolean,
   backed_up: boolean,
   name: anyText,

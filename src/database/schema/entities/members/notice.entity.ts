@@ -26,11 +26,11 @@ export class NoticeEmail extends row({
   notice: anyText,
   /** Name of the app, key, link or passkey. */
   name: anyText.nullable,
-  /** Whether it is one of many that are due together: the sender sends all others first. */
+  /** Whether the notice is one of many that are due at the same time: the sender sends all others first. */
   is_bulk: boolean,
   created_at: timestamptz.sqlDefault('now()'),
-  /** Started attempts. */
+  /** Number of started attempts. */
   attempts: integer.default(0),
-  /** Time of the next attempt; while an instance sends it, the end of that lease. */
+  /** Time of the next attempt; while an instance sends the email, the end of its lease. */
   due_at: timestamptz.sqlDefault('now()'),
 }) {}

@@ -19,7 +19,7 @@ export class MemberUsage extends row({
   last_used_at: timestamptz,
 }) {}
 
-/** A name change that is not in all denormalized columns yet. Only the database writes it. */
+/** A name change that not all denormalized columns contain yet. Only the database writes this table. */
 @Entity('renamed_users')
 @OfMember<RenamedUser>({
   erase: { keep: 'for seconds, until the server has replaced all copies of the name' },
@@ -28,7 +28,7 @@ export class MemberUsage extends row({
 export class RenamedUser extends row({
   id: identity('ALWAYS'),
   user_id: bigint,
-  /** null until every column was compared once; then the transaction (xid8) before which all transactions must have ended. */
+  /** null until every column was compared once; then the transaction (xid8) before which all other transactions must have ended. */
   settled_before: bigint.nullable,
 }) {}
 
@@ -39,7 +39,7 @@ export class PlatformTotals extends row({
   active_users_count: bigint.default(0),
 }) {}
 
-/** Row counts of a member's lists. Not an entity, since its rows are deltas without a key. Only the database writes it. */
+/** Row counts of a member's lists. Not an entity, since its rows are deltas without a key. Only the database writes this table. */
 @OfMember<UserTotals>({
   table: 'user_totals',
   erase: { keep: 'counts of deleted rows become zero' },
