@@ -77,7 +77,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
     return this.#outbox.close();
   }
 
-  @Periodic({ work: 'logouts', everyMs: PAUSE_MS, failure: 'apps could not be told of sign-outs' })
+  @Periodic({ work: 'logouts', everyMs: PAUSE_MS, failure: 'apps could not be notified of sign-outs' })
   async work(end: AbortSignal): Promise<void> {
     const [found] = await this.database.rows<{ due: boolean }>(LOOK, []);
     if (found!.due) await this.#outbox.claim(end);
@@ -138,7 +138,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
     return this.database.serve(request, async () => {
       const { provider } = this.server;
       const client = await provider.Client.find(client_id);
-      if (!client) throw new Error('the client is gone');
+      if (!client) throw new Error('the client no longer exists');
       const token = new provider.IdToken({}, { client });
       const claims = { sub: String(user_id), sid, jti: randomUUID(), events: { [LOGOUT]: {} } };
       for (const [name, value] of Object.entries(claims)) token.set(name, value);

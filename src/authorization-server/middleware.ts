@@ -332,7 +332,7 @@ export class Middleware {
     if (ctx.path === ROUTES.authorization && typeof clientId === 'string') authorization.clientId = clientId;
     await next();
     if (authorization.code || authorization.begun)
-      throw new Error('a code was issued, or a step begun, and the session that it came of not stored');
+      throw new Error('a code was issued, or a step begun, but its session was not stored');
     if (authorization.ended) await endStep(this.database, authorization.ended);
   }
 }
@@ -343,7 +343,7 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       request.unavailable = true;
-      reject(new Unavailable('not answered in time'));
+      reject(new Unavailable('no response in time'));
     }, deadlineMs);
   });
   try {

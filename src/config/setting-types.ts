@@ -46,7 +46,7 @@ export const issuer = url('https:', 'http:').refine(
 
 /** libpq accepts several hosts, but other programs that read the URL do not. */
 export const SEVERAL_HOSTS =
-  'must name one host, which leads to the primary, such as HAProxy, PgBouncer or a DNS name';
+  'must name one host, which connects to the primary, such as HAProxy, PgBouncer or a DNS name';
 
 export const databaseUrl = z.string().superRefine((value, context) => {
   const severalHosts =

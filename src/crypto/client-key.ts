@@ -29,6 +29,6 @@ const ALGORITHMS: Readonly<Record<string, string>> = {
 
 function chooseAlgorithm({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject): string {
   const algorithm = ALGORITHMS[(type === 'ec' ? asymmetricKeyDetails?.namedCurve : type) ?? ''];
-  if (algorithm === undefined) throw new Error('no key of RSA, P-256, P-384, P-521 or Ed25519');
+  if (algorithm === undefined) throw new Error('not an RSA, P-256, P-384, P-521 or Ed25519 key');
   return algorithm;
 }

@@ -260,13 +260,13 @@ const MAX_LOGOUT_SECONDS = 300;
 export function upstreamFaultOf(error: unknown): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   if (error instanceof client.AuthorizationResponseError)
-    return new UpstreamFault('refused', 'the provider answered with an error', codeOf(error.error));
+    return new UpstreamFault('refused', 'the provider responded with an error', codeOf(error.error));
   if (error instanceof client.ResponseBodyError)
     return new UpstreamFault(
       error.status >= 500 ? 'away' : 'wrong',
-      `the provider refused with ${error.status} ${codeOf(error.error) ?? ''}`.trim(),
+      `the provider responded with ${error.status} ${codeOf(error.error) ?? ''}`.trim(),
     );
-  if (isAway(error)) return new UpstreamFault('away', 'the provider did not answer');
+  if (isAway(error)) return new UpstreamFault('away', 'the provider did not respond');
   const { code, message, cause } = error as Error & { code?: unknown };
   // The cause of openid-client's generic error names the claim, but not its value.
   const detail =

@@ -14,6 +14,6 @@ export async function learnTimeZones(database: Pick<EntityManager, 'query'>): Pr
 
 /** Tells whether the database has the time zone. */
 export function isTimeZone(name: string): boolean {
-  if (!names) throw new Error('the database has not been asked which time zones it knows');
+  if (!names) throw new Error('the database’s time zones are not loaded yet');
   return names.has(name);
 }

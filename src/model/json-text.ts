@@ -62,7 +62,7 @@ function compilePieces({ name: of, properties }: JsonObject): string[] {
   const written = new Set<JsonFragment>();
   for (const [name, { kind, orNull, from }] of Object.entries(properties)) {
     const before = pieces.length === 0 ? '{' : ',';
-    if (from === undefined) throw new Error(`${of}.${name} does not say what it is read from`);
+    if (from === undefined) throw new Error(`${of}.${name} has no source`);
     if (from instanceof JsonFragment) {
       if (written.has(from)) continue;
       written.add(from);

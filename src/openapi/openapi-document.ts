@@ -131,7 +131,7 @@ export class OpenApiDocument {
     const { handler, controller, method } = route;
     const { summary, description, response, parameters, body, deprecation } = describeOperation(handler);
     const path = pathOf(route);
-    if (!response) throw new Error(`${method} ${path} does not say what it responds with`);
+    if (!response) throw new Error(`${method} ${path} declares no response`);
     const access = accessOf(handler, controller)!;
     const query = queryOfHandler(handler);
     const same = this.#otherFormOf(route);

@@ -20,7 +20,7 @@ export class Upkeep {
   constructor(private readonly database: Database) {}
 
   /** Compacts counter deltas. Counters are right anyway, but this keeps reads short and the rarities of achievements recent. */
-  @Periodic({ work: 'totals', everyMs: SECOND_MS, failure: 'totals could not be folded' })
+  @Periodic({ work: 'totals', everyMs: SECOND_MS, failure: 'totals could not be compacted' })
   foldTotals(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT fold_totals($1) AS done', 5_000, 1, end);
   }
@@ -73,7 +73,11 @@ export class Upkeep {
   }
 
   /** Makes webhook messages for apps whose access changed or ended. */
-  @Periodic({ work: 'access_changes', everyMs: SECOND_MS, failure: 'apps could not be told of their access' })
+  @Periodic({
+    work: 'access_changes',
+    everyMs: SECOND_MS,
+    failure: 'apps could not be notified of their access',
+  })
   tellAppsOfAccess(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT tell_apps_of_access($1) AS done', AT_ONCE, 1, end);
   }
@@ -82,7 +86,7 @@ export class Upkeep {
   @Periodic({
     work: 'ending_credentials',
     everyMs: ENDING_KEYS_MS,
-    failure: 'apps could not be told of access and keys that end',
+    failure: 'apps could not be notified of access and keys that end',
   })
   async tellOfEndingAccess(end: AbortSignal): Promise<void> {
     await this.#untilDone('SELECT tell_of_ending_keys($1) AS done', AT_ONCE, AT_ONCE, end);

@@ -75,7 +75,7 @@ export class FeedService {
               ? new Problem('validation_failed', { detail: error.message, errors: [], cause: error })
               : error;
           if (attempt === ATTEMPTS)
-            throw new Unavailable('others changed what a feed was writing, again and again', {
+            throw new Unavailable('other requests kept changing the rows of a feed', {
               cause: error,
             });
           await setTimeout(Math.random() * MAX_PAUSE_MS * attempt);

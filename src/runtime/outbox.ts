@@ -71,7 +71,7 @@ export async function attempt(
     // Reports only the failed step to the operator.
     const { code, message: text } = error as NodeJS.ErrnoException;
     const step = code === undefined ? text : `${code}: ${text}`;
-    const reason = end.aborted ? `no answer within ${PATIENCE_MS / 1000} s` : step;
+    const reason = end.aborted ? `no response within ${PATIENCE_MS / 1000} s` : step;
     const failed = {
       error: reason.slice(0, MAX_ERROR_LENGTH),
       seconds: seconds(),

@@ -11,8 +11,8 @@ const MAX_LOOK_UP_MS = 2_000;
 const MAX_READ_MS = 2_500;
 const MAX_BYTES = 16_384;
 
-export const NOT_PUBLIC = 'the address is not one of the internet';
-const NO_NAME_SERVER = `no name server answered within ${MAX_LOOK_UP_MS / 1000} s`;
+export const NOT_PUBLIC = 'the address is not on the internet';
+const NO_NAME_SERVER = `no name server responded within ${MAX_LOOK_UP_MS / 1000} s`;
 
 const LOCALHOST: readonly LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },

@@ -687,7 +687,7 @@ postgres.describe('client documents on a server', () => {
         asked.push(address);
         return false;
       };
-      await expect(guard.readJson(new URL(`${at}/x.json`))).rejects.toThrow('not one of the internet');
+      await expect(guard.readJson(new URL(`${at}/x.json`))).rejects.toThrow('not on the internet');
       guard.isAllowed = isPublicAddress;
       expect(asked.length).toBeGreaterThan(0);
       expect(site.connections).toBe(0);

@@ -550,7 +550,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
       await receiver.untilReceived(1);
       await receiver.until(() => receiver.underWay === 0);
       const [first] = await settled(id, ([found]) => found!.attempts === 1);
-      expect(first).toMatchObject({ response_status: null, error: 'no answer within 10 s' });
+      expect(first).toMatchObject({ response_status: null, error: 'no response within 10 s' });
     });
   });
 

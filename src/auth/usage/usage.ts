@@ -73,7 +73,7 @@ export class Usage implements OnApplicationShutdown {
   @Periodic({
     work: 'usage',
     everyMs: FLUSH_MS,
-    failure: 'what was used could not be recorded',
+    failure: 'uses could not be recorded',
     waits: true,
   })
   async flush(): Promise<void> {

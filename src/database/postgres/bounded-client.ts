@@ -102,7 +102,7 @@ export class BoundedClient extends PrimaryClient {
 
   async #run(query: string | QueryConfig, values?: unknown[]): Promise<QueryResult> {
     const text = typeof query === 'string' ? query : query.text;
-    if (this.#givenUp) throw new Unavailable('the statement before was given up');
+    if (this.#givenUp) throw new Unavailable('the previous statement was aborted');
     if (text.startsWith(BEGIN)) this.#caller = currentCaller();
     const caller = this.#caller;
     if (ENDS.has(text)) this.#caller = undefined;
@@ -127,7 +127,7 @@ export class BoundedClient extends PrimaryClient {
         this.#givenUp ??= this.#cancel(statement);
         reject(new Unavailable(reason));
       };
-      const timer = setTimeout(() => giveUp('the database does not answer in time'), answerMs);
+      const timer = setTimeout(() => giveUp('the database does not respond in time'), answerMs);
       const leave = () => giveUp(LEFT);
       if (caller) (caller.whenGone ??= new Set()).add(leave);
       statement.then(resolve, reject).finally(() => {
@@ -159,7 +159,7 @@ export class BoundedClient extends PrimaryClient {
     );
     return new Promise((resolve) => {
       const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
-      socket.setTimeout(CANCEL_TIMEOUT_MS, () => socket.destroy(new Error('it does not answer')));
+      socket.setTimeout(CANCEL_TIMEOUT_MS, () => socket.destroy(new Error('the database does not respond')));
       socket.on('error', () => resolve(false));
       socket.on('close', () => resolve(true)); // has no effect after an error
       socket.resume().end(request);

@@ -42,10 +42,10 @@ export class Semaphore {
     const before = this.#waiting.findLastIndex((other) => other.rank <= rank);
     this.#waiting.splice(before + 1, 0, one);
     if (this.#waiting.length > this.maxWaiting)
-      this.#waiting.pop()!.reject(this.refusal('too many wait for their turn'));
+      this.#waiting.pop()!.reject(this.refusal('too many requests are waiting'));
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(one), 1);
-      one.reject(this.refusal('no turn came in time'));
+      one.reject(this.refusal('the request waited too long'));
     }, patienceMs);
     const over = () => clearTimeout(timer);
     one.promise.then(over, over);

@@ -27,7 +27,10 @@ function readStatements(): ReadonlyMap<string, string> {
 
 function nameOf(statement: string): string {
   const found = /^CREATE OR REPLACE (?:(FUNCTION \w+)|(TRIGGER [\w"]+)[^;]*?\s(ON \w+))/m.exec(statement);
-  if (!found) throw new Error(`schema/ has what is neither a function nor a trigger: ${statement}`);
+  if (!found)
+    throw new Error(
+      `schema/ contains a statement that creates neither a function nor a trigger: ${statement}`,
+    );
   return found.slice(1).filter(Boolean).join(' ');
 }
 

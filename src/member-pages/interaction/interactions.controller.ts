@@ -191,7 +191,7 @@ export class InteractionsController {
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
     const { client_id, redirect_uri } = interaction.params as Record<string, string>;
     const client = await provider.Client.find(client_id!);
-    if (!client) throw because('unknown_client', new errors.SessionNotFound('the client is gone'));
+    if (!client) throw because('unknown_client', new errors.SessionNotFound('the client no longer exists'));
     if (form) requireOwnForm(this.csrf, response.req, form);
     if (prompt !== undefined && interaction.prompt.name !== prompt)
       throw new errors.SessionNotFound('another step');

@@ -78,7 +78,7 @@ export class UpstreamController {
       if (away) response.set('Retry-After', String(retryAfter));
       response.status(away ? 503 : 400).json({
         error: away ? 'temporarily_unavailable' : 'invalid_request',
-        error_description: away ? 'try again' : 'the logout token is not one that can be accepted',
+        error_description: away ? 'try again' : 'the logout token is not acceptable',
         error_id: id,
       });
     }

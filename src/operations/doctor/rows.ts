@@ -68,11 +68,11 @@ WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORD
   const wrong = unknown.map(({ timezone, events }) =>
     warn(
       'time zones',
-      `${events} events are in ${timezone}, which the database does not know: their local times are shown in UTC`,
-      'install the time zone on the machine of PostgreSQL, or import these events with a current one',
+      `${events} events are in ${timezone}, which the database lacks: their local times are shown in UTC`,
+      'install the time zone on PostgreSQL’s host, or import these events with a current one',
     ),
   );
-  return allOf(wrong, 'time zones', 'the database knows the time zones of all events');
+  return allOf(wrong, 'time zones', 'the database has the time zones of all events');
 }
 
 /** Checks whether webhook endpoints accept messages. */

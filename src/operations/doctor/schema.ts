@@ -87,7 +87,7 @@ export async function findDamage(manager: EntityManager): Promise<Check[]> {
     .map(({ name }) =>
       fail(
         name,
-        'is invalid, and not used: it is being built, or its build failed',
+        'is invalid, so PostgreSQL does not use it: its build is in progress, or failed',
         `run in psql: ${/_cc(new|old)\d*$/.test(name) ? 'DROP' : 'REINDEX'} ${name.replace(' ', ' CONCURRENTLY ')}`,
       ),
     );
