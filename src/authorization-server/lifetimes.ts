@@ -11,9 +11,9 @@ export const LIFETIMES = {
   passwordReset: 30 * MINUTE,
   /** Maximum validity of a client's assertion, whose id is stored until it expires. */
   clientAssertion: 5 * MINUTE,
-  /** From the last use. */
+  /** Lifetime of a browser session from its last use. */
   session: DAY,
-  /** From the sign-in. */
+  /** Maximum lifetime of a browser session from the sign-in. */
   maxSession: 30 * DAY,
   /** A browser session without a member, which only carries a sign-out form. */
   anonymousSession: 10 * MINUTE,

@@ -31,7 +31,7 @@ export const longestAccessOption = () =>
     'longest access that members can give the app (default: ACCESS_LONGEST)',
   ).choices(DURATIONS);
 
-/** Makes the option that names the time of an app's application. */
+/** Makes the option for the time of the application to decide on. */
 export const appliedAtOption = () =>
   new Option('--applied-at <time>', 'decide only on the application of this time, from `pua clients review`');
 

@@ -27,7 +27,7 @@ export interface Invitation {
   readonly is_accepted: boolean;
 }
 
-/** Later invitations and removals of the same app wait. */
+/** Locks the app, so that later invitations and removals wait. */
 const LOCK =
   'SELECT approved_at IS NOT NULL AS is_approved FROM oauth_clients WHERE id = $1 AND owner_id = $2 FOR NO KEY UPDATE';
 

@@ -204,7 +204,7 @@ export function parseOrigin(redirectUri: string): string {
   return `${protocol}//${host}`;
 }
 
-/** Returns the origins that may call the token endpoint: registered or a web app's redirect URIs; none for a client with a secret. */
+/** Returns the origins that may call the token endpoint: registered ones, or of a web app's redirect URIs; none if it has a secret. */
 export function allowedOriginsOf(
   client: {
     readonly type: NewClient['type'];

@@ -12,7 +12,7 @@ export interface ConnectedApp {
   /** Whether the app is known only by the metadata document at its id's URL. */
   readonly has_document: boolean;
   readonly scopes: string[];
-  /** In the API's format. */
+  /** Time in the API's format. */
   readonly since: string;
   readonly access_ends_at: string | null;
   readonly last_used_at: string | null;
@@ -76,7 +76,7 @@ ORDER BY ${foldedText('a.client_name')}, a.client_id LIMIT ${SHOWN}`,
     return shownOf(rows);
   }
 
-  /** Most recently seen first. @param own keys of the current session, which comes first */
+  /** Lists the most recently seen session first. @param own keys of the current session, which comes first */
   async listSessions(userId: number, own: readonly Buffer[] = []): Promise<Shown<BrowserSession>> {
     const rows = await this.dataSource.query<(BrowserSession & Counted)[]>(
       `SELECT count(*) OVER ()::integer AS count, encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at,
@@ -121,7 +121,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     });
   }
 
-  /** Ends all access of clients with its consents, browser sessions and pending sign-ins. @returns numbers of ended grants and sessions */
+  /** Ends all access of clients, all consents, browser sessions and pending sign-ins. @returns numbers of ended grants and sessions */
   async revokeAll(
     userId: number,
     actor: Actor,
@@ -140,7 +140,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     });
   }
 
-  /** @returns whether the member had such a session */
+  /** @returns false if the member has no such session */
   async endSession(userId: number, sessionId: string, actor: Actor): Promise<boolean> {
     if (!/^[0-9a-f]{64}$/.test(sessionId)) return false;
     const details = { session: sessionId.slice(0, 16) };

@@ -28,7 +28,7 @@ export interface MemberTableDeclaration<Row> {
   readonly secrets?: readonly Column<Row>[];
   /** The table's part of the export, another part that contains its rows, or the reason for excluding them. */
   readonly export: ExportedRows<Row> | { readonly in: string } | { readonly none: string };
-  /** For a table without a key and entity. */
+  /** Name of a table without a key and entity. */
   readonly table?: string;
 }
 

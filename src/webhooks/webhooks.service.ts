@@ -68,7 +68,7 @@ export interface WebhookDetails extends Pick<
   WebhookEndpoint,
   'id' | 'url' | 'types' | 'client_id' | 'key_id' | 'disabled_because'
 > {
-  /** `no_access`: its client or key is no longer valid; `failing`: no message was accepted since `failing_since`. */
+  /** `no_access`: the client or key is no longer valid; `failing`: no message was accepted since `failing_since`. */
   readonly status: 'active' | 'failing' | 'no_access' | 'disabled';
   readonly created_at: string;
   /** Time until which messages have two signatures. */

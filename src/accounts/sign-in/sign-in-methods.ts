@@ -90,7 +90,7 @@ export class SignInMethods {
     return row && { ...row, passkeys: await this.listPasskeys(userId) };
   }
 
-  /** The oldest first. */
+  /** Lists the oldest passkey first. */
   listPasskeys(userId: number): Promise<ShownPasskey[]> {
     return this.dataSource.query<ShownPasskey[]>(
       `SELECT ${SHOWN} FROM passkeys p WHERE p.user_id = $1 ORDER BY p.id`,
@@ -98,7 +98,7 @@ export class SignInMethods {
     );
   }
 
-  /** Passkeys in the form for authenticators, oldest first. */
+  /** Lists passkeys in the format for authenticators, oldest first. */
   known(userId: number): Promise<Pick<Passkey, 'user_handle' | 'credential_id' | 'transports'>[]> {
     const select = { user_handle: true, credential_id: true, transports: true } as const;
     return this.dataSource.manager.find(Passkey, {
@@ -148,7 +148,7 @@ export class SignInMethods {
     });
   }
 
-  /** @param kept ends all other sessions @returns how many; undefined without a password @throws Unconfirmed */
+  /** @param kept sessions that stay; all others end @returns number of ended sessions; undefined without a password @throws Unconfirmed */
   async changePassword(
     by: SignedInMember,
     passwordHash: string,

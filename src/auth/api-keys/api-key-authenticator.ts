@@ -118,7 +118,7 @@ ${recordEventIf('first', 3)}`,
   }
 }
 
-/** The page's origin or the Sec-Fetch-Site value; anything else is dropped. */
+/** Returns the page's origin or the Sec-Fetch-Site value; drops anything else. */
 function originOf(sent: string): string {
   if (['null', 'cross-site', 'same-site', 'same-origin', 'none'].includes(sent)) return sent;
   const { origin = 'null' } = URL.parse(sent) ?? {};

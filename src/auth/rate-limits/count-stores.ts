@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.js';
 import { openPool } from '../../database/postgres/session.js';
 
-/** Where instances add up their admitted requests. */
+/** A store in which instances add up their admitted requests. */
 export interface CountStore {
   /** Adds requests by key in one round trip; each key includes its window (minutes since 1970). @returns the sum of each key */
   add(window: number, calls: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>;

@@ -21,7 +21,7 @@ interface UsedApp extends Counted {
   /** The requests in {@link Counted} that were rejected or failed. */
   readonly errors_day: number;
   readonly errors_month: number;
-  /** Percentiles of the stored requests; null without any. */
+  /** Percentile of the stored requests; null if there are none. */
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
 }
@@ -42,12 +42,12 @@ export interface DevelopedUse {
 
 const MAX_ERRORS = 50;
 
-/** SQL: `apps`, all of the member $1, or the one with id $2. */
+/** SQL of `apps`: all own apps and keys of the member $1, or only the one with id $2. */
 export const APPS = `
   SELECT id AS client_id, NULL::text AS key_id, name FROM oauth_clients WHERE owner_id = $1 AND ($2::text IS NULL OR id = $2)
   UNION ALL SELECT NULL, id, name FROM api_keys WHERE user_id = $1 AND self_issued AND ($2 IS NULL OR id = $2)`;
 
-/** SQL: `uses`, the requests of {@link APPS}; `recent`: within 24 hours. */
+/** SQL of `uses`: the requests of {@link APPS}; `recent`: within 24 hours. */
 const usesOf = (column: string) => `
   SELECT n.*, n.hour > now() - interval '24 hours' AS recent FROM apps JOIN developer_request_counts n ON n.${column} = apps.${column}
   WHERE n.hour > now() - interval '30 days'`;
@@ -80,7 +80,7 @@ const ERRORS = `${USES}
 SELECT method, route, status, error, ${COUNTED} FROM uses WHERE status >= 400
 GROUP BY method, route, status, error ORDER BY month DESC, method, route, status, error LIMIT ${MAX_ERRORS}`;
 
-/** Counts the responses to a member's own apps and keys. @param of limits it to the app or key with this id */
+/** Counts the responses to a member's own apps and keys. @param of limits the count to the app or key with this id */
 export async function developedUse(
   database: Pick<Database, 'rows'>,
   userId: number,

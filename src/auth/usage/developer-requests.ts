@@ -21,7 +21,7 @@ type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
 
 /** A request as its developer sees it: without member data and secrets. */
 export interface ShownRequest {
-  /** In the API's format. */
+  /** Time in the API's format. */
   readonly occurred_at: string;
   readonly app_name: string;
   readonly method: string;
@@ -30,14 +30,14 @@ export interface ShownRequest {
   readonly status: number;
   /** Problem code or OAuth error. */
   readonly error: string | null;
-  /** A word from our own list. */
+  /** Reason from this server's list. */
   readonly reason: string | null;
   /** The rejected parameter. */
   readonly parameter: string | null;
   /** The parameter's value as sent, unless the value could be a secret. */
   readonly value: string | null;
   readonly error_id: string | null;
-  /** Time until the response; null if an older version did not measure it. */
+  /** Time until the response, in ms; null if an older version did not measure it. */
   readonly duration_ms: number | null;
 }
 
@@ -137,7 +137,7 @@ export class DeveloperRequests {
     return (this.#written = this.#written.then(() => this.#write()));
   }
 
-  /** The key or possible token that a rejected request names in either header. */
+  /** Finds the key or possible token in the two headers of a rejected request. */
   #namedBy({ headers, principal }: Request): Named | undefined {
     if (principal !== undefined) return undefined;
     const { 'x-api-key': key, authorization } = headers;

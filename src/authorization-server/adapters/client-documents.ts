@@ -19,7 +19,7 @@ export interface ClientSecret {
   /** Hexadecimal, like `pepper_id`. */
   readonly hash: string;
   readonly pepper_id: string;
-  /** By the database's clock. */
+  /** Whether the secret has expired, by the database's clock. */
   readonly expired: boolean;
 }
 

@@ -31,7 +31,7 @@ const FIND = { key: findingBy('key'), uid_key: findingBy('uid_key') };
 const EXPIRES = `LEAST(now() + make_interval(secs => $7), to_timestamp($6) + make_interval(secs => ${LIFETIMES.maxSession}))`;
 const IF_SIGNED_IN = '($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))';
 
-/** Stores a session if the condition that follows holds. */
+/** Stores a session if the appended condition holds. */
 const INSERT = `INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip,
   upstream_subject_key, upstream_session_key, clients)
 SELECT $1, $3, $4, $5, to_timestamp($6), ${EXPIRES}, $8, $9::inet, $10::bytea, $11::bytea, $12::jsonb WHERE`;

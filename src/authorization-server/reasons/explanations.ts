@@ -15,7 +15,7 @@ const OF_REFRESH_TOKENS: { readonly [Reason in RejectionReason]?: string } = {
 };
 
 export interface EndedAccess extends Pick<EndedRefreshToken, 'client_id' | 'reason'> {
-  /** In the API's format. */
+  /** Time in the API's format. */
   readonly ended_at: string;
 }
 

@@ -113,7 +113,7 @@ export const seenAs = (client: Client): string | null => (client.seen_as as stri
 
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);
 
-/** Tells whether the member rejected all requested API scopes: the next request prompts again, so that the client can ever get them. */
+/** Tells whether the member rejected all requested API scopes: then the next request prompts again, so that the member can allow some. */
 export function asksForRejectedOnly({ rejected }: Consent, asked: readonly string[]): boolean {
   const [, api] = split(asked);
   return api.length > 0 && api.every((scope) => rejected.includes(scope));

@@ -65,7 +65,7 @@ export class EmbeddedThread {
   }
 }
 
-/** Serves one PGlite in a separate thread, which ends with it. @throws Error if the files cannot be opened */
+/** Serves one PGlite in a separate thread, which ends with the PGlite. @throws Error if the files cannot be opened */
 export async function startThread(files: EmbeddedFiles): Promise<OpenInThread> {
   const thread = new EmbeddedThread();
   try {

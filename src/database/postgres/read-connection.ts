@@ -35,7 +35,7 @@ interface Read {
   readonly reject: (fault: Error) => void;
 }
 
-/** First bytes of messages (PostgreSQL, §55.7); a header is that byte and a length of four. */
+/** First bytes of messages (PostgreSQL, §55.7); a header consists of this byte and four bytes of length. */
 const HEADER = 5;
 const DATA_ROW = 0x44;
 const ERROR_RESPONSE = 0x45;

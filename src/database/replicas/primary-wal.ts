@@ -93,7 +93,7 @@ export class PrimaryWal extends NoticeChannel {
     return this.#need(Math.max(lag, this.#all.position, this.#marks.get(member)?.position ?? 0));
   }
 
-  /** What a replica needs to have everything up to a position; undefined while the channel is disconnected. */
+  /** Returns the requirement that a replica has everything up to a position; undefined while the channel is disconnected. */
   needFor(position: number): ReadConsistency | undefined {
     return this.trusted ? this.#need(position) : undefined;
   }

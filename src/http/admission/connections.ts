@@ -42,7 +42,7 @@ interface Connection {
 
 /**
  * Bounds a client's resources. Responses on a connection are sequential (RFC 9112 §9.3.2), each after the system has accepted the previous
- * response, and the server stops reading while a request waits. So a client that does not read gets no further responses, then an end.
+ * response, and the server stops reading while a request waits. So a client that does not read gets no more responses, and is cut off.
  */
 export class Connections {
   readonly #of = new Map<Socket, Connection>();

@@ -47,7 +47,7 @@ export const Parameters =
     readParameters()(controller, name, index);
   };
 
-/** Finds the class of a handler's parameter. @throws Error if the parameter has no class, or an `import type` removed it */
+/** Finds the class of a handler's parameter. @throws Error if the parameter has no class, or `import type` omits it */
 export function classOfParameter(
   controller: object,
   handler: string | symbol,

@@ -113,7 +113,7 @@ export class DeveloperWebhooksController {
     developer.redirect(pathOf(app), done);
   }
 
-  /** @throws PageFault 404 if it is not the member's */
+  /** @throws PageFault 404 if the app or key is not the member's */
   async #app({ owner }: Member, id: string): Promise<App> {
     const key = await this.keys.find(id, owner);
     if (key) {
@@ -124,7 +124,7 @@ export class DeveloperWebhooksController {
     return { id, name, scopes, isValid: disabled_at === null, credential: { clientId: id } };
   }
 
-  /** @throws PageFault 404 if it is not the member's */
+  /** @throws PageFault 404 if the webhook is not the member's */
   async #own({ owner }: Member, place: Place): Promise<Place> {
     const own = await this.webhooks.list(place.app, owner);
     if (!own.some(({ id }) => id === place.webhook)) throw nothingHere();

@@ -123,7 +123,7 @@ export function requireOwnForm(csrf: Csrf, request: Request, form: Form): void {
 const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
 const readUpload = express.raw({ type: 'multipart/form-data', limit: '96kb' });
 
-/** Reads a page's {@link Form}; empty if there is none. @throws PageFault if it cannot be read */
+/** Reads a page's {@link Form}; empty if there is none. @throws PageFault if the form is unreadable */
 export async function sentForm(context: ExecutionContext): Promise<Form> {
   const { body } = await withBody(context, readForm);
   return { ...(body as Form | undefined) };
@@ -131,7 +131,7 @@ export async function sentForm(context: ExecutionContext): Promise<Form> {
 
 export const FormBody = createParamDecorator((_: unknown, context) => sentForm(context));
 
-/** Reads a form with a file (RFC 7578). @throws PageFault if it cannot be read */
+/** Reads a form with a file (RFC 7578). @throws PageFault if the form is unreadable */
 export const UploadBody = createParamDecorator(async (_: unknown, context): Promise<FormData> => {
   const { body, headers } = await withBody(context, readUpload);
   try {

@@ -10,7 +10,7 @@ import { ApiKey } from '../credentials/api-key.entity.js';
 export class IdempotentResponse extends row({
   key_id: anyText.primary.refersTo(() => ApiKey, 'CASCADE'),
   idempotency_key: anyText.primary,
-  /** SHA-256. */
+  /** SHA-256 of the request body. */
   body_hash: bytea,
   response: jsonb,
   created_at: timestamptz.sqlDefault('now()'),

@@ -71,6 +71,6 @@ export class CalendarLink extends row({
   /** HMAC-SHA-256 of the secret. */
   key: bytea.unique.unselected,
   created_at: timestamptz.sqlDefault('now()'),
-  /** Written in batches. */
+  /** Last use, written in batches. */
   last_used_at: timestamptz.nullable,
 }) {}

@@ -110,7 +110,7 @@ export class OauthClientSecret extends row({
   created_at: timestamptz.sqlDefault('now()'),
   /** null if the secret never expires. */
   expires_at: timestamptz.nullable,
-  /** Written in batches. */
+  /** Last use, written in batches. */
   last_used_at: timestamptz.nullable,
 }) {}
 

@@ -9,7 +9,7 @@ import { User } from '../../../../resources/profile/table.js';
 @OfMember<MemberUsage>({ export: { as: 'usage' } })
 export class MemberUsage extends row({
   user_id: bigint.primary.refersTo(() => User),
-  /** In UTC. */
+  /** Day in UTC. */
   day: date.primary,
   app_kind: anyText.as<'client' | 'key'>().primary,
   /** Id of the client or the key, which may have been deleted. */
