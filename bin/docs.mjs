@@ -271,7 +271,7 @@ const ASSISTANTS = {
   'assistants/rust': ['Rust', 'rust', 'assistants/rust/Cargo.toml'],
 };
 
-/** The libraries whose programs this page shows; confidential-clients.md has the frameworks. */
+/** The libraries whose programs libraries.md shows; confidential-clients.md has the frameworks. */
 const SHOWN = ['oidc-client-ts', 'openid-client', '@auth/core', 'Authlib'];
 
 /** A table of the libraries that compat runs, and excerpts of the shown programs. */

@@ -353,12 +353,12 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   }
 }
 
-/** Whether the member has just answered on our page, which names the app. */
+/** Whether the member has just used our page, which names the app. */
 function isAnswered({ path }: KoaContextWithOIDC): boolean {
   return path.startsWith(`${ROUTES.authorization}/`);
 }
 
-/** Redirects from a missing interaction to its page, which explains whether it expired or ended. @returns false for other errors */
+/** Redirects from a missing interaction to the page that explains why it is missing. @returns false for other errors */
 function redirectsToStep(ctx: KoaContextWithOIDC, error: unknown): boolean {
   if (!isAnswered(ctx) || !isStepGone(error)) return false;
   ctx.remove('Set-Cookie'); // the new session was not stored; the browser keeps its current one

@@ -52,7 +52,7 @@ export class CalendarController {
     response.writeHead(200).end(request.method === 'HEAD' ? undefined : bytes);
   }
 
-  /** @throws Problem not_found; after too many, rate_limited */
+  /** @throws Problem not_found; rate_limited after too many unknown links */
   async #find(secret: string, request: Request): Promise<ReadableLink> {
     const link = await this.links.find(secret);
     if (link) return link;

@@ -40,7 +40,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.#replicas.map((replica) => replica.end()));
   }
 
-  /** Chooses where to read. @param recent excludes replicas over 1.5 s behind, for lists that promise all changes since a time */
+  /** Chooses where to read. @param recent excludes replicas that are over 1.5 s behind, for lists of all changes since a time */
   of(userId: number, { recent = false } = {}): Reads {
     if (this.#replicas.length === 0) return this.database;
     const need = this.log.needOf(userId, recent);

@@ -47,7 +47,7 @@ export class UpstreamFault extends Error {
   }
 }
 
-/** Protect against responses to other requests, replayed ID tokens, and stolen codes. */
+/** Secrets that protect against responses to other requests, replayed ID tokens, and stolen codes. */
 export interface UpstreamSecrets {
   readonly nonce: string;
   readonly verifier: string;

@@ -252,7 +252,7 @@ WHERE t.${type.key[0]!} IS NULL ORDER BY ${columnList(type.key, 's')} ${type.joi
 export const withPresent = ({ source, name, key }: RecordType): string =>
   `${source} LEFT JOIN ${name} t ON (${columnList(key, 't')}) = (${columnList(key, 's')})`;
 
-/** SQL of the member and the id under which the version of a staged record `s` is stored; 0 if it belongs to no member. */
+/** SQL of the member and the id under which the version of a staged record `s` is stored; 0 if the record belongs to no member. */
 const versionKey = ({ version }: RecordType): string =>
   version.length > 1 ? columnList(version, 's') : `0, ${columnList(version, 's')}`;
 

@@ -12,7 +12,7 @@ export interface PlannedStep {
   /** Number from 1; null for the migration's transaction after its steps. */
   readonly step: number | null;
   readonly locks: Readonly<Record<string, Waiting>>;
-  /** Estimated from the current table sizes, to a tenth. */
+  /** Duration, estimated from the current table sizes, to a tenth of a second. */
   readonly seconds: number;
   /** The slow work, as in `index of events (1.2 GB)`. */
   readonly work: readonly string[];
@@ -30,7 +30,7 @@ const SCANS = /\bCHECK \(|SET NOT NULL|FOREIGN KEY|REFERENCES/;
 /** A partial index sorts few rows. */
 const indexing = (statement: string): Work => (/\sWHERE\s/.test(statement) ? 'scan' : 'index');
 
-/** Locks by kind of statement: PostgreSQL, “Explicit Locking”, and the pages of the statements. */
+/** Locks by kind of statement, from PostgreSQL's documentation (“Explicit Locking”, and each statement's page). */
 const KINDS: readonly { of: RegExp; waiting: Waiting; work?: (statement: string) => Work | undefined }[] = [
   { of: /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY .*? ON (\w+)/s, waiting: 'nobody', work: indexing },
   { of: /^CREATE (?:UNIQUE )?INDEX .*? ON (\w+)/s, waiting: 'writers', work: indexing },
