@@ -120,7 +120,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
         const { JWKSNoMatchingKey, JWSSignatureVerificationFailed } = joseErrors;
         if (!(error instanceof JWKSNoMatchingKey || error instanceof JWSSignatureVerificationFailed))
           throw error;
-        // Trusts an unknown key id: the token came directly from the provider, which may have just changed its keys.
+        // Reads the keys again: the token came directly from the provider, which may have just changed them.
         await known.keys.reload();
         return verify();
       });

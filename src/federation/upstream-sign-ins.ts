@@ -189,7 +189,7 @@ export class UpstreamSignIns {
     return error instanceof UpstreamFault ? this.fault(error.kind, purpose, error) : error;
   }
 
-  /** Makes the page that explains a fault; default: `declined`. */
+  /** Makes the page that explains a fault. @param kind `declined` if no other kind fits */
   fault(
     kind: keyof typeof FAULTS,
     purpose: Purpose,

@@ -90,7 +90,7 @@ interface ProviderParts
   readonly config: Config;
   readonly logger: Logger;
   readonly database: OauthDatabase;
-  /** The first key signs; the metadata also publishes the others. */
+  /** The first key signs; the server only publishes the others. */
   readonly signingKeys: readonly SigningJwk[];
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;

@@ -55,7 +55,7 @@ async function readParameters(ctx: KoaContextWithOIDC): Promise<string> {
   ]);
 }
 
-/** Maximum time until an outdated response is deleted, or 15 s after the token's use if one run fails. */
+/** Maximum time from the end of its window until a kept response is deleted; if one run fails, 15 s from the token's use. */
 const PAUSE_MS = 2_000;
 const BATCH = 1_000;
 

@@ -96,7 +96,7 @@ export class Replica {
     for (const session of this.#reads.connections) void this.#look(session, need);
   }
 
-  /** Runs a hot read in a session from {@link sessionWith}. @returns undefined if there is no such session, or after any failure */
+  /** Runs a hot read in a session from {@link sessionWith}. @returns undefined if there is no such session; no rows after a failure */
   async read<Row>(
     statement: NamedStatement,
     values: unknown[],

@@ -66,7 +66,7 @@ const READ_CHANGES = {
   ),
 };
 
-/** PostgreSQL plans this for each request: with many rows, short and long periods need different plans. */
+/** PostgreSQL plans this for each request: with many rows, few changes and many changes need different plans. */
 const READ_CHANGES_OF_MANY = {
   name: 'read-changes-of-many',
   text: readChanges(
