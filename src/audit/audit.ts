@@ -97,10 +97,13 @@ export const AUTH_EVENTS = {
   ),
   'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
   'token.refreshed': event('A refresh token was used', TOKEN),
-  'token.refused': event('The token endpoint rejected an app’s request (recorded as above)', {
-    error: ['text', 'error code (RFC 6749)'],
-    reason: ['text', 'see below'],
-  }),
+  'token.refused': event(
+    'The token endpoint rejected an app’s request (recorded like `authorization.refused`)',
+    {
+      error: ['text', 'error code (RFC 6749)'],
+      reason: ['text', 'see below'],
+    },
+  ),
   'token.reused': event('A code or refresh token was used twice; its grant’s tokens were revoked', GRANT),
   'grant.revoked': event('An app revoked a token, which ended its grant', GRANT),
   'key.created': event('An API key was issued', {
@@ -124,7 +127,7 @@ export const AUTH_EVENTS = {
   }),
   'calendar_link.revoked': event('A member revoked one or all of their calendar links', {
     link: ['number', 'its id, if one was revoked'],
-    links: ['number', 'how many, if all were'],
+    links: ['number', 'how many, if all were revoked'],
   }),
   'client.created': event('An app was registered', {
     name: ['text', 'of the app'],

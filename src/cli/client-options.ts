@@ -33,7 +33,10 @@ export const longestAccessOption = () =>
 
 /** Makes the option for the time of the application to decide on. */
 export const appliedAtOption = () =>
-  new Option('--applied-at <time>', 'decide only on the application of this time, from `pua clients review`');
+  new Option(
+    '--applied-at <time>',
+    'decide only if this is the application’s `applied_at` (see `pua clients review`)',
+  );
 
 /** Reads a file. @throws InvalidArgumentError */
 export function readFile(file: string): Buffer {

@@ -19,7 +19,7 @@ const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] 
 
 export const METRICS = {
   build_info: {
-    help: 'Always 1; the labels have the versions of the server and of Node',
+    help: 'Always 1; the labels are the versions of the server and of Node',
     labels: { version: NAMES, node: NAMES },
     together: 'first',
   },
@@ -55,7 +55,7 @@ export const METRICS = {
     together: 'min',
   },
   overload_refusals_total: {
-    help: 'Requests rejected because of overload. `api`, `platform`, `oauth` and `pages` waited too long to start; `database_pool` and `password_hashing` waited too long later',
+    help: 'Requests rejected because of overload. `api`, `platform`, `oauth` and `pages`: waited too long to start; `database_pool` and `password_hashing`: waited too long for a connection or for hashing',
     labels: { reason: NAMES },
   },
   admission: {
@@ -74,7 +74,7 @@ export const METRICS = {
     },
   },
   password_hashing_queue: {
-    help: 'Passwords that the server is hashing, or that wait for it',
+    help: 'Passwords that the server is hashing, and passwords that wait for hashing',
     labels: { state: ['running', 'waiting'] },
   },
   password_hashing_duration_seconds: {
@@ -101,7 +101,7 @@ export const METRICS = {
     together: 'max',
   },
   database_replica_asked: {
-    help: '1 while the server reads from this replica (at most five seconds behind); 0 while the primary replaces it. By position in DATABASE_READ_URL',
+    help: '1 while the server reads from this replica (at most five seconds behind); 0 while it reads from the primary instead. By position in DATABASE_READ_URL',
     labels: { replica: NAMES },
     together: 'min',
   },

@@ -39,7 +39,7 @@ export function dbCommands(group: Command): void {
     'Undo the most recent migrations. The data in dropped tables and columns is lost',
     'pua db rollback --yes',
   )
-    .option('--to <migration>', 'undo all migrations after this one')
+    .option('--to <migration>', 'undo all later migrations')
     .option('--yes', 'skip the confirmation')
     .runs(async ({ dataSource, print, confirm }, { json, to }) => {
       const last = await lastMigrations(dataSource, to);

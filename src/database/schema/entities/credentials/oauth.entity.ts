@@ -247,8 +247,8 @@ export class OauthSession extends row({
 @Entity('oauth_logouts')
 @Expires({ at: 'ended_at', kept: '3 days' })
 @OfMember<OauthLogout>({
-  erase: { keep: 'apps are still notified of the member’s ended sessions, for three days at most' },
-  export: { none: 'pending notifications of ended sessions to apps, for three days at most' },
+  erase: { keep: 'the server still notifies apps of the member’s ended sessions, for three days at most' },
+  export: { none: 'pending notifications to apps about ended sessions, for three days at most' },
 })
 export class OauthLogout extends row({
   id: identity('ALWAYS'),
