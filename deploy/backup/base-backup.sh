@@ -12,7 +12,7 @@ set -eu
 made="$BACKUPS/$(date -u +%Y-%m-%dT%H%M%S.%NZ)"
 trap 'rm -rf "$made.unfinished"' EXIT
 pg_basebackup --dbname "$BACKUP_URL" --pgdata "$made.unfinished" --wal-method stream --checkpoint fast
-# Debian installs it in a folder per version, outside PATH.
+# Debian installs pg_verifybackup in a folder per version, outside PATH.
 PATH="$PATH:/usr/lib/postgresql/$(cat "$made.unfinished/PG_VERSION")/bin"
 pg_verifybackup --quiet "$made.unfinished"
 mv "$made.unfinished" "$made"

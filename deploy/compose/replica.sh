@@ -1,6 +1,6 @@
 #!/bin/sh
-# Copies the database of PRIMARY (a connection string of libpq; the password is in PGPASSWORD) into PGDATA if there is none yet, then runs the
-# given command, which follows it. Restarts an interrupted copy.
+# Copies the database of PRIMARY (a connection string of libpq; the password is in PGPASSWORD) into PGDATA if there is none yet, then runs
+# the given command: PostgreSQL, which follows PRIMARY. Restarts an interrupted copy.
 set -eu
 
 if [ ! -d "$PGDATA" ]; then

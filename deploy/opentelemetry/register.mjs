@@ -1,4 +1,4 @@
-// The module for NODE_OPTIONS=--import (docs/operators/monitoring.md, Traces). NODE_OPTIONS apply to every Node program that inherits them, including npm,
+// The module for NODE_OPTIONS=--import (docs/operators/monitoring.md, Trace requests). NODE_OPTIONS applies to every Node program that inherits it, including npm,
 // health checks and threads; only the server's process is traced.
 import { isMainThread } from 'node:worker_threads';
 

@@ -1,4 +1,4 @@
-// Spans of requests and of their statements, exported as OpenTelemetry's own variables say (OTEL_EXPORTER_OTLP_ENDPOINT and others). As in the
+// Spans of requests and of their statements, exported as OpenTelemetry's own variables configure (OTEL_EXPORTER_OTLP_ENDPOINT and others). As in the
 // server's log, spans contain nothing that a caller sent except the trace context, and statements have no values.
 import { tracingChannel } from 'node:diagnostics_channel';
 import { createRequire } from 'node:module';
@@ -13,7 +13,7 @@ const DEFAULTS = {
   OTEL_METRICS_EXPORTER: 'none',
   OTEL_LOGS_EXPORTER: 'none',
   OTEL_NODE_RESOURCE_DETECTORS: 'env,serviceinstance',
-  // In ms: the maximum lost when a process ends.
+  // In ms: spans of this last period are lost when a process ends.
   OTEL_BSP_SCHEDULE_DELAY: '1000',
 };
 for (const [name, value] of Object.entries(DEFAULTS)) process.env[name] ??= value;
@@ -39,7 +39,7 @@ const http = new HttpInstrumentation({
   disableOutgoingRequestInstrumentation: true,
   ignoreIncomingRequestHook: ({ url }) => PROBES.has(url),
   startIncomingSpanHook: () => HIDDEN,
-  // The log reads the trace from this header, also if the trace begins here.
+  // The log reads the trace id from this header, even if this server started the trace.
   requestHook: (span, request) => {
     const { traceId, spanId, traceFlags } = span.spanContext();
     const flags = traceFlags.toString(16).padStart(2, '0');
@@ -53,17 +53,17 @@ const http = new HttpInstrumentation({
     if (context !== undefined) span.setAttribute('http.response.header.x-request-id', [context.id]);
   },
 });
-// Only statements of requests: background work runs many per second.
+// Traces only statements of requests: background work runs many statements per second.
 const pg = new PgInstrumentation({ requireParentSpan: true, ignoreConnectSpans: true });
 
 new NodeSDK({ instrumentations: [http, pg] }).start();
-// pg is instrumented when it is required, but the server imports it.
+// The instrumentation patches http when `require` loads it, but the server imports http.
 createRequire(import.meta.url)('node:http');
 
 const tracer = trace.getTracer('public-user-api');
 const spans = new WeakMap();
 
-// The server sends reads in pipeline mode itself, without pg. Their spans are named like those of pg.
+// The server sends reads in pipeline mode itself, without pg. Their spans have the same names as those of pg.
 tracingChannel('public-user-api:pipelined-read').subscribe({
   start: (read) => {
     if (!trace.getActiveSpan()) return;

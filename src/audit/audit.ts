@@ -97,13 +97,10 @@ export const AUTH_EVENTS = {
   ),
   'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
   'token.refreshed': event('A refresh token was used', TOKEN),
-  'token.refused': event(
-    'The token endpoint rejected an app’s request (recorded like `authorization.refused`)',
-    {
-      error: ['text', 'error code (RFC 6749)'],
-      reason: ['text', 'see below'],
-    },
-  ),
+  'token.refused': event('The token endpoint rejected an app’s request (see `authorization.refused`)', {
+    error: ['text', 'error code (RFC 6749)'],
+    reason: ['text', 'see below'],
+  }),
   'token.reused': event('A code or refresh token was used twice; its grant’s tokens were revoked', GRANT),
   'grant.revoked': event('An app revoked a token, which ended its grant', GRANT),
   'key.created': event('An API key was issued', {

@@ -35,7 +35,7 @@ export const longestAccessOption = () =>
 export const appliedAtOption = () =>
   new Option(
     '--applied-at <time>',
-    'decide only if this is the application’s `applied_at` (see `pua clients review`)',
+    'decide only if this is the app’s `applied_at` (see `pua clients review`)',
   );
 
 /** Reads a file. @throws InvalidArgumentError */

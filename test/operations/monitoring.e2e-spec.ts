@@ -55,7 +55,7 @@ const OF_OTHERS = [
 
 /** Metrics without a value yet: no sign-in, rejection, feed, message, expired row or replica has occurred. */
 const NOTHING_YET = [
-  'Refused',
+  'Rejected',
   'Sign-ins',
   'Password hashing',
   'OAuth errors',
