@@ -289,7 +289,7 @@ export const SETTINGS = {
   SEED_DEMO: optional(is.flag, {
     otherwise: 'true in development if PUBLIC_URL and HOST are loopback, otherwise false',
     meaning:
-      'fill an empty database with demo members, whose password is public; the server rejects true if others can reach it',
+      'fill an empty database with demo members, whose password is public; true requires loopback PUBLIC_URL and HOST',
     set: 'to false to start with an empty database',
   }),
 } satisfies Record<string, Setting>;

@@ -185,7 +185,7 @@ export function clientsCommands(group: Command): void {
       readKeySet,
     )
     .addOption(profileOption())
-    .addOption(authOption('the server deletes keys or secrets that it does not use'))
+    .addOption(authOption('the server deletes keys or secrets that this method does not use'))
     .addOption(pkceOption())
     .addOption(longestAccessOption())
     .option('--client-uri <url>', 'home page of the app; "" removes it')
