@@ -96,7 +96,7 @@ export async function pages() {
     'The server counts and logs rejections that concern no member (unknown apps, unregistered redirect URIs, unknown codes, expired sign-ins, too',
     'many requests). Each process also writes up to 100 rejections per minute, at most 10 from one address, to the table `oauth_refusals`,',
     'where `npx pua audit --error-id` finds them. The table keeps the last 10,000 rows, for at most 30 days. It stores the client id, and the',
-    'redirect URI without query and fragment. It truncates both, and replaces possible tokens and keys with `***`.',
+    'redirect URI without query and fragment. The server truncates both, and replaces possible tokens and keys with `***`.',
     '',
     '## Retention',
     '',

@@ -55,7 +55,7 @@ export const METRICS = {
     together: 'min',
   },
   overload_refusals_total: {
-    help: 'Requests rejected because of overload. `api`, `platform`, `oauth` and `pages`: waited too long to start; `database_pool` and `password_hashing`: waited too long for a connection or for hashing',
+    help: 'Requests rejected because of overload. `api`, `platform`, `oauth`, `pages`: waited too long to start; `database_pool`, `password_hashing`: for a connection or for hashing',
     labels: { reason: NAMES },
   },
   admission: {
