@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Credentials returns a request's header and its value. If the API rejected a value, it is called with that one, and a new value is sent in
-// a second attempt.
+// Credentials returns a request's header and its value. If the API rejected a value, the client calls the function with that value, and
+// sends a new value in a second attempt.
 type Credentials func(ctx context.Context, refused string) (header, value string, err error)
 
 // APIKey is the key of a partner's backend.
@@ -20,8 +20,8 @@ func APIKey(key string) Credentials {
 	return func(context.Context, string) (string, string, error) { return "X-API-Key", key, nil }
 }
 
-// Token is an access token that is managed elsewhere: the function returns the current token, or a new one if the API rejected that. It may
-// always return the same token.
+// Token uses an access token that is managed elsewhere: the function returns the current token, or a new token if the API rejected the
+// current one. The function may always return the same token.
 func Token(token func(ctx context.Context, refused string) (string, error)) Credentials {
 	return func(ctx context.Context, refused string) (string, string, error) {
 		value, err := token(ctx, strings.TrimPrefix(refused, "Bearer "))
@@ -47,7 +47,7 @@ type Client struct {
 // Option changes a setting of a [Client].
 type Option func(*Client)
 
-// WithHTTPClient sends the calls with your own client, its proxies and certificates. Redirects are not followed: they would send the
+// WithHTTPClient sends the calls with your HTTP client, its proxies and certificates. It does not follow redirects, which would send the
 // credentials elsewhere.
 func WithHTTPClient(client *http.Client) Option { return func(c *Client) { c.http = client } }
 
@@ -55,7 +55,7 @@ func WithHTTPClient(client *http.Client) Option { return func(c *Client) { c.htt
 // Default 2.
 func WithRetries(retries int) Option { return func(c *Client) { c.retries = retries } }
 
-// WithLongestWait sets the longest wait between two attempts: if a longer one is necessary, the call fails with the response. Default 10
+// WithLongestWait sets the longest wait between two attempts: if a longer wait is necessary, the call fails with the response. Default 10
 // seconds.
 func WithLongestWait(wait time.Duration) Option { return func(c *Client) { c.longestWait = wait } }
 
@@ -69,7 +69,7 @@ func New(baseURL string, credentials Credentials, options ...Option) (*Client, e
 		return nil, err
 	}
 	if base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, fmt.Errorf("baseURL is %q, which is no http or https address", baseURL)
+		return nil, fmt.Errorf("baseURL is %q, which is not an http or https URL", baseURL)
 	}
 	client := &Client{
 		base:        base,
@@ -89,21 +89,21 @@ func New(baseURL string, credentials Credentials, options ...Option) (*Client, e
 	return client, nil
 }
 
-// Me needs the scope profile:read.
+// Me returns the basic profile. It needs the scope profile:read.
 func (c *Client) Me(ctx context.Context) (*Me, error) { return get[Me](ctx, c, "/me", nil) }
 
-// Profile is the profile with its counts. It needs the scope profile:read.
+// Profile returns the profile with its counts. It needs the scope profile:read.
 func (c *Client) Profile(ctx context.Context) (*Profile, error) {
 	return get[Profile](ctx, c, "/profile", nil)
 }
 
-// ProfileWithETag is the same with its ETag, with which [Client.UpdateProfile] fails if the profile has changed in the meantime.
+// ProfileWithETag returns the profile and its ETag. With the ETag, [Client.UpdateProfile] fails if the profile has changed in the meantime.
 func (c *Client) ProfileWithETag(ctx context.Context) (*Profile, string, error) {
 	return getWithETag[Profile](ctx, c, "/profile", nil)
 }
 
-// UpdateProfile changes the fields that are set, all or none. With an ETag as ifMatch it fails with the code
-// precondition_failed if the profile has changed since; "" changes it in any case. It needs the scope profile:write.
+// UpdateProfile changes the fields that are set, all or none. With an ETag as ifMatch, it fails with the code
+// precondition_failed if the profile has changed since; with "", it does not check this. It needs the scope profile:write.
 func (c *Client) UpdateProfile(ctx context.Context, changes ProfileChanges, ifMatch string) (*ChangedProfile, error) {
 	found, err := c.call(ctx, http.MethodPut, "/profile", nil, changes, ifMatch)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Client) Event(ctx context.Context, id int64) (*EventDetail, error) {
 	return get[EventDetail](ctx, c, fmt.Sprintf("/events/%d", id), nil)
 }
 
-// PinnedAchievements are at most six, in the member's order.
+// PinnedAchievements returns the pinned achievements, at most six, in the member's order.
 func (c *Client) PinnedAchievements(ctx context.Context) ([]Achievement, error) {
 	page, err := get[AchievementPage](ctx, c, "/achievements/pinned", nil)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Client) PinnedAchievements(ctx context.Context) ([]Achievement, error) 
 	return page.Data, nil
 }
 
-// Achievement is one achievement, with its criteria.
+// Achievement returns one achievement, with its criteria.
 func (c *Client) Achievement(ctx context.Context, id int64) (*AchievementDetail, error) {
 	return get[AchievementDetail](ctx, c, fmt.Sprintf("/achievements/%d", id), nil)
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Error is a call that the API rejected. Code is the reason; the server's /docs/errors explains how to fix each.
+// Error reports a call that the API rejected. Code is the reason; the server's /docs/errors explains how to fix each code.
 type Error struct {
 	Status int
-	// As in the catalog at /api/public/problems; "unknown" if another server responded, such as a proxy.
+	// A code of the catalog at /api/public/problems; "unknown" if another server responded, such as a proxy.
 	Code string
 	// The id of this call in the server's log.
 	RequestID string
@@ -45,12 +45,12 @@ func errorOf(response *http.Response, body []byte) *Error {
 	}
 	address := *response.Request.URL
 	address.RawQuery = ""
-	failure.message = fmt.Sprintf("HTTP %d with %s in place of JSON, from %s: a proxy answered, or baseURL is not the API's.",
+	failure.message = fmt.Sprintf("HTTP %d with %s instead of JSON, from %s: a proxy responded, or baseURL is not the API's URL.",
 		failure.Status, kind, &address)
 	return failure
 }
 
-// Retry-After in seconds (RFC 9110 section 10.2.3); nil if it is absent or a date.
+// Reads Retry-After in seconds (RFC 9110 section 10.2.3). Returns nil if the header is absent or a date.
 func retryAfter(response *http.Response) *time.Duration {
 	seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 20)
 	if err != nil {

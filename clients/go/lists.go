@@ -5,20 +5,20 @@ import (
 	"iter"
 )
 
-// Events needs the scope events:read.
+// Events lists the member's events. It needs the scope events:read.
 func (c *Client) Events(query EventsQuery) *List[Event] { return list[Event](c, "/events", query) }
 
-// Connections needs the scope connections:read.
+// Connections lists the member's connections. It needs the scope connections:read.
 func (c *Client) Connections(query ConnectionsQuery) *List[Connection] {
 	return list[Connection](c, "/connections", query)
 }
 
-// Achievements are the earned achievements. It needs the scope achievements:read, as do all calls for achievements.
+// Achievements lists the earned achievements. It needs the scope achievements:read, as do all calls for achievements.
 func (c *Client) Achievements(query EarnedAchievementsQuery) *List[Achievement] {
 	return list[Achievement](c, "/achievements", query)
 }
 
-// AllAchievements are all achievements, earned or not.
+// AllAchievements lists all achievements, earned or not.
 func (c *Client) AllAchievements(query AllAchievementsQuery) *List[Achievement] {
 	return list[Achievement](c, "/achievements/all", query)
 }
@@ -40,7 +40,7 @@ func list[T any](client *Client, path string, query any) *List[T] {
 	return &List[T]{client, path, query}
 }
 
-// Page returns one page: the first for "", or the one at a cursor (Pagination.NextCursor, PrevCursor).
+// Page returns one page: the first for "", otherwise the page at a cursor (Pagination.NextCursor, PrevCursor).
 func (l *List[T]) Page(ctx context.Context, cursor string) (*Page[T], error) {
 	values, err := valuesOf(l.query)
 	if err != nil {

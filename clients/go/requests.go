@@ -196,7 +196,7 @@ func (c *Client) keep(address string, received answer) {
 	}
 }
 
-// The parameters of a query: lists separated by commas, without empty ones.
+// Returns the query's parameters: joins lists by commas, and omits empty fields.
 func valuesOf(query any) (url.Values, error) {
 	if values, isValues := query.(url.Values); isValues || query == nil {
 		return values, nil

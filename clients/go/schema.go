@@ -534,7 +534,7 @@ type Problem struct {
 	Fix string `json:"fix,omitzero"`
 }
 
-// EventsQuery: What is empty is not sent.
+// EventsQuery: Empty fields are not sent.
 type EventsQuery struct {
 	// Maximum number of items per page. Default: 20.
 	Limit int64 `json:"limit,omitempty"`
@@ -571,7 +571,7 @@ type EventsQuery struct {
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
-// ConnectionsQuery: What is empty is not sent.
+// ConnectionsQuery: Empty fields are not sent.
 type ConnectionsQuery struct {
 	// Maximum number of items per page. Default: 20.
 	Limit int64 `json:"limit,omitempty"`
@@ -601,7 +601,7 @@ type ConnectionsQuery struct {
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
-// AchievementsQuery: What is empty is not sent.
+// AchievementsQuery: Empty fields are not sent.
 type AchievementsQuery struct {
 	// Which view of the achievements to return; earned ones if absent. One of all, stats, detail, pinned.
 	Action string `json:"action,omitempty"`
@@ -633,7 +633,7 @@ type AchievementsQuery struct {
 	ID int64 `json:"id,omitempty"`
 }
 
-// EarnedAchievementsQuery: What is empty is not sent.
+// EarnedAchievementsQuery: Empty fields are not sent.
 type EarnedAchievementsQuery struct {
 	// Maximum number of items per page. Default: 20.
 	Limit int64 `json:"limit,omitempty"`
@@ -659,7 +659,7 @@ type EarnedAchievementsQuery struct {
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
-// AllAchievementsQuery: What is empty is not sent.
+// AllAchievementsQuery: Empty fields are not sent.
 type AllAchievementsQuery struct {
 	// Maximum number of items per page. Default: 20.
 	Limit int64 `json:"limit,omitempty"`
@@ -681,7 +681,7 @@ type AllAchievementsQuery struct {
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
-// SyncQuery: What is empty is not sent.
+// SyncQuery: Empty fields are not sent.
 type SyncQuery struct {
 	// Maximum number of changes; with include=data, at most 100. Default: 100.
 	Limit int64 `json:"limit,omitempty"`

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A token this close to its expiry is refreshed first.
+// Time before a token's expiry at which it is refreshed.
 const early = 30 * time.Second
 
 // SignIn signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without keys.
@@ -24,9 +24,9 @@ type SignIn struct {
 	// Issuer is the URL of the server, without a path.
 	Issuer   string
 	ClientID string
-	// RedirectURI is exactly as it is registered.
+	// RedirectURI must exactly match the registered one.
 	RedirectURI string
-	// Scope has the requested scopes, separated by spaces.
+	// Scope lists the requested scopes, separated by spaces.
 	Scope string
 	// HTTPClient sends the requests; nil is [http.DefaultClient].
 	HTTPClient *http.Client
@@ -49,7 +49,7 @@ type Tokens struct {
 	// The granted scope, which may be less than requested.
 	Scope     string    `json:"scope"`
 	ExpiresAt time.Time `json:"expires_at"`
-	// When the access that the member chose ends; zero if it has no end.
+	// When the app's access ends; zero if it has no end.
 	AccessEndsAt time.Time `json:"access_ends_at,omitzero"`
 }
 
@@ -141,8 +141,8 @@ func (s *SignIn) Revoke(ctx context.Context, tokens *Tokens) error {
 	return s.send(ctx, http.MethodPost, server.RevocationEndpoint, url.Values{"token": {token}}, nil)
 }
 
-// Credentials returns a member's credentials for a [Client]. They are refreshed before they expire, once for all waiting calls; renewed
-// stores the new tokens before they are used.
+// Credentials returns a member's credentials for a [Client]. It refreshes the tokens before they expire, once for all waiting calls;
+// renewed stores the new tokens before the client uses them.
 func (s *SignIn) Credentials(tokens *Tokens, renewed func(context.Context, *Tokens) error) Credentials {
 	var mutex sync.Mutex
 	return Token(func(ctx context.Context, refused string) (string, error) {
@@ -174,7 +174,7 @@ func (s *SignIn) ask(ctx context.Context, parameters url.Values) (*Tokens, error
 		return nil, err
 	}
 	if granted.AccessToken == "" {
-		return nil, &SignInError{"no_token", server.TokenEndpoint + " did not answer as an authorization server does."}
+		return nil, &SignInError{"no_token", server.TokenEndpoint + " did not respond as an authorization server."}
 	}
 	now := time.Now()
 	granted.ExpiresAt = now.Add(time.Duration(granted.ExpiresIn) * time.Second)
@@ -184,7 +184,7 @@ func (s *SignIn) ask(ctx context.Context, parameters url.Values) (*Tokens, error
 	return &granted.Tokens, nil
 }
 
-// RFC 8414; requested once, and again after a failure.
+// Reads the server's metadata (RFC 8414) once, and again after a failure.
 func (s *SignIn) discover(ctx context.Context) (*metadata, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -203,7 +203,7 @@ func (s *SignIn) discover(ctx context.Context) (*metadata, error) {
 	return found, nil
 }
 
-// Sends a form, or nothing, and reads the JSON response into a value, or ignores it for nil.
+// Sends a form, or no body for nil. Decodes the JSON response into a value, or ignores it for nil.
 func (s *SignIn) send(ctx context.Context, method, address string, form url.Values, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -236,7 +236,7 @@ func (s *SignIn) send(ctx context.Context, method, address string, form url.Valu
 		if into == nil || json.Unmarshal(body, into) == nil {
 			return nil
 		}
-		return &SignInError{"no_json", address + " did not answer with JSON: is Issuer the address of the API?"}
+		return &SignInError{"no_json", address + " did not respond with JSON: is Issuer the URL of the API?"}
 	}
 	var refused struct {
 		Error       string `json:"error"`
@@ -245,5 +245,5 @@ func (s *SignIn) send(ctx context.Context, method, address string, form url.Valu
 	if json.Unmarshal(body, &refused) == nil && refused.Error != "" {
 		return &SignInError{refused.Error, refused.Description}
 	}
-	return &SignInError{fmt.Sprintf("http_%d", response.StatusCode), "No answer of an authorization server, from " + address}
+	return &SignInError{fmt.Sprintf("http_%d", response.StatusCode), address + " did not respond as an authorization server."}
 }

@@ -34,7 +34,7 @@ type WebhookMessage struct {
 		Kind string `json:"kind"`
 		// For access.… and credential.…: the scopes of the app or key.
 		Scopes []string `json:"scopes"`
-		// For the same types: the end, such as 2026-05-01 18:00:00 (UTC); nil if there is none.
+		// For the same types: the end of access, such as 2026-05-01 18:00:00 (UTC); nil if there is none.
 		AccessEndsAt *string `json:"access_ends_at"`
 		// For the same types: member, app, platform, expired or unused; nil if access has not ended.
 		Reason *string `json:"reason"`
@@ -55,7 +55,7 @@ func VerifyWebhook(header http.Header, body []byte, secrets ...string) (*Webhook
 	for _, secret := range secrets {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 		if err != nil || len(key) == 0 {
-			return nil, errors.New("a secret is not as it was shown: whsec_ and base64")
+			return nil, errors.New("a secret is malformed: it must be whsec_ and base64")
 		}
 		code := hmac.New(sha256.New, key)
 		fmt.Fprintf(code, "%s.%s.%s", id, timestamp, body)

@@ -57,7 +57,7 @@ def type_of(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         values = ", ".join(repr(value) for value in schema["enum"] if value is not None)
         return f"Literal[{values}]" + (" | None" if None in schema["enum"] else "")
-    for key in ("oneOf", "anyOf", "allOf"):  # an allOf has one member: Python has no intersections
+    for key in ("oneOf", "anyOf", "allOf"):  # an allOf has one schema: Python has no intersections
         if key in schema:
             return " | ".join(dict.fromkeys(type_of(one) for one in schema[key]))
     kind = schema.get("type")

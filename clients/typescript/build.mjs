@@ -28,7 +28,7 @@ export function built() {
   return files;
 }
 
-/** Without comments: the types contain them. */
+/** Compiles a source without comments: the type declarations contain them. */
 function scriptOf(name, format) {
   const options = { ...format, removeComments: true, isolatedDeclarations: false };
   const found = ts.transpileModule(readFileSync(join(ROOT, 'src', name), 'utf8'), {

@@ -1,4 +1,4 @@
-// Generates the API's types from its OpenAPI document: `npm run types -- [URL]` writes src/schema.ts. A test compares it.
+// Generates the API's types from its OpenAPI document: `npm run types -- [URL]` writes src/schema.ts. A test checks that src/schema.ts is current.
 
 /**
  * @param {object} document OpenAPI 3.1, as the server returns it

@@ -169,7 +169,7 @@ function fill(id, items) {
   target.replaceChildren(...(items.length > 0 ? items : [make('li', 'quiet', 'Nothing yet.')]));
 }
 
-/** In the event's own time zone: its local time is shown, regardless of the browser's zone. */
+/** Shows the event's local time, regardless of the browser's time zone. */
 function eventItem({
   title,
   starts_at_local,

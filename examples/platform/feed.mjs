@@ -13,7 +13,7 @@ import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createGunzip } from 'node:zlib';
 
-/** In the order in which they refer to one another. */
+/** Types of records; each refers only to earlier ones. */
 const TYPES = ['users', 'achievements', 'events', 'participants', 'connections', 'user_achievements'];
 const MAX_LINES = 5_000;
 const MAX_BYTES = 8_000_000;
@@ -35,7 +35,7 @@ export async function* linesOf(folder) {
   }
 }
 
-/** Gathers lines into bodies of at most so many lines, and of no more bytes than the API accepts. */
+/** Groups lines into bodies of at most `batch` lines, within the API's limit of bytes. */
 export async function* bodiesOf(lines, batch) {
   let body = [];
   let bytes = 0;

@@ -19,7 +19,7 @@ const LISTS = {
 const COUNTED =
   /^(attendees_count|spots_left|rarity|rarity_percentage|earned_by_count|eligible_users_count)$/;
 
-/** Calls one instance after another until one responds. @returns its JSON; an instance may be killed at any time */
+/** Calls one instance after another until one responds. @returns the response's JSON; an instance may be killed at any time */
 async function call(key, path, { method = 'POST', body, type = 'application/json' } = {}) {
   const headers = {
     'X-API-Key': key,
@@ -34,7 +34,7 @@ async function call(key, path, { method = 'POST', body, type = 'application/json
     if (answer && (response.ok || response.status === 404)) return answer;
     if (answer && response.status < 500 && response.status !== 429)
       throw new Error(`${path}: ${JSON.stringify(answer)}`);
-    if (attempt === 200) throw new Error(`${path} is never answered`);
+    if (attempt === 200) throw new Error(`no instance responds to ${path}`);
     await setTimeout(100);
   }
 }

@@ -304,7 +304,7 @@ func main() {
 }
 `;
       const strange = (status: number, type: string, path = 'me') =>
-        `HTTP ${status} with ${type} in place of JSON, from ${API_URL}/api/public/${path}: a proxy answered, or baseURL is not the API's.`;
+        `HTTP ${status} with ${type} instead of JSON, from ${API_URL}/api/public/${path}: a proxy responded, or baseURL is not the API's URL.`;
       expect((await output(program, { API_URL })).trim().split('\n')).toEqual([
         ...Array<string>(6).fill('7'),
         'unknown 0s',
@@ -316,7 +316,7 @@ func main() {
         strange(401, 'nothing'),
         'true',
         'true',
-        'baseURL is "localhost:3000", which is no http or https address',
+        'baseURL is "localhost:3000", which is not an http or https URL',
       ]);
       expect(answers).toEqual([]);
       const sent = seen.map((headers) => headers.authorization).filter((value) => value !== undefined);

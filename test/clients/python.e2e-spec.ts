@@ -298,7 +298,7 @@ with Client(os.environ["API_URL"], token="token") as api:
             print(error.status, error.code, error.retry_after, error)
 `;
       const strange = (status: number, type: string, path = 'me') =>
-        `HTTP ${status} with ${type} in place of JSON, from ${API_URL}/api/public/${path}: a proxy answered, or base_url is not the API's.`;
+        `HTTP ${status} with ${type} instead of JSON, from ${API_URL}/api/public/${path}: a proxy responded, or base_url is not the API's URL.`;
       expect((await output(program, { API_URL })).trim().split('\n')).toEqual([
         '7',
         '8',

@@ -343,7 +343,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
           status,
           code: 'unknown',
           problem: undefined,
-          message: `HTTP ${status} with text/html in place of JSON, from ${baseUrl}/api/public/me: a proxy answered, or baseUrl is not the API's.`,
+          message: `HTTP ${status} with text/html instead of JSON, from ${baseUrl}/api/public/me: a proxy responded, or baseUrl is not the API's URL.`,
         });
       }
       const session = new client.SignIn({
@@ -354,7 +354,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
         begunStorage: storage(),
       });
       answers = [(_, response) => response.writeHead(200).end('<h1>Welcome</h1>')];
-      await expect(session.begin()).rejects.toThrow('is issuer the address of the API?');
+      await expect(session.begin()).rejects.toThrow('is issuer the URL of the API?');
     });
   });
 

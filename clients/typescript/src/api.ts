@@ -36,7 +36,7 @@ export interface Page<T> {
 export class List<T> implements AsyncIterable<T> {
   constructor(private readonly read: (cursor: string | undefined) => Promise<Page<T>>) {}
 
-  /** Returns one page: the first, or the one at a cursor (`pagination.next_cursor`, `prev_cursor`). */
+  /** Returns the first page, or the page at a cursor (`pagination.next_cursor`, `prev_cursor`). */
   page(cursor?: string): Promise<Page<T>> {
     return this.read(cursor);
   }
@@ -73,7 +73,7 @@ export class PublicUserApi {
     return this.#get('/profile', {}, options);
   }
 
-  /** The same with its ETag, with which {@link updateProfile} fails if the profile has changed in the meantime. */
+  /** The profile and its ETag: with the ETag, {@link updateProfile} fails if the profile has changed in the meantime. */
   profileWithEtag(options?: CallOptions): Promise<Found<Profile>> {
     return this.#requests.call('/profile', {}, options);
   }
@@ -139,7 +139,7 @@ export class PublicUserApi {
     return this.#get('/achievements/stats', {}, options);
   }
 
-  /** Kind of the credential, and its permitted requests. */
+  /** The credential's kind, and its permitted requests. */
   credential(options?: CallOptions): Promise<Credential> {
     return this.#get('/credential', {}, options);
   }

@@ -1,10 +1,10 @@
 import type { Problem } from './schema.js';
 
-/** A call that the API rejected. `code` is the reason; `docs/developers/errors.md` explains how to fix each. */
+/** A call that the API rejected. `code` is the reason; `docs/developers/errors.md` explains how to fix each code. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
-  /** As in the catalog at `/api/public/problems`; `unknown` if another server responded, such as a proxy. */
+  /** A code of the catalog at `/api/public/problems`; `unknown` if another server responded, such as a proxy. */
   readonly code: string;
   /** The id of this call in the server's log. */
   readonly requestId: string | null;
@@ -25,7 +25,7 @@ export class ApiError extends Error {
 /** The message for a response that is not from the API. */
 function strangeAnswer({ status, url, headers }: Response): string {
   const type = headers.get('content-type')?.split(';')[0] ?? 'nothing';
-  return `HTTP ${status} with ${type} in place of JSON, from ${url.split('?')[0]}: a proxy answered, or baseUrl is not the API's.`;
+  return `HTTP ${status} with ${type} instead of JSON, from ${url.split('?')[0]}: a proxy responded, or baseUrl is not the API's URL.`;
 }
 
 /** `Retry-After` in seconds (RFC 9110 §10.2.3). */

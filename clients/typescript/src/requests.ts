@@ -2,8 +2,8 @@ import { ApiError, secondsOf } from './problem.js';
 import type { Problem } from './schema.js';
 
 /**
- * Returns a request's headers with the credentials. Called with `renew` if the API rejected the previous headers; different headers are
- * sent in a second attempt.
+ * Returns a request's headers with the credentials. The client calls it with `renew` if the API rejected the previous headers, and sends
+ * different headers in a second attempt.
  */
 export interface Credentials {
   headers(renew: boolean): Promise<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface RequestSettings {
   readonly credentials: Credentials;
   /** Maximum number of retries: after 429 or 503, if a call did not arrive, and after 502 or 504 if it only reads. Default 2. */
   readonly retries?: number;
-  /** The longest wait between two attempts, in ms: if a longer one is necessary, the call fails with the response. Default 10,000. */
+  /** The longest wait between two attempts, in ms: if a longer wait is necessary, the call fails with the response. Default 10,000. */
   readonly longestWaitMs?: number;
   /** Timeout of one attempt, in ms. Default 30,000. */
   readonly timeoutMs?: number;
@@ -62,7 +62,7 @@ const LATER = [429, 503];
 /** Whether a proxy responded because the server did not: the server may have executed the call. */
 const isGateway = ({ status }: Response) => status === 502 || status === 504;
 
-/** Calls with one credential. Responses are cached with their ETag, so that unchanged ones are not sent again. */
+/** Sends calls with one credential. Caches responses with their ETag, so that the server does not resend unchanged ones. */
 export class Requests {
   readonly #settings: RequestSettings;
   readonly #known = new Map<string, Found<unknown>>();
@@ -125,7 +125,7 @@ export class Requests {
         ...(known ? { 'If-None-Match': known } : {}),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      cache: 'no-store', // responses are cached here, for this credential only
+      cache: 'no-store', // this class caches responses, for this credential only
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
   }
@@ -151,7 +151,7 @@ function urlOf(baseUrl: string | URL, path: string, query: Query): string {
   return url.href;
 }
 
-/** undefined if it is not JSON, such as a proxy's page. */
+/** Parses JSON. Returns undefined for other text, such as a proxy's page. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

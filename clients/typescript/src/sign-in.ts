@@ -7,7 +7,7 @@ export interface SignInSettings {
   /** URL of the server, without a path. */
   readonly issuer: string | URL;
   readonly clientId: string;
-  /** Exactly as it is registered. */
+  /** Must exactly match the registered one. */
   readonly redirectUri: string;
   readonly scope: string;
   /** Stores the tokens. Tabs that share a storage share the sign-in. Default `sessionStorage`: the sign-in ends with the tab. */
@@ -47,7 +47,7 @@ interface Tokens {
   readonly access_ends_at?: number;
 }
 
-/** A token this close to its expiry is refreshed first. */
+/** Time before a token's expiry at which it is refreshed. */
 const EARLY_MS = 30_000;
 
 /**
@@ -91,7 +91,7 @@ export class SignIn implements Credentials {
   /**
    * Exchanges the code in the URL with which the member returned.
    *
-   * @param url of the page, with its query; remove the query from the address bar afterwards
+   * @param url the page's URL, with its query; remove the query from the address bar afterwards
    * @returns the granted scope, which may be less than requested
    * @throws SignInError
    */
@@ -120,7 +120,7 @@ export class SignIn implements Credentials {
     return this.#tokens !== undefined;
   }
 
-  /** The end of access that the member chose; undefined if there is none, or nobody is signed in. */
+  /** When the app's access ends; undefined if it has no end, or nobody is signed in. */
   get accessEndsAt(): Date | undefined {
     const endsAt = this.#tokens?.access_ends_at;
     return endsAt === undefined ? undefined : new Date(endsAt);
@@ -129,7 +129,7 @@ export class SignIn implements Credentials {
   /**
    * Returns a token that is valid now.
    *
-   * @param renew if the API rejected the previous token
+   * @param renew whether the API rejected the previous token
    * @throws SignInError `signed_out`: the member must sign in again; the message states when and why access ended
    */
   async accessToken(renew = false): Promise<string> {
@@ -157,8 +157,8 @@ export class SignIn implements Credentials {
   }
 
   /**
-   * @param used this tab's token: if another tab has refreshed it in the meantime, nothing is left to do
-   * @param waited whether this tab waited for another one, whose result may arrive just after it releases the lock
+   * @param used this tab's token: if another tab has refreshed it in the meantime, returns that tab's tokens
+   * @param waited whether this tab waited for another tab, whose tokens may arrive just after that tab releases the lock
    */
   async #refresh(used: Tokens, waited: boolean): Promise<Tokens> {
     for (let i = 0; waited && i < 10 && this.#tokens?.access_token === used.access_token; i++)
@@ -187,7 +187,7 @@ export class SignIn implements Credentials {
     if (!response.ok || access_token === undefined)
       throw new SignInError(
         body.error ?? `http_${response.status}`,
-        body.error_description ?? `${token_endpoint} did not answer as an authorization server does.`,
+        body.error_description ?? `${token_endpoint} did not respond as an authorization server.`,
       );
     const tokens = {
       access_token,
@@ -208,7 +208,7 @@ export class SignIn implements Credentials {
     };
   }
 
-  /** RFC 8414; requested once, and again after a failure. */
+  /** Reads the server's metadata (RFC 8414) once, and again after a failure. */
   #discover(): Promise<Metadata> {
     const url = new URL('/.well-known/oauth-authorization-server', this.#settings.issuer);
     this.#metadata ??= this.#fetch(url).then(async (response) => {
@@ -216,7 +216,7 @@ export class SignIn implements Credentials {
       if (!response.ok || metadata.token_endpoint === undefined)
         throw new SignInError(
           `http_${response.status}`,
-          `${url.href} is not there: is issuer the address of the API?`,
+          `There is no metadata at ${url.href}: is issuer the URL of the API?`,
         );
       return metadata as Metadata;
     });

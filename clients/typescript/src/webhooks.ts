@@ -12,14 +12,14 @@ export interface WebhookMessage {
     readonly kind?: 'updated' | 'removed';
     /** For `access.…` and `credential.…`: the scopes of the app or key. */
     readonly scopes?: readonly string[];
-    /** For the same types: the end, such as `2026-05-01 18:00:00` (UTC); null if there is none. */
+    /** For the same types: the end of access, such as `2026-05-01 18:00:00` (UTC); null if there is none. */
     readonly access_ends_at?: string | null;
-    /** For the same types: why access ended; null if it has not. */
+    /** For the same types: why access ended; null if it has not ended. */
     readonly reason?: 'member' | 'app' | 'platform' | 'expired' | 'unused' | null;
   };
 }
 
-/** Headers as `fetch` has them, or Node with names in lower case. */
+/** Headers of `fetch`, or of Node with names in lower case. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** A forged or old message: respond with 401. */
@@ -69,7 +69,7 @@ function valueOf(headers: WebhookHeaders, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The decoded base64; empty if it is not base64: then no signature matches. */
+/** Decodes base64. Returns no bytes for other text: then no signature matches. */
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));

@@ -27,7 +27,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class AskToken:
-    """Makes the client get the access token: the current one, or a new one if the API rejected that."""
+    """Makes the client get the current access token, or a new one if the API rejected ``refused``."""
 
     refused: str | None
 

@@ -51,7 +51,7 @@ def _calls(
     longest_wait: float,
 ) -> Calls:
     if (api_key is None) == (token is None):
-        raise ValueError("give either api_key or token")
+        raise ValueError("Pass either api_key or token.")
     return Calls(http, base_url, api_key, retries, longest_wait)
 
 
@@ -127,15 +127,14 @@ class Client:
     ) -> None:
         """
         :param base_url: URL of the server, without a path
-        :param api_key: the key of a partner's backend; or
-        :param token: an access token, or a function that returns the current one: it is called for each call with None, and with the
-            token that the API refused, in place of which it returns another, or the same if there is none
-        :param retries: how often a call is sent again that the server has no room for just now (429, 503), that did not arrive, or that
-            only reads and got no further than a proxy (502, 504)
-        :param longest_wait: seconds; a call that is to wait longer between two tries fails with the answer
-        :param timeout: seconds that connecting, writing or reading may take
-        :param http_client: sends the calls in place of one made here, with its own timeout, proxies and certificates; whoever made it
-            closes it
+        :param api_key: the key of a partner's backend; pass either ``api_key`` or ``token``
+        :param token: an access token, or a function that returns the current token. The client calls the function with None before
+            each request, and with the rejected token after a 401; the function then returns a new token, or the same token if there
+            is no other
+        :param retries: maximum number of retries: after 429 or 503, if a call did not arrive, and after 502 or 504 if it only reads
+        :param longest_wait: seconds; if a longer wait between two attempts is necessary, the call fails with the response
+        :param timeout: maximum seconds for connecting, for a write, and for a read
+        :param http_client: sends the requests with its timeout, proxies and certificates, instead of a new client; you must close it
         """
         self._http = http_client or httpx.Client(timeout=timeout)
         self._owns_http = http_client is None
@@ -161,7 +160,7 @@ class Client:
         return self._run(self._calls.get("/profile"))
 
     def profile_with_etag(self) -> tuple[Profile, str]:
-        """The same with its ETag, with which :meth:`update_profile` fails if the profile has changed in the meantime."""
+        """The profile and its ETag: with the ETag, :meth:`update_profile` fails if the profile has changed in the meantime."""
         return self._run(self._calls.get_with_etag("/profile"))
 
     def update_profile(self, changes: ProfileChanges, *, if_match: str | None = None) -> ChangedProfile:
@@ -188,7 +187,7 @@ class Client:
         return List(self, "/achievements/all", dict(query))
 
     def pinned_achievements(self) -> list[Achievement]:
-        """At most six, in the member's order."""
+        """The pinned achievements, at most six, in the member's order."""
         return self._run(self._calls.get("/achievements/pinned"))["data"]
 
     def achievement(self, id: int) -> AchievementDetail:

@@ -10,12 +10,12 @@ from .schema import Problem
 
 
 class ApiError(Exception):
-    """A call that the API rejected. ``code`` is the reason; the server's docs/developers/errors.md explains how to fix each."""
+    """A call that the API rejected. ``code`` is the reason; the server's docs/developers/errors.md explains how to fix each code."""
 
     def __init__(self, response: httpx.Response) -> None:
         self.status: int = response.status_code
         self.problem: Problem | None = _problem_of(response)
-        #: As in the catalog at /api/public/problems; "unknown" if another server responded, such as a proxy.
+        #: A code of the catalog at /api/public/problems; "unknown" if another server responded, such as a proxy.
         self.code: str = self.problem["code"] if self.problem else "unknown"
         #: The id of this call in the server's log.
         self.request_id: str | None = response.headers.get("x-request-id")
@@ -30,8 +30,8 @@ def _strange_answer(response: httpx.Response) -> str:
     kind = response.headers.get("content-type", "nothing").split(";")[0]
     address = str(response.request.url).split("?")[0]
     return (
-        f"HTTP {response.status_code} with {kind} in place of JSON, from {address}: "
-        "a proxy answered, or base_url is not the API's."
+        f"HTTP {response.status_code} with {kind} instead of JSON, from {address}: "
+        "a proxy responded, or base_url is not the API's URL."
     )
 
 

@@ -1,4 +1,4 @@
-"""Signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without its own keys."""
+"""Signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 
-#: Seconds; a token this close to its expiry is refreshed first.
+#: Seconds before a token's expiry at which it is refreshed.
 _EARLY = 30
 
 
@@ -45,8 +45,8 @@ class SignInError(Exception):
 
     def __init__(self, code: str, description: str | None = None) -> None:
         super().__init__(description or code)
-        #: Of the RFC, such as access_denied; state_mismatch if the response belongs to no sign-in of this client; signed_out if the
-        #: member has to sign in again.
+        #: A code of the RFC, such as access_denied; state_mismatch if the response belongs to no sign-in of this client; signed_out
+        #: if the member must sign in again.
         self.code = code
 
 
@@ -140,13 +140,13 @@ class _Flow:
         return {**kept, "expires_at": expires_at, **ends}
 
     def _discover(self) -> _Steps:
-        """RFC 8414; requested once, and again after a failure."""
+        """Reads the server's metadata (RFC 8414) once, and again after a failure."""
         if self._metadata is None:
             url = str(httpx.URL(self._issuer).join("/.well-known/oauth-authorization-server"))
             response = yield _Sent(url)
             found = _json_of(response)
             if not response.is_success or "token_endpoint" not in found:
-                raise SignInError(f"http_{response.status_code}", f"{url} is not there: is issuer the address of the API?")
+                raise SignInError(f"http_{response.status_code}", f"There is no metadata at {url}: is issuer the URL of the API?")
             self._metadata = found
         return self._metadata
 
@@ -159,9 +159,9 @@ class SignIn:
     For a backend that signs members in: :meth:`begin` returns the URL for the member, :meth:`finish` reads the response.
 
     :param issuer: URL of the server, without a path
-    :param redirect_uri: exactly as it is registered
+    :param redirect_uri: must exactly match the registered one
     :param scope: the requested scopes, separated by spaces
-    :param http_client: sends the requests instead of a new client for each
+    :param http_client: sends the requests; by default, each request has a new client
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class SignIn:
         """
         Exchanges the code. Finish a pending sign-in only once: first remove it from the session.
 
-        :param url: of the request to the redirect URI, with its query
+        :param url: the URL of the request to the redirect URI, with the query
         """
         return self._run(self._flow.finish(url, pending))
 
@@ -198,9 +198,9 @@ class SignIn:
 
     def token(self, tokens: Tokens, renewed: Callable[[Tokens], object]) -> Callable[[str | None], str]:
         """
-        The ``token`` of a client: refreshed before it expires, once for all waiting threads.
+        Returns the ``token`` of a client: a function that refreshes the token before it expires, once for all waiting threads.
 
-        :param renewed: is called with new tokens before they are used, to store them
+        :param renewed: stores new tokens; called before the client uses them
         """
         lock = threading.Lock()
 
@@ -260,7 +260,7 @@ class AsyncSignIn:
     def token(
         self, tokens: Tokens, renewed: Callable[[Tokens], Awaitable[object]]
     ) -> Callable[[str | None], Awaitable[str]]:
-        """The ``token`` of an async client: refreshed before it expires, once for all waiting tasks."""
+        """Returns the ``token`` of an async client: a function that refreshes the token before it expires, once for all waiting tasks."""
         lock = asyncio.Lock()
 
         async def current(refused: str | None) -> str:
@@ -305,4 +305,4 @@ def _json_of(response: httpx.Response) -> dict[str, Any]:
 def _refusal(response: httpx.Response) -> SignInError:
     body = _json_of(response)
     code = body.get("error", f"http_{response.status_code}")
-    return SignInError(code, body.get("error_description", f"No answer of an authorization server, from {response.request.url}"))
+    return SignInError(code, body.get("error_description", f"{response.request.url} did not respond as an authorization server."))
