@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Time before a token's expiry at which it is refreshed.
+// The client refreshes a token this long before it expires.
 const early = 30 * time.Second
 
 // SignIn signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without keys.

@@ -47,7 +47,7 @@ interface Tokens {
   readonly access_ends_at?: number;
 }
 
-/** Time before a token's expiry at which it is refreshed. */
+/** The client refreshes a token this long before it expires. */
 const EARLY_MS = 30_000;
 
 /**

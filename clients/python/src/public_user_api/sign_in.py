@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 
-#: Seconds before a token's expiry at which it is refreshed.
+#: Seconds; the client refreshes a token this long before it expires.
 _EARLY = 30
 
 

@@ -68,7 +68,7 @@ def verify_webhook(
 
 
 def _bytes_of(text: str) -> bytes:
-    """Decodes base64. Returns nothing for other text: then no signature matches."""
+    """Decodes base64. Returns no bytes for other text: then no signature matches."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
