@@ -79,7 +79,7 @@ describe('a calendar file', () => {
       },
     );
 
-  it('reads the same in both parsers: times in any zone, all-day events, places, texts, and canceled events', async () => {
+  it('has the same content in both parsers: times in any zone, all-day events, places, texts, and canceled events', async () => {
     const { platform } = oauth.api;
     const { id } = await oauth.member();
     const organizer = await platform.user({ stored_display_name: 'Ada "Countess", Lovelace; 🎉' });

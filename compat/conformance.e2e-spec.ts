@@ -85,7 +85,7 @@ describe('the conformance suite', () => {
     expect(lines.join('\n')).toMatch(/Total: 3 passed, 0 failed/);
   });
 
-  it('gives a reason for every failure in the baseline', () => {
+  it('states a reason for every failure in the baseline', () => {
     const entries = readFileSync(BASELINE, 'utf8').match(/^ +- .*$/gm)!;
     expect(entries.filter((entry) => !/^ {2}- [\w-]+:[\w-]+ # \w+/.test(entry))).toEqual([]);
   });

@@ -55,7 +55,7 @@ describe('the manifests for Kubernetes', () => {
     return { status, lines: stdout.trimEnd().replaceAll(`${file} `, '').split('\n') };
   }
 
-  it('match the schemas of the oldest and the newest Kubernetes version, with every object', () => {
+  it('match in every object the schemas of the oldest and the newest Kubernetes version', () => {
     const { status, lines } = validate(manifests);
     expect(lines).toEqual(
       VERSIONS.flatMap((version) =>
@@ -83,7 +83,7 @@ describe('the manifests for Kubernetes', () => {
     ['PodDisruptionBudget', 'maxUnavailable:', 'maxUnavailble:', 'spec'],
     ['Deployment', 'initContainers:', 'initcontainers:', 'spec.template.spec'],
     ['NetworkPolicy', 'podSelector:', 'podSelectors:', 'spec'],
-  ])('fail the schema check with a mistake in the %s: %j written as %j', (kind, correct, wrong, where) => {
+  ])('fail the schema check if a mistake is in the %s: %j written as %j', (kind, correct, wrong, where) => {
     const objects = manifests.split(/^---\n/m).map((text) => `\n${text}`);
     const object = objects.find((text) => text.includes(`\nkind: ${kind}\n`))!;
     expect(object).toContain(correct);

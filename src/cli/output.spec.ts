@@ -9,7 +9,7 @@ describe('a secret that is shown only once', () => {
     expect(await withDetails(details, secret)).toEqual({ id: 'a', name: 'Calendar', key: 'pua_test_a' });
   });
 
-  it('is printed even if those details can no longer be read', async () => {
+  it('is printed even if the details of its credential can no longer be read', async () => {
     expect(await withDetails(Promise.reject(new Error('the database is away')), secret)).toEqual(secret);
   });
 });

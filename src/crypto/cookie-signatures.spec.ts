@@ -10,7 +10,7 @@ const [CURRENT, PREVIOUS] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const signatures = new CookieSignatures(new Secrets(CURRENT, PREVIOUS), 'oauth-cookies');
 
 describe('the signature of a cookie', () => {
-  it('equals Keygrip’s, so existing cookies stay valid', () => {
+  it('equals Keygrip’s signature, so that existing cookies stay valid', () => {
     expect(signatures.sign(COOKIE)).toBe(BY_CURRENT);
     expect(new CookieSignatures(new Secrets(PREVIOUS), 'oauth-cookies').sign(COOKIE)).toBe(BY_PREVIOUS);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { SqlParameters } from './sql-parameters.js';
 
 describe('SQL parameters', () => {
-  it('are numbered in order, after those with constant numbers', () => {
+  it('are numbered in order, after the parameters with constant numbers', () => {
     const parameters = new SqlParameters(['a', 'b']);
     expect([parameters.add('c'), parameters.addAll(['d', 'e']), parameters.add('f', 'bytea')]).toEqual([
       '$3',

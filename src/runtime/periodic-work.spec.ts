@@ -58,7 +58,7 @@ async function start(everyMs = 1, waits = false) {
 }
 
 describe('periodic work', () => {
-  it('runs at startup, and again after each run, one at a time', async () => {
+  it('runs at startup, and again after each run, one run at a time', async () => {
     const { app, runs } = await start();
     await runs.until(1);
     await setTimeout(20);

@@ -73,7 +73,7 @@ describe('a request to a user-supplied URL', () => {
     expect([looks, judged, connections]).toEqual([2, ['203.0.113.7', '127.0.0.1'], 0]);
   });
 
-  it('fails if any of the name’s addresses is private', async () => {
+  it('fails if any IP address of the URL’s host name is private', async () => {
     const https = new PublicHttps();
     https.lookUp = () =>
       Promise.resolve([

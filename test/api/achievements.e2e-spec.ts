@@ -185,7 +185,7 @@ describe('GET /api/public/achievements: rarity', () => {
     expect(await numbers()).toEqual([3, 11, 27.27]);
   });
 
-  it('states when it was calculated, at most a minute ago', async () => {
+  it('states when the rarity was calculated, at most a minute ago', async () => {
     const { key } = await member();
     const achievement = await api.platform.achievement();
     const { body } = await detail(key, achievement);
@@ -211,7 +211,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     category: 'secret_category',
   };
 
-  it('is masked except its category, rarity and points until the member earns it', async () => {
+  it('is masked, except its category, rarity and points, until the member earns the achievement', async () => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement({ ...hidden, category: 'social' });
     await api.platform.progress(id, achievement, { progress: 3 });
@@ -265,7 +265,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     expect(await ids(key, 'action=all&sort=-progress')).toEqual([apple, zebra, first, second]);
   });
 
-  it('is unmasked only for the member who earned it', async () => {
+  it('is unmasked only for the member who earned the achievement', async () => {
     const [one, two] = [await member(), await member()];
     const achievement = await earned(one.id, hidden);
     expect((await detail(one.key, achievement)).body.name).toBe('AA secret');
@@ -274,7 +274,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
 });
 
 describe('GET /api/public/achievements: a retired achievement', () => {
-  it('is visible only to members who earned it', async () => {
+  it('is visible only to members who earned the achievement', async () => {
     const [one, two] = [await member(), await member()];
     const retired = await earned(one.id, { retired_at: '2024-01-01T00:00:00Z', points: 5 });
     await api.platform.progress(two.id, retired, { progress: 3 });
@@ -533,7 +533,7 @@ describe('GET /api/public/achievements: parameters', () => {
   const ACTIONS = ['all', 'stats', 'detail', 'pinned'];
 
   it.each(['', 'All', 'earned', 'list', 'all,stats', 'constructor', '__proto__'])(
-    'rejects the action "%s" and names the allowed ones',
+    'rejects the action "%s" and names the allowed actions',
     async (action) => {
       const { key } = await member();
       const { status, body } = await api.get(`/achievements?action=${action}`, key);
@@ -631,7 +631,7 @@ describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}',
     [`/${id}?`, `action=detail&id=${id}&`],
   ];
 
-  it('respond like their action, byte for byte, with the same ETag, links and cursors', async () => {
+  it('respond like the corresponding action, byte for byte, with the same ETag, links and cursors', async () => {
     const { id, key } = await member();
     const achievement = await earned(id, {}, { pin_position: 1 });
     await earned(id);

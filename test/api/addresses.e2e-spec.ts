@@ -62,7 +62,7 @@ describe('a client address behind a proxy', () => {
   );
 
   it.each(ENTRIES)(
-    'sent as %s may use a key limited to %s, and no key of another network',
+    'sent as %s may use a key limited to %s, and no key limited to another network',
     async (entry, address) => {
       const key = async (network: string) =>
         oauth.api.key((await oauth.member()).id, ['profile:read'], { cidrs: [network] });

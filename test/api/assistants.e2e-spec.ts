@@ -84,7 +84,7 @@ describe('POST /api/public/mcp', () => {
     }
   });
 
-  it('tells a caller without a credential where to get one, and which scopes to request', async () => {
+  it('states to a caller without a credential where to get a credential, and which scopes to request', async () => {
     const metadata = `${api.config.publicUrl}/.well-known/oauth-protected-resource${PATH}`;
     const challenge = `Bearer realm="public-user-api", scope="${READING.join(' ')}", resource_metadata="${metadata}"`;
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
@@ -193,7 +193,7 @@ describe('the MCP tools', () => {
       ' ',
     );
 
-  it('are those that the credential may use, in a fixed order', async () => {
+  it('include only the tools that the credential may use, in a fixed order', async () => {
     const user = await api.platform.user();
     const names = await toolNames(await api.key(user));
     expect(names.filter((name) => ALL.includes(name))).toEqual(ALL);
@@ -213,7 +213,7 @@ describe('the MCP tools', () => {
     expect(body.result).toMatchObject({ ttlMs: 300_000, cacheScope: 'private' });
   });
 
-  it('have descriptions of at most 12,000 characters for all 11, which do not mention HTTP', async () => {
+  it('fit into a tools/list response of 12,000 characters for all 11 tools, and never mention HTTP', async () => {
     const key = await api.key(await api.platform.user());
     const { text, body } = await ask(key, 'tools/list');
     expect(text.length).toBeLessThanOrEqual((12_000 / 11) * body.result.tools.length);
@@ -433,7 +433,7 @@ describe('the MCP tools', () => {
     }
   });
 
-  it('request one more scope when it is first needed, in addition to the granted ones', async () => {
+  it('request one more scope when a call first needs the scope, in addition to the granted scopes', async () => {
     const key = await api.key(await api.platform.user(), ['profile:read']);
     const { status, headers, body } = await use(key, 'update_profile', { bio: 'x' });
     expect([status, body]).toMatchObject([
@@ -447,7 +447,7 @@ describe('the MCP tools', () => {
   });
 
   // On PostgreSQL, credentials are cached until a notification arrives.
-  embedded.it('save nothing if the credential loses the scope during a wait, like PUT /profile', async () => {
+  embedded.it('save nothing, like PUT /profile, if the credential loses the scope while the request waits', async () => {
     const user = await api.platform.user();
     const database = api.app.get(Database);
     const { patient } = database;
@@ -544,7 +544,7 @@ describe('MCP resources and the prompt', () => {
     expect(body.result.completion.values).toEqual([String(event)]);
   });
 
-  it('are offered only to a credential that may use them', async () => {
+  it('are offered only to a credential that may use the resources and the prompt', async () => {
     const user = await api.platform.user();
     const offered = async (scopes: string[]) => {
       const key = await api.key(user, scopes);

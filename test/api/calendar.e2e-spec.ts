@@ -155,7 +155,7 @@ describe('a calendar link', () => {
     }
   });
 
-  it('gets the same response if it is unknown, misspelled, revoked, or its member is disabled or erased', async () => {
+  it('gets the same response whether the link is unknown, misspelled or revoked, or its member is disabled or erased', async () => {
     const { member, link } = await memberWithEvent();
     const gone = await memberWithEvent();
     expect((await pua(oauth.api.environment, ['users', 'disable', member.username])).code).toBe(0);
@@ -188,7 +188,7 @@ describe('a calendar link', () => {
     expect(left).toEqual([]);
   });
 
-  it('is rejected if it is revoked while its request waits for the file', async () => {
+  it('is rejected if the link is revoked while its request waits for the file', async () => {
     const { member, link } = await memberWithEvent();
     const files = oauth.api.app.get(CalendarFiles);
     const of = files.of.bind(files);
@@ -201,7 +201,7 @@ describe('a calendar link', () => {
     waiting.mockRestore();
   });
 
-  it('survives a sign-out, and ends with all sign-ins: all access revoked, a new password', async () => {
+  it('survives a sign-out, and ends when all sign-ins end: when all access is revoked, or the password changes', async () => {
     const end = {
       'revoke-access': (username: string) => pua(oauth.api.environment, ['users', 'revoke-access', username]),
       'set-password': (username: string) =>
@@ -224,7 +224,7 @@ describe('a calendar link', () => {
   });
 
   thorough.it(
-    'stays valid under the previous SECRET_KEY, and is stored under the current SECRET_KEY when it is used',
+    'stays valid under the previous SECRET_KEY, and is stored under the current SECRET_KEY when used',
     async () => {
       const { member, link } = await memberWithEvent();
       const secret = /calendar\/([\w-]+)\.ics/.exec(link)![1]!;
@@ -401,7 +401,7 @@ describe('a calendar file', () => {
     }
   });
 
-  it('contains every text completely, within its own line', async () => {
+  it('contains every text completely, and no text begins another property', async () => {
     const organizer = await oauth.api.platform.user({
       stored_display_name: 'Ada "Countess"; L\\ovelace\r\nATTENDEE:mailto:x@example.com',
     });
@@ -436,7 +436,7 @@ describe('a calendar file', () => {
     expect(named.params.CN).toContain('Ada ’Countess’, L/ovelace ATTENDEE,mailto,x@example.com');
   });
 
-  it('has the API’s headers, supports HEAD, and gets 304 while nothing changed', async () => {
+  it('has the API’s headers, supports HEAD, and returns 304 while nothing has changed', async () => {
     const { event, link } = await memberWithEvent();
     const first = await read(link, { 'X-Request-Id': 'mine-1' });
     expect(Object.fromEntries(first.headers)).toMatchObject({
@@ -474,7 +474,7 @@ describe('a calendar file', () => {
 });
 
 postgres.describe('a large calendar file', () => {
-  it('of 20,000 events contains the next thousand and the latest five hundred of the last year', async () => {
+  it('of 20,000 events contains the next 1,000 events and the latest 500 events of the last year', async () => {
     const member = await oauth.member();
     const organizer = await oauth.api.platform.user();
     await oauth.dataSource.query(

@@ -123,7 +123,7 @@ describe('GET /api/public/connections', () => {
     expect(await count(key)).toBe(1);
   });
 
-  it('hides disabled people, also in the list’s total and the profile’s, until they are enabled', async () => {
+  it('hides disabled people until they are enabled, also in the totals of the list and the profile', async () => {
     const { id, key } = await member();
     const [friend, asked] = [await api.platform.user(), await api.platform.user()];
     const stays = await connected(id);
@@ -140,7 +140,7 @@ describe('GET /api/public/connections', () => {
     expect(await see()).toEqual([[stays, leaves], 2, [stays, leaves, pending]]);
   });
 
-  it('sorts by time to the microsecond or by name in any case, ties by id, nulls last', async () => {
+  it('sorts by time to the microsecond or by name ignoring case, ties by id, nulls last', async () => {
     const { id, key } = await member();
     const make = (stored_display_name: string, connected_at: string) =>
       connected(id, { connected_at }, { stored_display_name });
@@ -156,7 +156,7 @@ describe('GET /api/public/connections', () => {
     expect(await ids(key, `${all}&sort=-display_name`)).toEqual([b, a, c, d]);
   });
 
-  it('searches username and display name in any case, with % and _ as literals', async () => {
+  it('searches username and display name ignoring case, with % and _ as literals', async () => {
     const { id, key } = await member();
     const ann = await connected(id, {}, { username: 'ann_lee', stored_display_name: 'Änne 100%' });
     const bob = await connected(id, {}, { username: 'annXlee', stored_display_name: 'Bob', bio: 'Änne' });
@@ -221,7 +221,7 @@ describe('GET /api/public/connections', () => {
 });
 
 describe('GET /api/public/connections: people met at an event', () => {
-  it('are found by event and by its city in any case, if the member has access to the event', async () => {
+  it('are found by event and by the event’s city ignoring case, if the member has access to the event', async () => {
     const { id, key } = await member();
     const event = async (city: string | null, role?: string) => {
       const of = await api.platform.event({ location_city: city });

@@ -27,7 +27,7 @@ describe('API credentials', () => {
   };
 
   describe('in the headers', () => {
-    it('that are missing get 401 missing_credentials, with a challenge without an error', async () => {
+    it('that are missing get 401 missing_credentials, with a challenge that has no error attribute', async () => {
       const { status, headers, body } = await api.send('GET', '/api/public/me');
       expect([status, body.code]).toEqual([401, 'missing_credentials']);
       expect(headers['www-authenticate']).toBe(
@@ -83,7 +83,7 @@ describe('API credentials', () => {
   });
 
   describe('an API key', () => {
-    it('shows its scopes and the required one on every response', async () => {
+    it('shows its scopes and the required scope in the headers of every response', async () => {
       const { key } = await newKey({ scopes: ['events:read', 'profile:read'] });
       const allowed = await api.get('/me', key);
       expect(allowed.headers).toMatchObject({
@@ -97,7 +97,7 @@ describe('API credentials', () => {
       });
     });
 
-    it('without the scope gets 403 insufficient_scope, which names that scope and the granted scopes', async () => {
+    it('without the required scope gets 403 insufficient_scope, which names that scope and the granted scopes', async () => {
       const { key } = await newKey({ scopes: ['events:read'] });
       const { status, headers, body } = await api.get('/connections', key);
       expect([status, body.code, body.required_scope, body.granted_scopes]).toEqual([
@@ -169,7 +169,7 @@ describe('API credentials', () => {
     });
 
     it.each(['Origin', 'Sec-Fetch-Site'])(
-      'used in a browser (%s) is rejected, and its exposure recorded once',
+      'used in a browser (%s) is rejected, and its exposure is recorded once',
       async (header) => {
         const { key, id } = await newKey();
         for (const value of ['https://app.example', 'cross-site']) {
@@ -189,7 +189,7 @@ describe('API credentials', () => {
       },
     );
 
-    it('sent with Sec-Fetch-Mode only counts as used by a server', async () => {
+    it('that is sent with only Sec-Fetch-Mode counts as used by a server', async () => {
       const { key } = await newKey();
       expect((await api.get('/me', key, { 'Sec-Fetch-Mode': 'cors' })).status).toBe(200);
     });
@@ -244,7 +244,7 @@ describe('API credentials', () => {
       expect(await written()).toEqual(expected);
     });
 
-    it('keeps its use in memory while the database rejects the write', async () => {
+    it('has its use kept in memory while the database rejects the write', async () => {
       const { keys } = api.app.get(Usage);
       const { id } = await newKey();
       keys.count(id, '192.0.2.1');
@@ -258,7 +258,7 @@ describe('API credentials', () => {
       ).toEqual([{ uses_count: 2 }]);
     });
 
-    it('is accepted under the previous SECRET_KEY, and hashed again under the current SECRET_KEY when it is used', async () => {
+    it('is accepted under the previous SECRET_KEY, and hashed again under the current SECRET_KEY when used', async () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');
       await api.app.get(PeriodicWork).beforeApplicationShutdown(); // otherwise periodic work would create signing keys

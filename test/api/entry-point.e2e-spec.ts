@@ -150,7 +150,7 @@ describe('the request target', () => {
     expect(await ask('x:443', 'CONNECT')).toBe('');
   });
 
-  it('reaches a route only if it matches the route exactly', async () => {
+  it('reaches a route only by an exact match', async () => {
     const routes = [
       ...api.app.get(RouteTable).routes.map(({ path }) => path),
       // Sent by the library.
@@ -317,7 +317,7 @@ describe('a client that pipelines requests', () => {
     client.socket.destroy();
   });
 
-  thorough.it('with 1,500 requests for /readyz every 250 ms does not delay others', async () => {
+  thorough.it('with 1,500 requests for /readyz every 250 ms does not delay other clients', async () => {
     const client = await Client.open(api.url);
     const sending = setInterval(() => client.socket.write(request('/readyz').repeat(1_500)), 250);
     for (let i = 0; i < 30; i++) {
@@ -340,7 +340,7 @@ describe('a client that pipelines requests', () => {
     ]);
   });
 
-  it('is rejected if a request has two Host headers, even equal ones', async () => {
+  it('is rejected if a request has two Host headers, even if both are equal', async () => {
     for (const second of ['other', 'x']) {
       const answer = await Client.ask(api.url, `GET /livez HTTP/1.1\r\nHost: x\r\nhOST: ${second}\r\n\r\n`);
       expect(statusOf(answer)).toBe(400);
@@ -366,7 +366,7 @@ describe('a client that pipelines requests', () => {
     expect(client.text).toMatch(/HTTP\/1\.1 400 Bad Request[^]*"error":/);
   });
 
-  postgres.it('occupies no resources after it disconnects in any way', async () => {
+  postgres.it('occupies no resources after a disconnection of any kind', async () => {
     const texts = [
       flood,
       request('/readyz').repeat(100),
@@ -536,7 +536,7 @@ describe('a static document', () => {
   });
 
   it.each(['/', '/docs', '/docs/errors', '/docs/errors.md', '/demo'])(
-    'is compressed for clients that accept that, with its own ETag: %s',
+    'is compressed for clients that accept compression, with a separate ETag: %s',
     async (path) => {
       const get = async (accepted?: string) =>
         fetch(new URL(path, api.url), { headers: accepted ? { 'Accept-Encoding': accepted } : {} });

@@ -215,7 +215,7 @@ describe('every API response', () => {
       }
     });
 
-    it('for a preflight without a credential: any origin is allowed, keys and cookies never', async () => {
+    it('for a preflight without a credential: any origin is allowed, but never keys or cookies', async () => {
       const { status, headers } = await api.send('OPTIONS', '/api/public/profile', {
         Origin: 'https://app.example',
         'Access-Control-Request-Method': 'PUT',
@@ -288,7 +288,7 @@ describe('every API response', () => {
       );
     });
 
-    it('with lists that clients may repeat as documented', async () => {
+    it('with lists whose values clients may repeat or separate by commas', async () => {
       for (const [path, { get: operation }] of Object.entries(document.paths)) {
         for (const { name, schema, style, explode, description } of operation?.parameters ?? []) {
           if (schema.type !== 'array') continue;
@@ -357,7 +357,7 @@ describe('input on the raw socket', () => {
     expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
   });
 
-  thorough.it('is closed if the headers do not arrive within 5 seconds', async () => {
+  thorough.it('gets a closed connection if the headers do not arrive within 5 seconds', async () => {
     expect(await raw('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ')).toMatch(/^HTTP\/1\.1 408 /);
   });
 });

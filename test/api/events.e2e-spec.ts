@@ -71,7 +71,7 @@ describe('GET /api/public/events: access', () => {
     },
   );
 
-  it('ends when the event is deleted, becomes a draft, or the relation ends, and is back when that is undone', async () => {
+  it('ends when the event is deleted or becomes a draft, or the relation ends, and returns when the change is undone', async () => {
     const { id, key } = await member();
     const event = await eventOf(id);
     const see = async () => [(await ids(key)).length, (await api.get(`/events/${event}`, key)).status];
@@ -155,7 +155,7 @@ describe('GET /api/public/events: an item', () => {
     'Europe/Berlin: 2031-03-30T00:59:59Z 2031-03-30T01:59:59 2031-03-30T01:00:00Z 2031-03-30T03:00:00',
     'America/New_York: 2031-07-01T02:00:00Z 2031-06-30T22:00:00 2031-12-31T23:00:00Z 2031-12-31T18:00:00',
     'Asia/Kathmandu: 2031-01-01T00:00:00Z 2031-01-01T05:45:00 2031-12-31T18:15:00Z 2032-01-01T00:00:00',
-  ])('shows start and end in their time zone as well, correct across daylight saving: %s', async (row) => {
+  ])('shows start and end also in the event’s time zone, correct across daylight saving: %s', async (row) => {
     const { id, key } = await member();
     const [timezone, times] = row.split(': ') as [string, string];
     const [from, localFrom, to, localTo] = times.split(' ') as [string, string, string, string];
@@ -339,7 +339,7 @@ describe('GET /api/public/events: filtering', () => {
     expect(await ids(key)).toHaveLength(7);
   });
 
-  it('by q finds part of the title in any case, with % _ and \\ as literals', async () => {
+  it('by q finds part of the title ignoring case, with % _ and \\ as literals', async () => {
     const { id, key } = await member();
     const titles = [
       '100% Rust',

@@ -80,7 +80,7 @@ describe('GET /api/public/openapi.json', () => {
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
     );
 
-  it('names each operation uniquely, in a form that suits a client’s method', () => {
+  it('names each operation uniquely, in a form that is valid as a client’s method name', () => {
     const names = operations().map(({ operation }) => operation.operationId);
     expect(names).toEqual([...new Set(names)]);
     expect(names.filter((name) => !/^(get|list|update)[A-Z][A-Za-z]+$/.test(name))).toEqual([]);
@@ -243,7 +243,7 @@ describe('GET /api/public/openapi.json', () => {
     ]);
   });
 
-  it('has one component for each error and each page, to which every operation refers', () => {
+  it('has one component for each error and each page, and every operation refers to these components', () => {
     for (const { operation } of operations())
       for (const [status, response] of Object.entries(operation.responses))
         if (status !== '200')
@@ -283,7 +283,7 @@ describe('GET /api/public/openapi.json', () => {
     }
   });
 
-  it('states the bits of every integer', () => {
+  it('states the format of every integer, int32 or int64', () => {
     const integers = [
       ...JSON.stringify(document).matchAll(
         /"type":(?:"integer"|\["integer","null"\])(?:,"format":"(\w+)")?/g,

@@ -200,7 +200,7 @@ describe('paging', () => {
     });
   });
 
-  it('counts only filtered rows in the total', async () => {
+  it('counts in the total only rows that match the filters', async () => {
     const page = await api.get('/events?q=event%205', key);
     expect([pageOf(page).total, page.headers['x-total-count']]).toEqual([1, '1']);
   });
@@ -219,7 +219,7 @@ describe('paging', () => {
   });
 
   describe('states exactly whether there are more rows', () => {
-    it('when the page holds all rows, including the last one', async () => {
+    it('when the page contains all rows, including the last row', async () => {
       const { ids, read } = await goingTo(2);
       expect(pageOf(await read('?limit=2'))).toMatchObject({ has_more: false, next_cursor: null });
       const first = await read('?limit=1');
@@ -229,7 +229,7 @@ describe('paging', () => {
       expect(pageOf(last)).toMatchObject({ has_more: false, next_cursor: null });
     });
 
-    it('on an empty page after all rows, whose previous link leads to them', async () => {
+    it('on an empty page after all rows, whose previous link points to the rows', async () => {
       const { ids, read, leave } = await goingTo(4);
       const cursor = pageOf(await read('?limit=2')).next_cursor;
       await leave([ids[2]!, ids[3]!]);
@@ -241,7 +241,7 @@ describe('paging', () => {
       expect(pageOf(back)).toMatchObject({ has_more: false, prev_cursor: null });
     });
 
-    it('on an empty page before all rows, whose next link leads to them', async () => {
+    it('on an empty page before all rows, whose next link points to the rows', async () => {
       const { ids, read, leave } = await goingTo(4);
       const second = await read(`?limit=2&cursor=${pageOf(await read('?limit=2')).next_cursor}`);
       await leave([ids[0]!, ids[1]!]);
@@ -283,7 +283,7 @@ describe('paging', () => {
       }
     });
 
-    thorough.it('with any character altered, even if it decodes to the same bytes', async () => {
+    thorough.it('with any character altered, even if the cursor still decodes to the same bytes', async () => {
       const cursor = await cursorOf('/connections');
       for (let i = 0; i < cursor.length; i++) {
         const other = cursor[i] === 'B' ? 'C' : 'B';

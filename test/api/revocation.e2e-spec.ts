@@ -83,7 +83,7 @@ postgres.describe('the API on two servers', () => {
     for (const app of [api.app, other]) await soon(async () => (await ask(app, key)) === 401);
   });
 
-  it('rejects the tokens of a disabled client everywhere within a second, even if its id contains a colon', async () => {
+  it('rejects the tokens of a disabled client everywhere within a second, even if the client’s id contains a colon', async () => {
     const user = await api.platform.user();
     const token = randomBytes(32).toString('base64url');
     const key = new TokenKeys(api.config.secrets).keyOf('AccessToken', token);

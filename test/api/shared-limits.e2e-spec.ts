@@ -231,7 +231,7 @@ postgres.describe('rate limits on two servers', () => {
       .get('/api/public/me')
       .set({ 'X-API-Key': key, 'X-Forwarded-For': address });
 
-  it('apply to both servers together, and each states the common remainder', async () => {
+  it('apply to both servers together, and each server states the common remainder', async () => {
     await start();
     await inOneWindow(async () => {
       const key = await api.key(await api.platform.user());

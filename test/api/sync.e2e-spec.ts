@@ -192,7 +192,7 @@ describe('GET /api/public/sync', () => {
       expect(await since(of.key, await start(of.key))).toEqual([]);
     });
 
-    it('to all affected members a co-organizer’s row that changes its member, and then its event', async () => {
+    it('to all affected members that a co-organizer’s row changes its member, and then its event', async () => {
       const [of, other, successor] = [await world(), await world(), await member()];
       const keys = [of.key, await api.key(of.coOrganizer), successor.key, other.key];
       const afterwards = async (column: string, values: number[]) => {
@@ -525,7 +525,7 @@ GROUP BY resource, user_id, kind`,
       expect(await since(key, await start(key))).toEqual([]);
     });
 
-    it('no cursor of a restored dump whose positions are far above this server’s', async () => {
+    it('no cursor of a restored dump whose positions are far above this server’s positions', async () => {
       const { id, key } = await member();
       await sql('UPDATE change_places SET changed_in = 9000000000000');
       await sql(

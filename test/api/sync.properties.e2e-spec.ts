@@ -233,7 +233,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     }
   }
 
-  it('keeps a partner’s copy equal to the routes, with at most 2 requests per 100 changes by include=data, even if responses get lost', async () => {
+  it('keeps a partner’s copy equal to the routes’ data by include=data, with at most 2 requests per 100 changes, even if responses are lost', async () => {
     const partners = FOLLOWED.map((id) => new Partner(id));
     await fc.assert(
       fc.asyncProperty(

@@ -69,7 +69,7 @@ describe('pua', () => {
       );
     });
 
-    it('names every command in its help without loading a command, or a library except Commander', async () => {
+    it('names every command in its help without loading any command, or any library except Commander', async () => {
       const url = new URL('../../dist/src/cli/program.js', import.meta.url).href;
       const script = `
         import { registerHooks } from 'node:module';
@@ -439,7 +439,7 @@ describe('pua', () => {
     });
 
     thorough.it(
-      'sets an expiry for a key without one; the successor has no expiry, for the same reason',
+      'sets an expiry for an old key without an expiry; the new key has no expiry, for the same recorded reason',
       async () => {
         const old = await createKey(await api.platform.user(), { noExpiryReason: 'device' });
         const made = await json<Key>('keys rotate', old.id, '--overlap', '1h');
@@ -511,7 +511,7 @@ describe('pua', () => {
         ({ username }) => username,
       );
 
-    it('list finds members by username or name in any case, the newest first', async () => {
+    it('list finds members by username or name ignoring case, the newest first', async () => {
       await api.platform.user({ username: 'findable_1' });
       await api.platform.user({ username: 'other', first_name: 'FINDABLE' });
       expect(await listed('--search', 'Findable')).toEqual(['other', 'findable_1']);
@@ -643,7 +643,7 @@ describe('pua', () => {
       expect(await json('users show known')).toMatchObject({ username: 'known', external_id: null });
     });
 
-    thorough.it('create rejects a username that is taken in any case', async () => {
+    thorough.it('create rejects a username that is taken, ignoring case', async () => {
       await api.platform.user({ username: 'Taken' });
       const { code, stderr } = await run('users create --username tAKEN');
       expect({ code, stderr }).toEqual({ code: 1, stderr: 'The username tAKEN is taken: choose another\n' });
@@ -696,7 +696,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
       expect(await run('users remove-passkey phoneless x')).toMatchObject({ code: 2 });
     });
 
-    thorough.it('show reads digits as an id before a username', async () => {
+    thorough.it('show treats digits first as an id, then as a username', async () => {
       const id = await api.platform.user({ username: 'first' });
       await api.platform.user({ username: String(id) });
       expect(await json(`users show ${id}`)).toMatchObject({ username: 'first' });
@@ -822,7 +822,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
       expect(stdout).toMatch(/error-1/);
     });
 
-    it('prunes events older than a week or more, prints their number, and records the pruning', async () => {
+    it('prunes events older than the given age of at least a week, prints their number, and records the pruning', async () => {
       const insert = (days: number) =>
         api.dataSource.query(
           `INSERT INTO auth_events (type, actor, occurred_at) SELECT 'user.created', 'system', now() - $1 * interval '1 day' FROM generate_series(1, 3)`,
@@ -1025,7 +1025,7 @@ postgres.describe('pua on an embedded database without a server', () => {
 });
 
 postgres.describe('pua on an empty PostgreSQL', () => {
-  it('requests a migration first', async () => {
+  it('reports that a migration must run first', async () => {
     const { environment, drop } = await createEmptyDatabase();
     const { code, stderr } = await pua(environment, 'users create --username first');
     expect(code).toBe(1);
@@ -1304,7 +1304,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
 
   // The ranges of a sample are chosen from existing ids.
   postgres.it(
-    'recounts one member in ten in a large database, or all members with --full, and states which',
+    'recounts one member in ten in a large database, or all members with --full, and states the share',
     async () => {
       const own = await createTestDatabase();
       const look = async (...args: string[]) => {
@@ -1329,7 +1329,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     },
   );
 
-  thorough.it('finds a connection without its other side', async () => {
+  thorough.it('finds a connection that only one of its two members has', async () => {
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];
     const id = await api.platform.connection(ada, bob);
     await api.dataSource.query('DELETE FROM connections WHERE id = $1 AND user_id = $2', [id, bob]);

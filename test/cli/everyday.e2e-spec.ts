@@ -124,7 +124,7 @@ describe('pua open', () => {
     expect((await pua(away, ['open', 'nowhere'])).code).toBe(2);
   });
 
-  it('names the existing pages', async () => {
+  it('prints URLs of existing pages only', async () => {
     for (const page of ['front', 'docs', 'openapi', 'account', 'activity']) {
       const { address } = await puaJson<{ address: string }>(environment, ['open', page]);
       const { status } = await fetch(address, { redirect: 'manual' });
@@ -204,7 +204,7 @@ describe('shell completion', () => {
     expect(await next('users', 'show', 'bad')).toEqual(['bad.but-fine_ñ']);
   });
 
-  it('is silent on errors', async () => {
+  it('prints nothing on errors', async () => {
     const away = { ...environment, DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' };
     const nothing = { code: 0, stdout: '', stderr: '' };
     expect(await pua(away, ['__complete', 'users', 'show', ''])).toEqual(nothing);

@@ -58,7 +58,7 @@ describe('pua db migrate --plan', () => {
   const plan = async () =>
     (await puaJson<{ plan: PlannedStep[] }>(database.environment, 'db migrate --plan')).plan;
 
-  it('names each pending migration without running it, and prints the same each time', async () => {
+  it('names each pending migration without running the migration, and prints the same output each time', async () => {
     const planned = await plan();
     const named = [...new Set(planned.map(({ migration }) => migration))]; // some have several steps
     expect(named).toEqual([...AFTER.map(({ name }) => name), 'schema/']);
@@ -77,7 +77,7 @@ describe('pua db migrate --plan', () => {
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  it('estimates from the table’s size', async () => {
+  it('estimates the duration from the table’s size', async () => {
     const seconds = async () => (await plan()).find(({ migration }) => migration.startsWith('TellClients'))!;
     await dataSource.query(
       `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) SELECT 'client-' || n, repeat('x', 90), 'web', ARRAY['https://app.example/' || repeat('x', 1500)], '{}' FROM generate_series(1, 20000) n`,

@@ -92,7 +92,7 @@ print(one.keys() ^ other.keys(), [name for name in one if one[name] != other[nam
     expect(stdout).toBe(`set() ['${info}/WHEEL', '${info}/RECORD']\n`);
   });
 
-  it('has types that mypy checks, in its source and for its users', async () => {
+  it('has types that mypy checks, in its source and in programs that use the client', async () => {
     const { stdout } = await run(
       python,
       ['-m', 'mypy', '--cache-dir', join(folder, 'mypy'), 'src', 'generate_types.py'],

@@ -525,7 +525,7 @@ postgres.describe('the TypeScript client in two tabs', () => {
     app.closeAllConnections();
   });
 
-  it('signs in once, and renews one token for both', async () => {
+  it('signs in once, and renews one token for both tabs', async () => {
     const { id, username } = await member();
     const clientId = await oauth.client({ redirect_uris: [`${appUrl}/callback`], allowed_origins: [appUrl] });
     const settings = {

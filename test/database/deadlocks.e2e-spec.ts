@@ -15,7 +15,7 @@ postgres.describe('two deadlocked transactions', () => {
       <T>(source: DataSource, act: (manager: EntityManager) => Promise<T>) => source.transaction(act),
     ],
     ['a transaction with an audit event', audited],
-  ])('both commit, because the one that the database aborts is retried (%s)', async (_, run) => {
+  ])('both commit, because the server retries the transaction that the database aborts (%s)', async (_, run) => {
     const [one, other] = [await api.platform.user(), await api.platform.user()];
     const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';
     let attempts = 0;

@@ -52,7 +52,7 @@ describe('the embedded database, with many connections', () => {
     }
   };
 
-  thorough.it('keeps queries separate whose messages arrive in many pieces', async () => {
+  thorough.it('keeps queries separate even if their messages arrive in many pieces', async () => {
     const ask = (name: string, size: number) =>
       connected(async (client) => {
         for (let i = 0; i < 15; i++) {
@@ -148,7 +148,7 @@ describe('the files of the embedded database', () => {
     await database!.close();
   });
 
-  it('are rejected in a folder that other users can write, or could write before', async () => {
+  it('are rejected in a folder that other users can write, or could write earlier', async () => {
     const folder = inFolder();
     chmodSync(folder, 0o775);
     expect(await refusal(folder)).toMatch(/ is writable by others: run `chmod 700 /);

@@ -258,7 +258,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
     await dataSource.query('DELETE FROM compatible_migrations');
   });
 
-  it('rewrite changed functions and triggers of schema/, and drop those that only the previous version had', async () => {
+  it('replace changed functions and triggers of schema/, and drop functions and triggers that only the previous version had', async () => {
     const byName = async () => (await schema()).toSorted((a, b) => (a.name < b.name ? -1 : 1)); // new ones are last
     const before = await byName();
     // The state after a previous version: one function differs, a trigger and a function are missing, and two are additional.
@@ -280,7 +280,7 @@ UPDATE schema_versions SET digest = 'the version before', objects = objects - 'T
     await dataSource.query('DROP FUNCTION operators_own');
   });
 
-  it('leave functions and triggers of a newer version in place', async () => {
+  it('keep functions and triggers of a newer version unchanged', async () => {
     await dataSource.query(`
 INSERT INTO schema_versions (digest, objects) VALUES ('a newer version', '{"FUNCTION newer": ""}');
 CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
@@ -298,7 +298,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
   });
 
   // The embedded database has one session: no other client holds a lock there.
-  postgres.it('are undone once by two concurrent processes, and no others are undone', async () => {
+  postgres.it('are undone once by two concurrent processes, and no other migrations are undone', async () => {
     const { applied } = await readSchema(dataSource);
     const other = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
     const [last, before] = [applied.at(-1), applied.at(-2)];

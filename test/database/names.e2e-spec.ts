@@ -54,7 +54,7 @@ describe('names of other members', () => {
 INSERT INTO connections (id, user_id, peer_id, status, connected_at)
 SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${DMITRI}, ${CHLOE}, 'accepted', now() FROM c`;
 
-  it('change at once after a rename through the API, and can be searched once they are copied', async () => {
+  it('change at once after a rename through the API, and can be searched once the new name is copied', async () => {
     const answer = await api.put('/profile', björn, { first_name: 'Håkan' });
     expect(answer.status).toBe(200);
     await api.platform.copyNames();

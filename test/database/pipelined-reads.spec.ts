@@ -49,7 +49,7 @@ postgres.describe('pipelined reads', () => {
     expect(await answers).toEqual(Array.from({ length: 40 }, () => [{ one: 1 }]));
   });
 
-  it('return the same as the pool, the first time on a connection and later', async () => {
+  it('return the same results as the pool, at the first use of a connection and later', async () => {
     await connected();
     const values = [7, 'a “b” \\', null, true, Buffer.from([0, 255])];
     const every = {

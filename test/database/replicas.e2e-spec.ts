@@ -138,7 +138,7 @@ postgres.describe('streaming replicas', () => {
       await eventually(async () => (await get('/profile', key, instance)).status === 401 || undefined);
   });
 
-  it('do not serve a new member whose data they lack', async () => {
+  it('do not serve a new member whose data the replicas lack', async () => {
     await pause();
     const id = await api.platform.user({ bio: 'new' });
     const event = await api.platform.event({ organizer_id: id });
@@ -152,7 +152,7 @@ postgres.describe('streaming replicas', () => {
     }
   });
 
-  it('are skipped for a member who learned of a change from /sync or a 412, until they have the change', async () => {
+  it('are skipped for a member who learned of a change from /sync or a 412, until the replicas have the change', async () => {
     const { id, key } = await member();
     const start = (await get('/sync', key, 0)).body.next as string;
     await Promise.all([0, 1].map((instance) => readFromReplicas(key, instance)));
@@ -185,7 +185,7 @@ postgres.describe('streaming replicas', () => {
     }
   });
 
-  it('are skipped for a member after a webhook message about them, until they have the change', async () => {
+  it('are skipped for a member after a webhook message about the member, until the replicas have the change', async () => {
     const { id, key } = await member();
     const receiver = await Receiver.start();
     const webhooks = new WebhooksService(api.dataSource, api.config);
@@ -233,7 +233,7 @@ postgres.describe('streaming replicas', () => {
     expect(await check()).toEqual([]);
   });
 
-  it('are skipped on every instance for a member whose record from a feed they lack', async () => {
+  it('are skipped on every instance for a member whose record from a feed has not reached the replicas', async () => {
     const { id, key } = await member();
     const platform = await api.platformKey();
     await pause();
@@ -268,7 +268,7 @@ postgres.describe('streaming replicas', () => {
     expect(await bioOf(key, 1)).toBe('written elsewhere');
   });
 
-  it('must prove that they follow this primary, regardless of the position that they report', async () => {
+  it('must prove that they follow this primary, regardless of the position that the replicas report', async () => {
     const need = { position: 0, epoch: 1, server: '' };
     const proofs = await api.dataSource.query<{ proof: string }[]>(
       'SELECT taken_at::text AS proof FROM change_marks ORDER BY taken_at DESC LIMIT 1',
@@ -295,7 +295,7 @@ postgres.describe('streaming replicas', () => {
     }
   });
 
-  it('report their lag, their number, and where reads run', async () => {
+  it('report their lag, their number, and the servers where reads run', async () => {
     const { id, key } = await member();
     const port = await freePort();
     const app = await createApp({ ...api.config, metricsPort: port });
@@ -326,7 +326,7 @@ postgres.describe('streaming replicas', () => {
     await closeApp(app);
   });
 
-  it('are logged and counted once per period in which missing notifications exclude them', async () => {
+  it('are logged and counted as skipped once per period in which notifications are missing', async () => {
     const direct = await TcpProxy.start(primary.url);
     const metricsPort = await freePort();
     const server = await ServerProcess.start({
@@ -374,7 +374,7 @@ postgres.describe('streaming replicas', () => {
     }
   });
 
-  it('show each of 2,000 readers all of their writes, on any instance, with half a second of lag', async () => {
+  it('show each of 2,000 readers all of the reader’s own writes, on any instance, with half a second of lag', async () => {
     await sessions[1]!.query("ALTER SYSTEM SET recovery_min_apply_delay = '500ms'");
     await sessions[1]!.query('SELECT pg_reload_conf()');
     const members = await Promise.all(Array.from({ length: 50 }, () => member()));
@@ -401,7 +401,7 @@ postgres.describe('streaming replicas', () => {
     await sessions[1]!.query('SELECT pg_reload_conf()');
   });
 
-  it('fail no request, readiness check or start when killed or frozen', async () => {
+  it('cause no failed request, readiness check or start when the replicas are killed or frozen', async () => {
     const { key } = await member();
     const paths = ['/me', '/profile', '/events', '/events?q=nothing', '/connections', '/achievements'];
     const statuses = new Set<number>();

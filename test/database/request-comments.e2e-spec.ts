@@ -60,7 +60,7 @@ postgres.describe('PostgreSQL’s own log', () => {
   const call = (api: TestApi, path: string, id: string, init: RequestInit & { headers?: object } = {}) =>
     fetch(api.url + path, { ...init, headers: { 'X-API-Key': key, 'X-Request-Id': id, ...init.headers } });
 
-  it('has the response’s id in each statement of a read, of a write and of its transaction', async () => {
+  it('has the response’s request id in each statement of a read, of a write and of the write’s transaction', async () => {
     const read = await call(marked, '/api/public/profile', 'a-read');
     expect([read.status, read.headers.get('x-request-id')]).toEqual([200, 'a-read']);
     const reads = await statementsOf('a-read', 'FROM users');
@@ -85,7 +85,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     await statementsOf('a-token-request', 'oauth_clients');
   });
 
-  it('has the member’s own request id, among many requests that wait for two connections', async () => {
+  it('has each member’s own request id, among many requests that wait for two connections', async () => {
     const members = await Promise.all(
       Array.from({ length: 20 }, async () => {
         const id = await plain.platform.user();
@@ -125,7 +125,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     expect(logOf(0)).not.toContain(hostile);
   });
 
-  it('has no ids if the setting is off, and statements are prepared', async () => {
+  it('has no request ids if SQL_REQUEST_IDS is off, and statements are prepared', async () => {
     const id = randomUUID();
     const [{ id: member }] = (await plain.dataSource.query('SELECT max(id) AS id FROM users')) as [
       { id: number },
@@ -142,7 +142,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     expect(logOf(0)).not.toContain(id);
   });
 
-  it('also has the ids on a replica, for short reads and lists', async () => {
+  it('also has the request ids on a replica, for short reads and lists', async () => {
     const api = await TestApi.start({ ...marked.config, databaseReadUrls: [replica.url] }, plain);
     try {
       const { reads } = api.app.get(MemberReads);

@@ -11,7 +11,7 @@ import { eventually } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-postgres.describe('a server whose database URL temporarily leads to a standby', () => {
+postgres.describe('a server whose database URL temporarily points to a standby', () => {
   const folders = ['primary', 'standby'].map((name) => mkdtempSync(join(tmpdir(), `pua-${name}-`)));
   let primary: Cluster;
   let standby: Cluster;
@@ -59,7 +59,7 @@ postgres.describe('a server whose database URL temporarily leads to a standby', 
   const until = (status: number, asked: () => Promise<number>) =>
     eventually(async () => ((await asked()) === status ? status : undefined));
 
-  it('trusts no read from the standby, such as of a key whose revocation the standby lacks', async () => {
+  it('trusts no read from the standby, for example of a key whose revocation the standby lacks', async () => {
     await until(200, () => ask(profile, revoked));
     await eventually(async () => {
       const sql = 'SELECT FROM api_keys HAVING count(*) = 2';
@@ -85,7 +85,7 @@ postgres.describe('a server whose database URL temporarily leads to a standby', 
     }
   });
 
-  it('recovers when the URL leads to the primary, while the standby keeps running', async () => {
+  it('recovers when the URL points to the primary, while the standby keeps running', async () => {
     proxy.leadTo(primary.url);
     await until(200, () => ask(profile, kept));
     await until(200, () => ask(profile, kept, { bio: 'on the primary' }));

@@ -85,7 +85,7 @@ describe('a migration with steps', () => {
     expect(await ask(`SELECT convalidated AS is FROM pg_constraint WHERE conname = 'users_pronouns_check'`)).toBe(true); // prettier-ignore
   });
 
-  it('runs its undo steps before it is undone, outside of its transaction', async () => {
+  it('runs its undo steps before its undo statements, outside of their transaction', async () => {
     await open(createTestDatabase());
     await migrate();
     const { code, stderr } = await puaProcess(database.environment, ['db', 'rollback', '--yes'], next);
@@ -127,7 +127,7 @@ describe('a migration with steps', () => {
       );
     }; // prettier-ignore
 
-    it('while it fills keeps the filled rows, blocks no other client, and fills the rest in the next run', async () => {
+    it('while it fills rows keeps the filled rows, blocks no other client, and fills the other rows in the next run', async () => {
       await holder.query(`UPDATE users SET bio = 'being written' WHERE username = 'member15'`);
       await killOnce(async () => (await filled()) === 10);
       expect([await filled(), await index()]).toEqual([10, null]);

@@ -141,7 +141,7 @@ thorough.describe('maintained totals, after random histories', () => {
     expect(changed).toBeGreaterThan(20);
   });
 
-  it('equal those of the API', async () => {
+  it('equal the totals of the API', async () => {
     for (let id = 1; id <= MEMBERS; id++) {
       await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [id]);
     }

@@ -150,7 +150,7 @@ describe('the limits that the code and the database share', () => {
     expect(expression).toContain(`'${COUNTRY_CODE_PATTERN}'`);
   });
 
-  it('cover the tiers: every result of rarity_tier, and no other', async () => {
+  it('cover the tiers: every result of rarity_tier, and no other value', async () => {
     const rows = await dataSource.query<{ tier: string }[]>(
       `SELECT DISTINCT rarity_tier(earners, eligible) AS tier FROM generate_series(0, 200) earners, (VALUES (9), (200)) AS e (eligible)`,
     );

@@ -214,7 +214,7 @@ const newTrace = () => {
       }
     });
 
-    it('are named in the log, also if this server begins them', async () => {
+    it('are named in the log, also if this server begins the trace', async () => {
       const id = `log-${randomBytes(4).toString('hex')}`;
       const response = await fetch(`${server.url}/api/public/me`, {
         headers: { 'X-API-Key': key, 'X-Request-Id': id },

@@ -123,8 +123,8 @@ describe('the consent page', () => {
   });
 });
 
-describe('access for 30 days', () => {
-  it('ends 30 days after the consent, and is not extended by a refresh', async () => {
+describe('access for a limited time', () => {
+  it('ends 30 days after a consent for 30 days, and is not extended by a refresh', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     const first = await access(clientId, username, '30', { redirect_uri: NATIVE });
     expect(first.refresh_token_expires_in).toBeGreaterThan(30 * DAY - 60);
@@ -173,7 +173,7 @@ JOIN oauth_consents c ON c.client_id = g.client_id WHERE g.client_id = $1`,
     expect(ends).toEqual([{ is_same: true }, { is_same: true }]);
   });
 
-  it('is remembered for a web app until it ends, and then requested with the earlier choices', async () => {
+  it('is remembered for a web app until the access ends; the next consent page preselects the earlier scopes and duration', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     const page = await browser.signIn(oauth.request(clientId, { scope: SCOPE }).url, username);
@@ -217,7 +217,7 @@ describe('one-time access', () => {
 });
 
 describe('access without an end', () => {
-  it('lasts as long as the app uses it, and states only when it ends without use', async () => {
+  it('lasts as long as the app uses the access, and states only when the access ends without use', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     let body = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
     const form = { client_id: clientId, token: body.refresh_token };
@@ -335,7 +335,7 @@ describe('/account/apps', () => {
     ).toEqual([]);
   });
 
-  it('ends access that the member ends, even during a change of its end and a refresh', async () => {
+  it('ends access at the member’s request, even during a change of the access’s end and a refresh', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, tokens } = await withAccess('30');
       const page = await browser.view('/account/apps');
@@ -350,7 +350,7 @@ describe('/account/apps', () => {
   });
 });
 
-describe('a refresh after the end', () => {
+describe('a refresh after the end of access', () => {
   const sweep = () => oauth.api.app.get(Sweeper).sweep();
   const apps = () => new ConnectedApps(oauth.dataSource);
   const users = () => new UsersService(oauth.dataSource);
@@ -441,7 +441,7 @@ describe('a refresh after the end', () => {
     },
   );
 
-  it('gets the reason even if it reads the token before the member ends the access', async () => {
+  it('gets the reason even if the refresh reads the token before the member ends the access', async () => {
     for (let round = 0; round < 5; round++) {
       const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
       const { refresh_token } = await access(clientId, username, '30');

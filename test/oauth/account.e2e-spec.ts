@@ -307,7 +307,7 @@ describe('GET and POST /account/activity', () => {
     expect(recorded).toEqual([{ details }]);
   });
 
-  it('show only the network of an address, and keep accepted sign-ins regardless of the number of rejected ones', async () => {
+  it('show only the network of an address, and keep accepted sign-ins regardless of the number of rejected sign-ins', async () => {
     const member = await oauth.member();
     const record = (type: string, ip: string, count = 1) =>
       oauth.query(
@@ -371,7 +371,7 @@ describe('GET and POST /account/keys', () => {
     });
   });
 
-  it('show no keys of another member or the platform, and revoke only own keys by this server’s form', async () => {
+  it('show no keys of another member or the platform, and revoke only the member’s own keys, by this server’s form', async () => {
     const [owner, other] = [await oauth.member(), await oauth.member()];
     const key = await oauth.api.key(owner.id);
     const platform = await oauth.api.platformKey();
@@ -513,7 +513,7 @@ VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
   });
 
   postgres.it(
-    'are complete for a member with many connections and a long audit log, and do not block others',
+    'are complete for a member with many connections and a long audit log, and do not block other members',
     async () => {
       const member = await oauth.member();
       const many = 20_000;

@@ -261,7 +261,7 @@ describe('a token request', () => {
     expect((await oauth.refresh(client_id, refresh_token)).status).toBe(200);
   });
 
-  it('of a confidential client is rejected with a used or old assertion, or one for another client', async () => {
+  it('of a confidential client is rejected with a used or old assertion, or an assertion for another client', async () => {
     const { id, assertion } = await clientWithKey(oauth);
     const { refresh_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     // The token is another client's: the error shows whether the client has authenticated.
@@ -515,7 +515,7 @@ describe('a token bound by DPoP', () => {
   });
 
   it.each(['public', 'confidential'])(
-    'of a %s client is not refreshed with another key, or with none, and the refresh token is not consumed',
+    'of a %s client is not refreshed with another key, or without a key, and the refresh token is not consumed',
     async (kind) => {
       const publicId = await oauth.client();
       const confidential = await clientWithKey(oauth);

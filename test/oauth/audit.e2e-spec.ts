@@ -58,7 +58,7 @@ CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
   });
 
   // The log comes from a separate process, and the embedded database serves only one process.
-  postgres.it('has the true reason of a rejection under its error id, as has the server log', async () => {
+  postgres.it('has the true reason of a rejection under its error id, like the server log', async () => {
     const server = await ServerProcess.start({
       ...oauth.api.environment,
       PUBLIC_URL: oauth.issuer,

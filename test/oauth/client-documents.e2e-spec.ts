@@ -309,7 +309,7 @@ postgres.describe('client documents on a server', () => {
       expect(await oauth.query(stored, [clientId])).toHaveLength(1);
     });
 
-    it('may keep access until the member removes it, although the client is a public web app', async () => {
+    it('may keep access until the member removes the access, although the client is a public web app', async () => {
       const clientId = `${at}/hosted-assistant.json`;
       const redirect_uri = `${at}/callback`;
       site.answer = (_, response) =>
@@ -514,7 +514,7 @@ postgres.describe('client documents on a server', () => {
       expect([refused.status, refused.body.error, read.length]).toEqual([401, 'invalid_client', 4]);
     });
 
-    it('that signs with another key sees why its keys could not be read, and keeps the stored keys', async () => {
+    it('that signs with another key gets the reason why its keys could not be read, and keeps the stored keys', async () => {
       const clientId = `${at}/losing.json`;
       site.answer = (request, response) =>
         request.url === '/losing.json'

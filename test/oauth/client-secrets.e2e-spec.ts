@@ -44,7 +44,7 @@ describe('a client with a secret', () => {
     },
   );
 
-  it('is rejected without its secret, with another client’s secret, with half a secret, or with one in header and body', async () => {
+  it('is rejected without its secret, with another client’s secret, with half a secret, or with a secret in header and body', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const other = await clientWithSecret(oauth);
     const wrong = [
@@ -225,7 +225,7 @@ describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', ()
     expect((await authenticate({ client_id: id, client_secret: secret })).status).toBe(200);
   });
 
-  it.each(['%zz', 'a%', '%C3', '%00'])('gets invalid_request if it is not encoded: %s', async (half) => {
+  it.each(['%zz', 'a%', '%C3', '%00'])('gets invalid_request if not encoded: %s', async (half) => {
     const { id } = await clientWithSecret(oauth);
     const Authorization = `Basic ${Buffer.from(`${id}:${half}`).toString('base64')}`;
     const { status, body } = await authenticate({}, { Authorization });
@@ -254,7 +254,7 @@ describe('pua clients with secrets', () => {
     expect((await run('clients', 'show', id)).stdout).toContain(`…${secret.slice(-4)} until replaced`);
   });
 
-  it('rotates a secret: stdout has only the new secret, and both are valid', async () => {
+  it('rotates a secret: stdout has only the new secret, and both secrets are valid', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const { stdout } = await run('clients', 'rotate-secret', id, '--overlap', '1h', '--expires', '30d');
     forget();

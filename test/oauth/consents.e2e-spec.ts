@@ -68,7 +68,7 @@ describe('a consent form sent several times at once', () => {
     }
   });
 
-  it('is one decision even if one form allows and the other denies', async () => {
+  it('is one decision even if one form allows and the other form denies', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, consent } = await atConsent();
       const action = `${consent.url.pathname}/consent`;
@@ -90,7 +90,7 @@ describe('a consent form sent several times at once', () => {
     }
   });
 
-  it('is one sign-in: it leads to one consent page or one code', async () => {
+  it('is one sign-in: it results in one consent page or one code', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     await oauth.code(clientId, username, { scope: SCOPE });
@@ -156,7 +156,7 @@ describe('a narrowed consent', () => {
     expect((await oauth.get('/oauth/userinfo', body.access_token)).status).toBe(200);
   });
 
-  it('may leave an earlier sign-in without a scope, whose end /account/apps still shows', async () => {
+  it('may leave an earlier sign-in without a scope; /account/apps still shows the end of that sign-in', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -287,7 +287,7 @@ describe('a consent', () => {
     ).not.toBeNull();
   });
 
-  it('stored without origins applies only to the app’s origins of that time', async () => {
+  it('stored without origins applies only to the origins that the app had at that time', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -385,7 +385,7 @@ describe('a consent to an unreviewed app', () => {
       expect(codeIn(await allow(browser, after))).not.toBeNull();
     });
 
-    it('stored without the shown values is requested once more', async () => {
+    it('whose shown values were not stored is requested once more', async () => {
       const { username, id } = await described.member();
       const clientId = await unreviewed(kind);
       const browser = described.browser();
@@ -395,7 +395,7 @@ describe('a consent to an unreviewed app', () => {
     });
   });
 
-  it('names the host of each link of a member’s app, since the link may lead to another site', async () => {
+  it('names the host of each link of a member’s app, since the link may point to another site', async () => {
     const { username } = await described.member();
     const clientId = await unreviewed('a member');
     await change(clientId, 'client_uri', 'https://claude.ai/');

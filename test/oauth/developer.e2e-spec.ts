@@ -334,7 +334,7 @@ describe('a member’s app', () => {
 });
 
 describe('a member’s API key', () => {
-  it('reads their data with the chosen scopes, and is shown once', async () => {
+  it('reads the member’s data with the chosen scopes, and is shown once', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     expect(key).toMatch(/^pua_test_/);
@@ -601,7 +601,7 @@ describe('a developer’s recent requests', () => {
     ).toBe(true);
   });
 
-  it('are counted by result per hour for 30 days, even beyond the stored number', async () => {
+  it('are counted by result per hour for 30 days, even if they exceed the stored number', async () => {
     const ada = await developer();
     const key = await ada.makeKey({ name: 'Script' });
     for (let i = 0; i < 110; i++) await call('/api/public/me', { 'X-API-Key': key });
@@ -648,7 +648,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(page.html).not.toContain(username);
   });
 
-  thorough.it('include the latest hundred per app or key', async () => {
+  thorough.it('include the latest hundred requests per app or key', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     for (let i = 0; i < 60; i++) await call('/api/public/me', { 'X-API-Key': key });
@@ -664,7 +664,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(kept!.count).toBe(100);
   });
 
-  thorough.it('include those of every instance after the instance has written them', async () => {
+  thorough.it('include requests to every instance after the instance has written them', async () => {
     const other = await OauthTest.start({ developerConsole: true }, oauth);
     const ada = await developer();
     const key = await ada.makeKey();

@@ -109,7 +109,7 @@ describe('the data export', () => {
     expect(text).not.toContain(`/${other.id}"`);
   });
 
-  it('is read in chunks of at most a megabyte, regardless of its texts', async () => {
+  it('is read in chunks of at most a megabyte, regardless of the length of its texts', async () => {
     const { platform } = oauth.api;
     const id = await platform.user();
     const many = 12;

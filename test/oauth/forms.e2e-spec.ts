@@ -363,7 +363,7 @@ describe('a form sent twice at once and again a minute later', () => {
     }
   });
 
-  it('does not confirm a password that differs from the first form’s', async () => {
+  it('does not confirm a password that differs from the first form’s password', async () => {
     const { browser, page } = await atNewPassword();
     const set = async (new_password: string) => (await browser.press(page, { new_password }, /set$/)).status;
     expect(await set('another horse battery staple')).toBe(200);
@@ -434,7 +434,7 @@ describe('a step of a completed sign-in', () => {
       if (!(answer instanceof URL)) expect(answer.html).toContain('This is done already');
   });
 
-  it('links the app’s own page if the app has one, and nothing for an app on the device', async () => {
+  it('links the app’s own page if the app has a page, and nothing for an app on the device', async () => {
     const sites = { client_uri: 'https://site.example/start' };
     const web = await atSignIn({}, sites);
     const native = await atSignIn(
@@ -476,7 +476,7 @@ describe('POST /account/sign-out', () => {
 });
 
 describe('ending all other sessions', () => {
-  it('mentions remaining apps and calendar links, and ends those that the member ticked', async () => {
+  it('mentions remaining apps and calendar links, and ends the ticked apps’ access and the ticked links', async () => {
     const signed = await signedIn('/account/sessions');
     const { id, username, browser } = signed;
     const links = oauth.api.app.get(CalendarLinks);

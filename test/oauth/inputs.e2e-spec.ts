@@ -64,7 +64,7 @@ describe('an authorization request', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  it('is checked as oidc-provider reads it: after a second question mark, and after many names', async () => {
+  it('is checked as oidc-provider parses the request: after a second question mark, and after many names', async () => {
     const { search } = oauth.request(clientId).url;
     for (const query of [
       `?${search}&nonce=%00`,
@@ -358,7 +358,7 @@ describe('a client assertion', () => {
     }
   });
 
-  it('is stored exactly as long as it could be reused', async () => {
+  it('is stored exactly as long as the assertion could be reused', async () => {
     await oauth.query(`DELETE FROM oauth_state WHERE model = 'ReplayDetection'`);
     for (const exp of [20, 295]) await errorWith(await sign({ exp: inSeconds(exp) }));
     await errorWith(await sign({ exp: inSeconds(1000) }));
@@ -424,7 +424,7 @@ describe('a page’s path parameter', () => {
     ).toBe(400);
   });
 
-  it('gets a response even if it contains raw bytes', async () => {
+  it('gets a response even if the parameter contains raw bytes', async () => {
     const { port } = new URL(oauth.issuer);
     for (const target of ['/interaction/\xff', '/account/sessions/%ff/end', '/interaction/%C0%AF']) {
       const answer = await new Promise<string>((resolve, reject) => {

@@ -108,7 +108,7 @@ describe('a username that looks like another', () => {
 describe('the name of an app, key or link', () => {
   const odd = ' Ac\u200bme\u202e  Travel\u00a0';
 
-  it('is rejected by commands if pages would display it differently', async () => {
+  it('is rejected by commands if pages would display the name differently', async () => {
     const { id } = await oauth.member();
     const key = ['keys', 'create', '--user', String(id), '--scopes', ''];
     const app = ['clients', 'create', '--type', 'web', '--redirect-uri', REDIRECT_URI];
@@ -118,7 +118,7 @@ describe('the name of an app, key or link', () => {
     }
   });
 
-  it('is stored by pages as they display it', async () => {
+  it('is stored by pages in the form that pages display', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     await browser.signIn('/developer', username);

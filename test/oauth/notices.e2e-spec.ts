@@ -147,7 +147,7 @@ describe('a notice to a member', () => {
 });
 
 describe('a member disabled', () => {
-  it('while a notice is created gets it at most once, and no later notice', async () => {
+  it('while a notice is created gets that notice at most once, and no later notice', async () => {
     for (let round = 0; round < 5; round++) {
       const one = await member();
       await Promise.all([createKey(one.id), new UsersService(oauth.dataSource).disable(one.id, 'admin')]);
@@ -190,7 +190,7 @@ describe('a mail server that', () => {
     expect(events[0]!.details.attempts).toBeGreaterThan(0);
   });
 
-  it('is down gets the email when it is available again', async () => {
+  it('is down gets the email when the mail server is available again', async () => {
     const one = await member();
     const { port } = mails;
     await mails.close();
@@ -293,7 +293,7 @@ describe('the emails that a member chooses', () => {
     ]);
   });
 
-  it('must be among those that can be muted', async () => {
+  it('must be among the emails that can be muted', async () => {
     const one = await member();
     for (const notice of [['passkey.added'], ['nothing'], ['toString']])
       expect((await choose(one.username, notice)).status).toBe(400);
@@ -321,7 +321,7 @@ describe('the emails that a member chooses', () => {
     expect(await mailsTo(one)).toEqual([]);
   });
 
-  it('can be changed only by their own link: an altered link gets a 404', async () => {
+  it('can be changed only by the member’s own link: an altered link gets a 404', async () => {
     const [one, other] = [await member(), await member()];
     const link = oauth.issuer + oauth.api.app.get(NoticeChoices).linkTo(one.id, 'key.created');
     const [, code] = /-([\w-]{43})$/.exec(link)!;

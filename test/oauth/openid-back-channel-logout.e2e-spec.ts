@@ -249,7 +249,7 @@ describe('an app with a back-channel logout URI', () => {
     await until(async () => (await queued()).length === 0, 'that it is done');
   });
 
-  it('gets the next attempt no sooner than its Retry-After of 429 or 503', async () => {
+  it('gets the next attempt no sooner than the Retry-After of its 429 or 503 response', async () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) => void response.writeHead(429, { 'Retry-After': '3600' }).end();
     const member = await signIn(clientId);
@@ -264,7 +264,7 @@ describe('an app with a back-channel logout URI', () => {
     await oauth.query('DELETE FROM oauth_logouts');
   });
 
-  it('loses its logout URI by a response of 410, with an audit event', async () => {
+  it('loses its logout URI after it responds with 410, and an audit event records this', async () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) => void response.writeHead(410).end();
     const member = await signIn(clientId);
@@ -282,7 +282,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(found).toEqual({ uri: null, events: [details] });
   });
 
-  it('is notified at the URI that was registered while the old URI responded with 410', async () => {
+  it('is notified at a new URI that was registered while the old URI responded with 410', async () => {
     const { clientId, receiver } = await toldApp();
     const { receiver: next } = await toldApp();
     const update = 'UPDATE oauth_clients SET backchannel_logout_uri = $2 WHERE id = $1';

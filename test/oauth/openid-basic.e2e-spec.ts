@@ -282,7 +282,7 @@ describe('a refresh token', () => {
 describe('PKCE', () => {
   const without = { code_challenge: undefined, code_challenge_method: undefined };
 
-  it('may be omitted with a nonce by a client registered for that, and is verified if sent', async () => {
+  it('may be omitted with a nonce by a client registered to omit PKCE, and is verified if sent', async () => {
     const off = await clientWithSecret(oauth, { pkce: 'off' });
     const { username } = await oauth.member();
     const codeOf = async (url: URL) =>

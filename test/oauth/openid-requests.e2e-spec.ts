@@ -209,7 +209,7 @@ describe('a request for an authentication class', () => {
   );
 
   thorough.it(
-    'by acr_values, unlike by an essential claim, accepts a passkey of another class if the member has no better one',
+    'by acr_values, unlike by an essential claim, accepts a passkey of another class if the member has no better passkey',
     async () => {
       const synced = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
       const { username } = await memberWithPasskey(oauth, synced);

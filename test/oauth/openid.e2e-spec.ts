@@ -239,7 +239,7 @@ describe('a client that only sends HTTP Basic with an empty password', () => {
   });
 
   it.each(['with its client_id also in the body', 'without a client_id in the body'])(
-    'is treated as the public client that it names, %s',
+    'is treated as the public client named in the request, %s',
     async (how) => {
       const clientId = await oauth.client();
       const { username } = await oauth.member();

@@ -34,7 +34,7 @@ const create = (...more: string[]) =>
   puaJson<Shown>(oauth.api.environment, ['clients', 'create', '--name', 'Page', '--type', 'web', ...more]);
 
 describe('the origins that may call the token endpoint', () => {
-  it('are those of the redirect URIs by default, as the command states', async () => {
+  it('are by default the origins of the redirect URIs, as the command states', async () => {
     const { client_id, allowed_origins } = await create(
       '--redirect-uri',
       REDIRECT_URI,
@@ -47,7 +47,7 @@ describe('the origins that may call the token endpoint', () => {
       expect([origin, await seenFrom(origin, client_id)]).toEqual([origin, HIDDEN]);
   });
 
-  it('are the configured origins, if there are any; an installed app has none', async () => {
+  it('are the configured origins, if any are configured; an installed app has no origins', async () => {
     const { client_id } = await create('--redirect-uri', REDIRECT_URI, '--origin', 'https://page.example');
     expect(await seenFrom('https://page.example', client_id)).toEqual(READABLE('https://page.example'));
     expect(await seenFrom('https://app.example', client_id)).toEqual(HIDDEN);

@@ -441,7 +441,7 @@ describe('guessing passwords to lock a member out', () => {
     },
   );
 
-  it('sets no device cookie for a wrong password, and no script can read the owner’s', async () => {
+  it('sets no device cookie for a wrong password, and no script can read the owner’s device cookie', async () => {
     const { username } = await oauth.member();
     const device = (browser: Browser) => browser.cookies.get('pua_device;/');
     const browser = oauth.browser();

@@ -275,7 +275,7 @@ describe('the pages', () => {
     expect([status, headers.location]).toEqual([303, page]);
   });
 
-  it('ignore Accept, credentials and the query unless they use them', async () => {
+  it('ignore Accept, credentials and the query unless the page uses these inputs', async () => {
     const headers = { Accept: 'image/png', 'X-API-Key': 'pua_live_wrong', Authorization: 'Bearer wrong' };
     const { status, headers: answered } = await ask('GET', '/account/apps?unknown=1&limit=x', headers);
     expect(status).toBe(200);

@@ -125,7 +125,7 @@ describe('every member page', () => {
     },
   );
 
-  it.each(Object.keys(SAMPLES))('%s: is in German for a German browser, and declares that', (name) => {
+  it.each(Object.keys(SAMPLES))('%s: is in German for a German browser, and declares its language', (name) => {
     const { html, headers } = pages.render(SAMPLES[name]!, 'de');
     expect(html).toContain('<html lang="de">');
     expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language, Cookie' });

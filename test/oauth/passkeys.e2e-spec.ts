@@ -574,7 +574,7 @@ describe('the last sign-in method', () => {
     expect(await trailOf(id, 'user.password_switched')).toEqual([]);
   });
 
-  postgres.it('stays when all methods are removed at the same time', async () => {
+  postgres.it('remains when all methods are removed at the same time', async () => {
     for (let round = 0; round < 5; round++) {
       const { id, browser } = await memberWithPasskey(oauth);
       const page = await addPasskey(browser, new Authenticator(oauth.issuer), 'Phone');
@@ -667,7 +667,7 @@ describe('an app that requests a passkey (acr_values)', () => {
 });
 
 thorough.describe('sign-ins that were ended', () => {
-  it('are not stored if they end between the proof and its session', async () => {
+  it('are not stored if they are ended between the passkey proof and the new session', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const response = await signIn(browser, page, authenticator);
@@ -763,7 +763,7 @@ describe('RATE_LIMIT_AUTH for passkeys', () => {
     },
   );
 
-  thorough.it('of 0 limits no passkeys', async () => {
+  thorough.it('of 0 does not limit passkey sign-ins', async () => {
     const unlimited = await startWithPasskeys(
       { rateLimits: { ...oauth.api.config.rateLimits, auth: 0 } },
       oauth,

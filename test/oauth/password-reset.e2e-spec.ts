@@ -249,7 +249,7 @@ describe('a member who forgot the password, and may have passkeys,', () => {
     },
   );
 
-  it('reads nothing about passkeys if the member has none', async () => {
+  it('reads nothing about passkeys if the member has no passkey', async () => {
     const { username } = await member();
     await ask(username);
     expect(textOf(received()[0])).not.toMatch(/passkey/i);

@@ -251,7 +251,7 @@ describe('FAPI 2.0', () => {
     ).status;
   }
 
-  it('issues tokens only with a DPoP proof; a request without one gets an error that states it, and does not consume the code', async () => {
+  it('issues tokens only with a DPoP proof; a request without a proof gets an error that names the rule, and does not consume the code', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const form = await signedIn(fapi);
     const bare = await oauth.token({ ...form, ...(await fapi.assertion()) });

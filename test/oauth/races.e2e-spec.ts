@@ -107,7 +107,7 @@ postgres.describe('two servers on one database', () => {
     }
   });
 
-  it('notify the app of the end that the member chooses while the app redeems the code', async () => {
+  it('notify the app of the end of access that the member chooses while the app redeems the code', async () => {
     const { id: endpoint } = await new WebhooksService(oauth.dataSource, oauth.api.config).create({
       url: 'http://127.0.0.1:9/hooks',
       types: ['access.changed'],

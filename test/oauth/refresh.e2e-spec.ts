@@ -36,7 +36,7 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
   });
 
-  it('used again later revokes its family, and no other device of the member', async () => {
+  it('used again later revokes its family, but no tokens of the member’s other devices', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const device = await oauth.tokens(clientId, username);
     const other = await oauth.tokens(clientId, username);
@@ -50,7 +50,7 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, other.refresh_token)).status).toBe(200);
   });
 
-  it('that was used, or has expired, is rejected with the reason for its own client only', async () => {
+  it('that was used, or has expired, is rejected, and only its own client gets the reason', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const told = async (token: string, client = clientId) =>
       (await oauth.refresh(client, token)).body.error_description;
@@ -119,7 +119,7 @@ describe('a refresh token', () => {
     expect([known.status, known.body.scope]).toEqual([200, 'events:read']);
   });
 
-  it('is rejected for another client, and not consumed by it', async () => {
+  it('is rejected for another client without being consumed', async () => {
     const { username } = await oauth.member();
     const [clientId, thief] = [await oauth.client(), await oauth.client()];
     const { refresh_token } = await oauth.tokens(clientId, username);

@@ -274,7 +274,7 @@ postgres.describe('the authorization server with a failing database', () => {
     expect((await oauth.refresh(clientId, refresh_token, {}, url)).status).toBe(200);
   });
 
-  it('responds 503 to a sign-in that it cannot count, and never skips the throttle', async () => {
+  it('responds 503 to a sign-in that the server cannot count, and never skips the throttle', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser(url);
     const page = await browser.view(oauth.request(await oauth.client()).url);

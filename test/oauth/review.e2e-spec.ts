@@ -126,7 +126,7 @@ describe('An app that the platform has not approved', () => {
       expect(await oauth.query(`SELECT FROM ${table} WHERE client_id = $1`, [id])).toEqual([]);
   });
 
-  it('returns consent_required to prompt=none for a member who may no longer use it', async () => {
+  it('returns consent_required to prompt=none for a member who may no longer use the app', async () => {
     const app = await ownApp();
     const member = await testerOf(app);
     await oauth.tokens(app.id, member.username, { scope: SCOPE });
@@ -160,7 +160,7 @@ describe('An app that the platform has not approved', () => {
 });
 
 describe('A tester', () => {
-  it('uses the app from the acceptance until they leave, which ends its access', async () => {
+  it('uses the app from acceptance until leaving the test, which ends the app’s access', async () => {
     const app = await ownApp();
     const tester = await signedIn();
     const invited = await app.developer.post(`/developer/review/${app.id}/testers`, {
@@ -185,7 +185,7 @@ describe('A tester', () => {
     ]);
   });
 
-  it('loses access when the owner removes them', async () => {
+  it('loses access when the owner removes the tester', async () => {
     const app = await ownApp();
     const tester = await testerOf(app);
     const { access_token } = await oauth.tokens(app.id, tester.username, { scope: SCOPE });
@@ -196,7 +196,7 @@ describe('A tester', () => {
     expect((await eventsOf(app.id)).filter(({ type }) => type === 'tester.removed')).toHaveLength(1);
   });
 
-  it('gets no code if the owner removes them between consent and code', async () => {
+  it('gets no code if the owner removes the tester between consent and code', async () => {
     const app = await ownApp();
     const tester = await testerOf(app);
     const { browser, page } = await atConsent(app.id, tester.username);
@@ -213,7 +213,7 @@ DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
     expect(await oauth.query('SELECT FROM oauth_grants WHERE client_id = $1', [app.id])).toEqual([]);
   });
 
-  it(`can be one of ${MAX_TESTERS}, also if two are invited at once`, async () => {
+  it(`is one of at most ${MAX_TESTERS} testers, also if two members are invited at once`, async () => {
     const app = await ownApp();
     for (let n = 1; n < MAX_TESTERS; n++) await testers.invite(app.id, `tester ${n}`, app.owner);
     const both = ['one', 'two'].map((name) => testers.invite(app.id, name, app.owner));
@@ -376,7 +376,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     }
   });
 
-  it('can be approved with fewer scopes, never with others, and a review requires an application', async () => {
+  it('can be approved with fewer scopes, never with other scopes, and a review requires an application', async () => {
     const { id, owner } = await ownApp();
     await expect(reviews.review(id, { approved: true })).rejects.toThrow('no pending application');
     await reviews.apply(id, application, owner);
@@ -425,7 +425,7 @@ describe('A change of an approved app', () => {
     expect(await clients.find(id)).toMatchObject({ ...change, pending_changes: null, review: 'approved' });
   });
 
-  it('no longer waits if the developer reverts it; the same form sent twice is one change', async () => {
+  it('no longer waits if the developer reverts the change; the same form sent twice is one change', async () => {
     const { id, owner } = await approvedApp();
     const name = (wanted: string) => clients.update(id, () => ({ name: wanted }), 'user', owner);
     expect((await name('Other name')).changed).toEqual(['pending_changes']);

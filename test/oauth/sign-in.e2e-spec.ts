@@ -261,7 +261,7 @@ describe('a sign-in', () => {
     });
 
     thorough.it(
-      'costs the server as much for an unknown name, because the server computes a hash as well',
+      'costs the server as much for an unknown name as for a known name, because the server also computes a hash',
       async () => {
         await platform.user({ username: 'weighed', password_hash: passwordHash });
         const as = (username: string) => () => attempt(username, 'wrong');
@@ -392,7 +392,7 @@ describe('a sign-in', () => {
       Promise.all(Array.from({ length: 10 }, () => take(name))) as Promise<ReservedAttempt[]>;
 
     thorough.it(
-      'succeeds for 24 at once, from one address and to one account, without counting a failure',
+      'succeeds for 24 sign-ins at once, from one address and to one account, without counting a failure',
       async () => {
         const office = await instance(20);
         const userId = await platform.user({ username: 'crowd', password_hash: passwordHash });
@@ -485,7 +485,7 @@ describe('a sign-in', () => {
       expect(await fail('orphaned', 11)).toBe(10);
     });
 
-    thorough.it('keeps failures despite concurrent successes', async () => {
+    thorough.it('keeps counted failures despite concurrent successes', async () => {
       const place = (await take('mixed')) as ReservedAttempt;
       await fail('mixed', 9);
       await place.settle('signed-in');
@@ -518,7 +518,7 @@ describe('a sign-in', () => {
       await guesses;
     });
 
-    postgres.it('succeeds or gets a busy response, 150 at once', async () => {
+    postgres.it('succeeds or gets a busy response if 150 sign-ins run at once', async () => {
       const busy = await instance(NO_LIMIT, { signInPatience: 2_000 });
       const names = Array.from({ length: 150 }, (_, i) => `rush-${i}`);
       for (const username of names) await platform.user({ username, password_hash: passwordHash });
@@ -554,7 +554,7 @@ describe('a sign-in', () => {
     });
 
     thorough.it(
-      'is blocked after 10 failures a minute like any other, which the audit log shows',
+      'is blocked after 10 failures a minute like from any other browser, and the audit log shows the block',
       async () => {
         const userId = await platform.user({ username: 'robbed', password_hash: passwordHash });
         const thief = await Promise.all(

@@ -115,7 +115,7 @@ describe('a member who cancels at the external identity provider', () => {
     expect(page.html).toMatch(/Continue with/);
   });
 
-  it('gets an error page if that page would redirect back at once', async () => {
+  it('gets an error page if the previous account page would redirect back at once', async () => {
     const alone = await startWithUpstream({}, { localSignIn: false });
     try {
       alone.upstream.decision = error;

@@ -66,7 +66,7 @@ describe('a member matched by claim', () => {
       nobody(await signIn({ preferred_username: other }));
   });
 
-  thorough.it('by email address is matched only if it is verified', async () => {
+  thorough.it('by email address is matched only if the address is verified', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
     nobody(await signIn({ email: 'ada@example.com' }));
@@ -75,7 +75,7 @@ describe('a member matched by claim', () => {
     signedInAs(await signIn({ email: 'ada@example.com', email_verified: true }), username);
   });
 
-  it('by email address is not matched if another document declares it verified', async () => {
+  it('by email address is not matched if another document declares the address verified', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
     // A provider lets any user enter an address, and its ID token may state an earlier verified one.
@@ -188,7 +188,7 @@ FROM users WHERE external_id IS NOT NULL`,
   });
 
   thorough.it(
-    'creates no member for an unverified address, and no second member for a disabled one',
+    'creates no member for an unverified address, and no second member for a disabled member',
     async () => {
       await start({ createMembers: true, claim: 'email', scopes: 'openid email' });
       nobody(await signIn({ email: 'new@example.com' }));

@@ -323,7 +323,7 @@ describe('a logout token of the external identity provider', () => {
     }
   });
 
-  it('signed with a key that is not among the fetched ones is rejected permanently', async () => {
+  it('signed with a key that is not among the fetched keys is rejected permanently', async () => {
     const other = await OauthTest.start({ upstream: upstream.config }, oauth);
     try {
       const token = await upstream.logoutToken({ sub: 'x' }, { kid: 'unknown' });
@@ -383,7 +383,7 @@ describe('a server whose identity provider is unavailable at startup', () => {
     }
   });
 
-  thorough.it('reports an error if another provider responds at its URL', async () => {
+  thorough.it('reports an error if another provider responds at the identity provider’s URL', async () => {
     const port = await freePort();
     const server = await OauthTest.start(
       {

@@ -127,7 +127,7 @@ describe('the external identity provider', () => {
     });
   });
 
-  it('is requested to authenticate again if the app requires that', async () => {
+  it('is requested to authenticate the member again if the app requires a new authentication', async () => {
     await member();
     const browser = oauth.browser();
     await idToken({}, browser);

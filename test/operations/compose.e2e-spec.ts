@@ -28,7 +28,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
   /** Variables without a default. */
   const SECRETS = { SECRET_KEY: 'a', POSTGRES_PASSWORD: 'b', REPLICATION_PASSWORD: 'c' };
 
-  it('is valid for Compose, like the single-server file, and requires every secret', () => {
+  it('is valid for Compose, as is the single-server file, and requires every secret', () => {
     configured('docker-compose.yml', SECRETS);
     const made = configured(join(FOLDER, 'docker-compose.yml'), SECRETS);
     const services = made.split(/^services:\n/m)[1]!.split(/^\S/m)[0]!;

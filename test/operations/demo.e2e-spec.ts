@@ -120,7 +120,7 @@ describe('members with a known password', () => {
     await refuse();
   });
 
-  it('are printed at startup only while their password is the demo’s', () => {
+  it('are printed at startup only while their password is the demo’s password', () => {
     expect(banner(config, { key: undefined, members: ['ada', 'alan3'] })).toMatch(/Members +ada \(password/);
     expect(banner(config, { key: undefined, members: [] })).not.toMatch(/password|API_KEY|curl/);
   });

@@ -124,7 +124,7 @@ postgres.describe('the deployment files', () => {
       }
     });
 
-    it('allow the server to reach the hosts that its settings can name, and only ingress and Prometheus to reach the server', () => {
+    it('allow connections from the server to the hosts that its settings can name, and to the server only from ingress and Prometheus', () => {
       const policy = all()
         .split(/^---$/m)
         .find((one) => one.includes('kind: NetworkPolicy'))!;

@@ -375,7 +375,7 @@ describe('pua import', () => {
     });
 
     thorough.it(
-      'accepts values that the same folder frees: usernames, keys and pins change places',
+      'accepts values that the same folder frees: usernames, keys and pins are exchanged',
       async () => {
         await load({
           ...BASE,

@@ -234,7 +234,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('a time of change for a changed event if the file omits it', async () => {
+    thorough.it('a time of change for a changed event if the file omits that time', async () => {
       await load({ ...BASE, events: [event(1, { updated_at: '2020-01-01 00:00:00' })] });
       await load({ events: [event(1)] });
       expect(await rows('SELECT updated_at::text FROM events')).toEqual([
@@ -828,7 +828,7 @@ describe('pua import', () => {
       await runner.release();
     });
 
-    it('disables JIT compilation for its statements, which would only cost time', async () => {
+    it('disables JIT compilation for its statements, since compilation would only cost time', async () => {
       await api.dataSource.transaction(async (manager) => {
         await beginImport(manager);
         expect(await manager.query('SHOW jit')).toEqual([{ jit: 'off' }]);
@@ -906,7 +906,7 @@ describe('pua import', () => {
     });
 
     it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
-      'ends in the database at %s, and changes nothing',
+      'also ends in the database when its process gets %s, and changes nothing',
       async (signal) => {
         await load(BASE);
         const before = await everything();

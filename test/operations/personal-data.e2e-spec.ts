@@ -25,7 +25,7 @@ const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.que
 const NAMES = ['user_id', 'owner_id', 'peer_id', 'organizer_id', 'member_id', 'requester_id', 'addressee_id'];
 
 describe('the tables’ declarations about members', () => {
-  it('name every column that refers to a member, or has such a column’s name', async () => {
+  it('name every column that refers to a member, or that has the same name as such a column', async () => {
     const columns = await query<{ name: string }>(
       `SELECT c.conrelid::regclass || '.' || a.attname AS name FROM pg_constraint c
 JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[array_position(c.confkey, 1::smallint)]

@@ -276,7 +276,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect(await inside.text()).toContain('http_request_duration_seconds');
     });
 
-    it('fail no read when a server is killed, and use the server again when it is back', async () => {
+    it('fail no read when a server is killed, and use the server again when it is available again', async () => {
       const { id } = await oauth.member();
       const key = { 'X-API-Key': await oauth.api.key(id) };
       const load = new Load();

@@ -74,7 +74,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
       ),
     );
 
-  it('loses no request and no write while the next version migrates under load, the previous one serves, and each server is replaced', async () => {
+  it('loses no request and no write while the next version migrates under load, the previous version serves, and each server is replaced', async () => {
     const clientId = await oauth.client();
     const load = new Load();
 

@@ -67,7 +67,7 @@ postgres.describe('the first start', () => {
     expect(first.join('\n').split(key)).toHaveLength(2); // once
   });
 
-  it('prints its steps at once, how to stop it at the end, and no warning', () => {
+  it('prints its steps immediately, finally how to stop the server, and no warning', () => {
     expect(server.errors).toBe('');
     expect(first[0]).toBe(`Starting on the embedded database in ${folder} …`);
     expect(first.filter((text) => text !== '').at(-1)).toBe('Ctrl-C ends it.');
@@ -221,7 +221,7 @@ postgres.describe('the first start', () => {
     }
   });
 
-  it('prints the same at later starts, and the key stays valid', async () => {
+  it('prints the same output at later starts, and the key stays valid', async () => {
     await server.kill();
     server = await ServerProcess.start(settings);
     expect(server.output.split('\n').filter((text) => !text.startsWith('{'))).toEqual(first);
@@ -240,7 +240,7 @@ postgres.describe('the first start', () => {
     server = await ServerProcess.start(settings);
   });
 
-  it('finishes the current request on SIGTERM, accepts no other, and exits with 0', async () => {
+  it('finishes the current request on SIGTERM, accepts no other request, and exits with 0', async () => {
     const body = JSON.stringify({ bio: 'last words' });
     const socket = connect(port, '127.0.0.1');
     let answer = '';
@@ -403,7 +403,7 @@ postgres.it.each([
     () => `${process.env.TEST_DATABASE_URL}?sslmode=require`,
   ],
   ['a server that speaks HTTP', (port: number) => `postgres://pua@127.0.0.1:${port}/postgres`],
-])('a database URL that leads to %s gets one sentence for operators', async (_, urlFor) => {
+])('a database URL that points to %s gets one sentence for operators', async (_, urlFor) => {
   const http = createHttpServer((_request, response) => void response.end()).listen(0, '127.0.0.1');
   await once(http, 'listening');
   const settings = {
@@ -426,7 +426,7 @@ postgres.describe('a database whose password has characters with a meaning in UR
   const PGPASSWORD = String.raw`p/a#s@s%w0 o\:r?d&$'"`;
   const role = `strange_${process.pid}`;
 
-  it('is reached with the password in PGPASSWORD, as compose passes it', async () => {
+  it('is reached with the password in PGPASSWORD, as compose passes the password', async () => {
     const compose = readFileSync('docker-compose.yml', 'utf8');
     expect(/DATABASE_URL: (.*)/.exec(compose)![1]).toBe('postgres://pua@postgres:5432/pua');
     expect(compose).toMatch(/ PGPASSWORD: \$\{POSTGRES_PASSWORD:/);

@@ -37,7 +37,7 @@ describe('the sweeper', () => {
     expect(Object.values(await sweep()).every((rows) => rows === 0)).toBe(true);
   });
 
-  it('sweeps every table with an expiry column, except those listed here with a reason', async () => {
+  it('sweeps every table with an expiry column, except tables that this test lists with a reason', async () => {
     const exempt: Record<string, string> = {
       access_changes: 'a second later its rows are messages',
       api_keys: 'a key that has expired is shown as such',
@@ -122,7 +122,7 @@ SELECT sha256(i::text::bytea), 'ReplayDetection', now() - interval '1 s' FROM ge
   });
 
   thorough.it(
-    'continues with other tables if one fails, counts the failure, and records since when rows are overdue',
+    'continues with other tables if one table fails, counts the failure, and records since when rows are overdue',
     async () => {
       const expired = `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('x'), 'ReplayDetection', now() - interval '1 hour')`;
       const sweeper = oauth.api.app.get(Sweeper);
@@ -166,7 +166,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
     expect(await count("oauth_state WHERE key IN (sha256('held'), sha256('free'))")).toBe(1);
   });
 
-  postgres.it('continues with other tables if one is locked', async () => {
+  postgres.it('continues with other tables if one table is locked', async () => {
     await query(
       `INSERT INTO login_throttle (key, attempts, window_ends_at) VALUES (sha256('locked out'), 1, now() - interval '2 hours')`,
     );

@@ -331,7 +331,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
   });
 
   describe('returns changes', () => {
-    it('page by page, the oldest first, each one once, filtered by type if requested', async () => {
+    it('page by page, the oldest first, each change once, filtered by type if requested', async () => {
       const { key: ada } = await member();
       for (let i = 0; i < 5; i++) await put(ada, { bio: `bio ${i}` });
       await oauth.api.platform.settleChanges();
@@ -379,7 +379,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       },
     );
 
-    it('with 410 if later changes were swept, or the cursor is of another database', async () => {
+    it('unless later changes were swept, or the cursor is of another database: then responds 410', async () => {
       const { key: ada } = await member();
       await put(ada, { bio: 'swept' });
       await oauth.api.platform.settleChanges();

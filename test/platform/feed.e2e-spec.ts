@@ -339,7 +339,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
   });
 
-  thorough.it('creates a member and deletes them in one feed, only in that order', async () => {
+  thorough.it('creates a member and deletes the member in one feed, only in that order', async () => {
     const one = id();
     expect((await feed([user(one), drop('users', { id: one })])).body).toEqual(
       counts({ received: 2, created: 1, deleted: 1 }),
@@ -353,7 +353,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 
   describe('with a version', () => {
-    it('not higher than the stored version is counted as stale, and its line ignored', async () => {
+    it('not higher than the stored version counts the line as stale, and ignores the line', async () => {
       const one = id();
       const versioned = (text: string, version: number) =>
         put('users', { id: one, username: `fed${one}`, bio: text }, version);

@@ -150,7 +150,7 @@ thorough.describe('the code', () => {
     expect(begun).toEqual([]);
   });
 
-  it('constructs no service by hand for a command: those come from the CLI’s module', () => {
+  it('constructs no service by hand for a command: services come from the CLI’s module', () => {
     const services = [...readFileSync('src/cli/database.ts', 'utf8').matchAll(/^  (\w+),$/gm)].map(
       ([, name]) => name!,
     );
@@ -186,7 +186,7 @@ thorough.describe('the code', () => {
   });
 });
 
-describe('programs that run with `node` before the project’s version is installed', () => {
+describe('programs that run with `node` before the project’s Node version is installed', () => {
   const named = [
     ...globSync('{README,CONTRIBUTING}.md'),
     ...globSync('docs/**/*.md'),

@@ -14,7 +14,7 @@ describe('the installed packages', () => {
     [...cell!.matchAll(/`(.*?)`/g)].map(([, name]) => name!),
   );
 
-  it('have one line each in docs/contributors/dependencies.md, which lists no others', () => {
+  it('have one line each in docs/contributors/dependencies.md, which lists no other packages', () => {
     const stands = (name: string, pattern: string) =>
       pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
     expect(names.filter((name) => !described.some((pattern) => stands(name, pattern)))).toEqual([]);

@@ -81,7 +81,7 @@ postgres.describe('the documented flows', () => {
     expectAtMost(42, await filesOf(refresh));
   });
 
-  it('run at most 44 files for the POST of the sign-in form, in addition to those of GET', async () => {
+  it('run at most 44 files for the POST of the sign-in form, in addition to the files for GET', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const forms = Array.from({ length: ROUNDS + 1 }, async () => {
@@ -98,7 +98,7 @@ postgres.describe('the documented flows', () => {
     expectAtMost(44, (await filesOf(signIn)).difference(ofGet));
   });
 
-  it('run at most 19 files for PUT /api/public/profile and its webhook, in addition to those of GET', async () => {
+  it('run at most 19 files for PUT /api/public/profile and its webhook, in addition to the files for GET', async () => {
     const receiver = await Receiver.start();
     const key = await oauth.api.key(await oauth.api.platform.user());
     const of = { types: ['profile.updated'], keyId: key.split('_')[2]!, actor: 'admin' } as const;
@@ -120,7 +120,7 @@ postgres.describe('the documented flows', () => {
     await receiver.close();
   });
 
-  it('run at most 9 files for pua keys create, in addition to those of another command', async () => {
+  it('run at most 9 files for pua keys create, in addition to the files for another command', async () => {
     const id = String(await oauth.api.platform.user());
     jest.replaceProperty(process, 'env', { ...process.env, ...oauth.api.environment });
     for (const stream of [process.stdout, process.stderr]) jest.spyOn(stream, 'write').mockReturnValue(true);

@@ -205,7 +205,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     took('own backend in Python and Go', since);
   });
 
-  it('a member finds an app with access to their data, and ends it', async () => {
+  it('a member finds an app with access to their data, and ends the access', async () => {
     await makeApp('Pocketbook');
     const grace = await useApp();
     const { page: at, click } = grace;

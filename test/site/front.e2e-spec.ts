@@ -116,7 +116,7 @@ describe('an anonymous visitor finds', () => {
     );
   });
 
-  it('links to create a key and register an app, on every page, if members may do that', async () => {
+  it('links to create a key and register an app, on every page, if members may use the developer console', async () => {
     await beside({ developerConsole: true }, async (other) => {
       for (const path of ['/', '/docs', '/docs/times']) {
         const link = '<a class="only-wide" href="/developer">Developers</a>';
@@ -138,7 +138,7 @@ describe('an anonymous visitor finds', () => {
     });
   });
 
-  thorough.it('no demo if it is disabled', async () => {
+  thorough.it('no demo if the demo is disabled', async () => {
     const other = await OauthTest.start({ seedDemo: false });
     try {
       const html = await (await fetch(other.issuer)).text();

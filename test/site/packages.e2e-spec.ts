@@ -48,7 +48,7 @@ describe('the clients’ packages', () => {
     expect([response.status, response.headers.get('location')]).toEqual([302, WHEEL]);
   });
 
-  it('are the only files there: Go gets a 404 for other modules', async () => {
+  it('are the only files below their URL: Go gets a 404 for other modules', async () => {
     for (const path of [
       '/clients/other.tgz',
       '/clients/go/golang.org/x/@v/list',

@@ -82,7 +82,7 @@ describe('GET /docs', () => {
     expect(text).not.toContain('unreleased');
   });
 
-  it('links each guide to the previous and the next one', async () => {
+  it('links each guide to the previous and the next guide', async () => {
     const order: (string | undefined)[] = [];
     for (let next: string | undefined = 'first-program'; next !== undefined;) {
       const { text } = await api.send('GET', `/docs/${next}`, { Accept: 'text/html' });
@@ -209,7 +209,7 @@ describe('GET /docs', () => {
     expect(linked.size).toBeGreaterThan(15);
   });
 
-  thorough.it('has exactly one target for each link, as has each guide', async () => {
+  thorough.it('has exactly one target for each link, like each guide', async () => {
     const pages = new Map<string, string>([['/docs', html]]);
     for (const [, path] of html.matchAll(/href="(\/docs\/[\w-]+)["#]/g))
       if (!pages.has(path!)) pages.set(path!, (await api.send('GET', path!, { Accept: 'text/html' })).text);

@@ -49,7 +49,7 @@ ORDER BY i`,
   const membersOf = (messages: readonly Message[]) => messages.map(({ user_id: member }) => member);
   const ended = (id: string) => webhooks.disable(id, 'admin');
 
-  it('include those of another member, regardless of how many wait for the first', async () => {
+  it('include messages of another member, regardless of how many messages wait for the first member', async () => {
     const id = await endpoint();
     await wait(id, [1], 1_100);
     await wait(id, [2]);
@@ -132,7 +132,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  postgres.it('are recorded together, and a locked message delays no other', async () => {
+  postgres.it('are recorded together, and a locked message delays no other message', async () => {
     const id = await endpoint();
     await wait(id, [1, 2, 3, 4]);
     const instance = new WebhookDeliveries(dataSource);
@@ -215,7 +215,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
       )
     ).map(({ user_id: id, type }) => `${members.indexOf(id)} ${type.split('.')[0]}`);
 
-  it('for another member exist while those for an event with many recipients are unfinished', async () => {
+  it('for another member exist while the messages for an event with many recipients are unfinished', async () => {
     await renameEvent('one');
     expect(await slice()).toEqual({ made: 2, behind: true });
     await rename(5, 'x');
@@ -226,7 +226,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
     expect((await created()).slice(4)).toEqual(['3 events', '4 events']);
   });
 
-  it('of a member are in order, each one once, also over several runs', async () => {
+  it('of a member are in order, each message once, also over several runs', async () => {
     await renameEvent('one');
     await slice();
     await rename(4, 'x');

@@ -55,7 +55,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     return { ada, clientId, id, secret, member, message: receiver.received[before]!.id, open, before };
   }
 
-  it('lists the latest messages of each, without secrets and members', async () => {
+  it('lists the latest messages of each endpoint, without secrets and members', async () => {
     const { id, secret, member, message, open } = await told();
     const { html } = await open();
     expect(html).toContain(`<code>${new URL(receiver.url).href}</code>`);

@@ -198,7 +198,7 @@ SELECT sha256(convert_to(id, 'UTF8')), 'RefreshToken', id, '{}', now() + interva
       ).map((moment) => [killed, ...moment] as const),
     ),
   )(
-    'notify of each end once if %s is killed while %s waits to write %s',
+    'report each end of access or of a key once if %s is killed while %s waits to write %s',
     async (killed, work, table, end) => {
       const receiver = await Receiver.start();
       const servers: ServerProcess[] = [];

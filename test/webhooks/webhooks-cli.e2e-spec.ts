@@ -24,7 +24,7 @@ describe('pua webhooks', () => {
   const run = (command: string) => pua(api.environment, `webhooks ${command}`);
   const create = () => json<Created>(`create --url ${receiver.url} --types profile.updated --platform`);
 
-  it('create prints only the secret, once, and explains on stderr how to test it', async () => {
+  it('create prints only the secret, once, and explains on stderr how to test the webhook', async () => {
     const types = 'events.updated,events.removed';
     const { code, stdout, stderr } = await run(`create --url ${receiver.url} --types ${types} --platform`);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=\n$/)]);
@@ -101,7 +101,7 @@ describe('pua webhooks', () => {
     await json(`disable ${id}`);
   });
 
-  it('rotate prints only the new secret; disable ends the webhook permanently, and reports a repeated call', async () => {
+  it('rotate prints only the new secret; disable ends the webhook permanently, and reports when it is repeated', async () => {
     const { id, secret } = await create();
     const { stdout } = await run(`rotate ${id} --overlap 0s`);
     const next = stdout.trim();

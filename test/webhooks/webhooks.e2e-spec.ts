@@ -374,7 +374,7 @@ describe('webhooks', () => {
       expect(first).toMatchObject({ status: 'pending', attempts: 2 });
     });
 
-    it('is disabled by a response of 410, with the reason and an audit event', async () => {
+    it('is disabled after it responds with 410, and an audit event records the reason', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       answerWith(410);
       await rename(userId, 'x');
@@ -406,7 +406,7 @@ describe('webhooks', () => {
       },
     );
 
-    thorough.it('is disabled after five days, with an audit event', async () => {
+    thorough.it('is disabled after it has failed for five days, and an audit event records this', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       answerWith(500);
       await rename(userId, 'x');

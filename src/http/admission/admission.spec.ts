@@ -59,7 +59,7 @@ describe('admission', () => {
     expect(refused).toEqual([]);
   });
 
-  it('starts no more than the maximum in one turn of the event loop, even if requests end immediately', async () => {
+  it('starts no more requests than the maximum in one turn of the event loop, even if requests end immediately', async () => {
     for (let i = 0; i < 2 * MOST; i++)
       admission.enter(
         { address: '10.0.0.1', credential: '' },
@@ -74,7 +74,7 @@ describe('admission', () => {
     expect(begun).toHaveLength(2 * MOST);
   });
 
-  it('counts a pause of the process as 50 ms, and rejects requests only after a quarter of a second of waiting', async () => {
+  it('counts a pause of the process as 50 ms, and rejects requests only after they have waited for a quarter of a second', async () => {
     enterAll(7, 'r');
     now += 10_000;
     jest.advanceTimersByTime(10);
@@ -162,7 +162,7 @@ describe('admission', () => {
       expect(reads.slice(3)).toEqual(['a1 read', 'b1 read', 'a2 read']);
     });
 
-    it('keeps reading from an address without waiting requests while fewer addresses wait than requests may run', async () => {
+    it('keeps reading from an address that has no waiting requests while the waiting addresses are fewer than the running requests allowed', async () => {
       await overload();
       const reads: string[] = [];
       answered(reads, 'modest', 'a');
@@ -172,7 +172,7 @@ describe('admission', () => {
       expect(reads).toEqual(['one of many paused']);
     });
 
-    it('keeps a connection unread while an earlier one of its address is unread', async () => {
+    it('keeps a connection unread while an earlier connection of the same address is unread', async () => {
       await overload();
       const reads: string[] = [];
       enterAll(3 * MOST, 'many');
@@ -263,7 +263,7 @@ describe('a fair queue', () => {
     expect(all(listOf(['1', 'a'], ['2', 'a'], ['3', 'a']))).toEqual(['1', '2', '3']);
   });
 
-  it('alternates between keys, regardless of how many wait under one', () => {
+  it('alternates between keys, regardless of how many requests wait under one key', () => {
     expect(all(listOf(['a1', 'a'], ['a2', 'a'], ['a3', 'a'], ['b1', 'b'], ['c1', 'c']))).toEqual([
       'a1',
       'b1',

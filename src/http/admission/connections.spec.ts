@@ -173,7 +173,7 @@ describe('connections', () => {
     expect(socket.bytesRead).toBeLessThan(large.length);
   });
 
-  it('close the connection whose response is unread for longest if too many are unread', async () => {
+  it('close the connection whose response is unread for longest if too many responses are unread', async () => {
     const large = Buffer.alloc(32_000_000, 'x');
     const { open, connections } = await serve((_request, response) => void response.end(large), {
       unread: 2,
@@ -191,7 +191,7 @@ describe('connections', () => {
     expect(sockets.map((socket) => socket.closed)).toEqual([true, false, false]);
   });
 
-  it('close the connection with the most unread bytes if all have too many', async () => {
+  it('close the connection with the most unread bytes if all connections have too many unread bytes', async () => {
     const { open, connections } = await serve(
       (request, response) => void response.end(Buffer.alloc(Number(request.url!.slice(1)), 'x')),
       { unreadBytes: 70_000_000 },
@@ -255,7 +255,7 @@ describe('connections', () => {
     expect([connections.state().unread, accepted!.isPaused()]).toEqual([0, true]);
   });
 
-  it('close the longest idle connection when one too many opens, and never a busy one', async () => {
+  it('close the longest idle connection when one too many connections open, and never a busy connection', async () => {
     const { open, connections } = await serve(
       (request, response) => {
         if (request.url !== '/slow') response.end('done');
@@ -284,7 +284,7 @@ describe('connections', () => {
     expect([first.closed, second.closed]).toEqual([true, false]);
   });
 
-  it('close a new connection if all are busy', async () => {
+  it('close a new connection if all other connections are busy', async () => {
     const { open, connections } = await serve(() => undefined, { open: 2 });
     const [first, second] = [await open(), await open()];
     for (const socket of [first, second]) socket.write(get('/'));
@@ -321,7 +321,7 @@ describe('connections', () => {
     expect([one.closed, connections.state().ahead]).toEqual([false, 4]);
   });
 
-  it('respond 408 to the request whose body has been awaited longest if too many are awaited', async () => {
+  it('respond 408 to the request whose body has been awaited longest if too many bodies are awaited', async () => {
     let most = 0;
     const { open, connections } = await serve(
       (request, response) => {
@@ -347,7 +347,7 @@ describe('connections', () => {
     expect([most, connections.state().unfinished]).toEqual([2, 0]);
   });
 
-  it('stop counting the body of a connection that was closed in favor of another', async () => {
+  it('stop counting the body of a connection that was closed in favor of another connection', async () => {
     const { open, connections, server } = await serve(
       (request) => void (request.method === 'PUT' && connections.awaitBody(request)),
       { open: 2, unfinished: 1 },
@@ -365,7 +365,7 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(0);
   });
 
-  it('are closed unread if their address already has its maximum and all of those are busy', async () => {
+  it('are closed unread if their address already has its maximum of connections, all busy', async () => {
     const { open, connections } = await serve(() => undefined, { openOfPeer: 2 });
     const busy = [await open(), await open()];
     for (const socket of busy) socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
@@ -380,7 +380,7 @@ describe('connections', () => {
     expect([busy[1]!.closed, neighbor.closed, next.closed]).toEqual([false, false, false]);
   });
 
-  it('replace the oldest idle connection of an address that has its maximum', async () => {
+  it('replace the oldest idle connection of an address that has its maximum of connections', async () => {
     const { open, connections } = await serve(sendUrl, { openOfPeer: 2 });
     const [neighbor, first, second] = [await open('127.0.0.2'), await open(), await open()];
     for (const socket of [second, first]) {
@@ -395,7 +395,7 @@ describe('connections', () => {
     expect([neighbor.closed, second.closed]).toEqual([false, false]);
   });
 
-  it('respond 408 to several bodies at once if one address has too many', async () => {
+  it('respond 408 to several requests at once if too many bodies from one address are awaited', async () => {
     const { open, connections } = await serve((request) => void connections.awaitBody(request), {
       unfinished: 20,
     });
@@ -412,7 +412,7 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(19);
   });
 
-  it('close an unfinished connection of the address with the most connections when one too many opens', async () => {
+  it('close an unfinished connection of the address with the most connections when one too many connections open', async () => {
     const { open, connections } = await serve(() => undefined, { open: 3 });
     const [unfinished, waits, neighbour] = [await open(), await open(), await open()];
     neighbour.write(get('/'));

@@ -140,7 +140,7 @@ describe('a query', () => {
       expect(refused(query, NeedsId)![0]).not.toHaveProperty('fix');
   });
 
-  it('requires a class in the handler’s signature; the server does not start without one', () => {
+  it('requires a class in the handler’s signature; the server does not start without the class', () => {
     const decorate = (types: unknown[]) => {
       class Controller {
         list(): void {}

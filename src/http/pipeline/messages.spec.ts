@@ -38,7 +38,7 @@ describe('an application’s requests and responses', () => {
     expect(changed).toBe(false);
   });
 
-  it('are written with the gathered headers, regardless of the method that ends them', async () => {
+  it('are written with the gathered headers, regardless of the method that ends the response', async () => {
     for (const end of [
       (response) => response.end('done'),
       (response) => response.json('done'),
@@ -54,7 +54,7 @@ describe('an application’s requests and responses', () => {
     }
   });
 
-  it('have no header twice: writeHead overrides set headers, which override gathered ones', async () => {
+  it('have no header twice: writeHead overrides set headers, which override gathered headers', async () => {
     for (const given of [{ 'x-ONE': 'given' }, ['x-ONE', 'given']]) {
       const { headers } = await answerOf((_request, response) => {
         response.gather('X-One', 'gathered');

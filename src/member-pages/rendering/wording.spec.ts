@@ -9,7 +9,7 @@ describe('clip', () => {
       expect(clip(name, 60)).toBe(name);
   });
 
-  it('returns the same for ASCII text as its slower path for other text', () => {
+  it('returns for ASCII text the same result as its slower path for other text', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', '~', '!', ' ', '\t', '\x7f', 'é'), maxLength: 9 }),
@@ -39,7 +39,7 @@ describe('clip', () => {
     expect(clip('Ṩ̣', 60)).toBe('Ṩ̣');
   });
 
-  it('needs no more time for a long text', async () => {
+  it('needs time at most in proportion to the length of a text', async () => {
     // Walking through its prefixes takes minutes.
     expect(
       await costsAtMost(
