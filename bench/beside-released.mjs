@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Compares the speed with the previous version: both versions alternate, each on its own database of the same members.
 //   node bench/beside-released.mjs [--users 100000] [--rounds 3] [--seconds 5] [--only TEXT]
-// The first run installs that version and loads both databases, which takes some minutes. docs/contributors/performance.md has the last run's table.
+// The first run needs some minutes to install the previous version and load both databases. docs/contributors/performance.md has the last run's table.
 import './own-node.mjs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -26,7 +26,7 @@ const { values: options } = parseArgs({
 const users = Number(options.users);
 const plan = { rounds: Number(options.rounds), seconds: Number(options.seconds), connections: 32 };
 const BEFORE = 'the version before';
-/** Measured together, since each step needs the result of the previous one. */
+/** Measured together, since each step needs the result of the previous step. */
 const AUTHORIZATION_SERVER = ['Authorization, signed in', 'Code exchange', 'Refresh'];
 
 requireWrk();

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Ends the access of many grants on one day: `node bench/ending-access.mjs [--grants 1000000] [--minutes 15]`. In the first phase every access
-// ends within 7 days (a notice, an email and a message each), in the second it has ended (a message each). Fails if an end costs more CPU than a
+// ends within 7 days (a notice, an email and a message each), in the second every access has ended (a message each). Fails if an end costs more CPU than a
 // request per second for a minute, or if an unrelated message or email waits for more than 5 s. A phase stops after --minutes, even if unfinished.
 import './own-node.mjs';
 import { once } from 'node:events';

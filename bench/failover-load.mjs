@@ -1,7 +1,7 @@
-// Sends requests of members and a platform to servers whose database fails meanwhile (failover.mjs), and records the acknowledged ones.
+// Sends requests of members and a platform to servers whose database fails meanwhile (failover.mjs), and records the acknowledged requests.
 import { Browser, exchange, refresh } from './oauth-client.mjs';
 
-/** Requests of every kind to acknowledge before the next step, so that some are in progress. */
+/** Requests of every kind to acknowledge before the next step, so that some requests are in progress. */
 const BETWEEN = 5;
 const AGAIN_MS = 50;
 /** Pause after a response, so that the load leaves the cluster room on two cores. */
@@ -14,7 +14,7 @@ const LONG_USED_MS = 11_000;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Writers count in their profiles, each number conditional on the last one; a platform feeds events; members sign in and refresh; and two
+ * Writers count in their profiles, each number conditional on the last number; a platform feeds events; members sign in and refresh; and two
  * members read. Requests rejected with 503 are sent again.
  */
 export class Load {
@@ -41,7 +41,7 @@ export class Load {
    *   feed: {key: string, organizer: string, ids: number[]},
    *   signingIn: {username: string, password: string}[],
    *   refreshing: {username: string, password: string}[],
-   * }} callers: the next load starts with the state that one load has written
+   * }} callers: the next load starts with the state that the previous load has written
    * @param {(sql: string, values?: unknown[]) => Promise<object[]>} query on the primary
    */
   constructor(servers, callers, query) {
@@ -152,7 +152,7 @@ export class Load {
     caller.at = now;
   }
 
-  /** Writes numbers, each conditional on the last one, on alternating servers. */
+  /** Writes numbers, each conditional on the last number, on alternating servers. */
   async #write(writer) {
     let etag;
     let unknown = false;
@@ -187,7 +187,7 @@ export class Load {
     }
   }
 
-  /** Feeds events one by one; a rejected one is sent again with the same Idempotency-Key. */
+  /** Feeds events one by one; a rejected event is sent again with the same Idempotency-Key. */
   async #feed({ key, organizer, ids }) {
     const caller = {};
     for (let id = ids.length + 1; !this.#ending;) {
@@ -248,7 +248,7 @@ export class Load {
     }
   }
 
-  /** Reads from one server, so that interruptions are measured for each. */
+  /** Reads from one server, so that interruptions are measured for each server. */
   async #read(server, key) {
     const caller = {};
     for (; !this.#ending; await pause(THINKING_MS)) {
@@ -287,7 +287,7 @@ export class Load {
     }
   }
 
-  /** Uses a single-use value, repeatedly until the outcome is known. @returns undefined if it was used, and the response was lost */
+  /** Uses a single-use value, repeatedly until the outcome is known. @returns undefined if the value was used, and the response was lost */
   async #used(work) {
     for (let unknown = false; ; unknown = true) {
       try {
@@ -301,7 +301,7 @@ export class Load {
   }
 }
 
-/** The status of the response; repeats the request while that is 503. */
+/** The status of the response; repeats the request while the status is 503. */
 async function outcome(work) {
   for (const latest = performance.now() + PATIENCE_MS; ; await pause(AGAIN_MS)) {
     const status = await work().then(

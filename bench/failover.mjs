@@ -28,7 +28,7 @@ const REFRESHING = 3;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const root = join(import.meta.dirname, '..');
 
-/** Causes each failure under load, and ends it. Each resolves to a description of the failure. */
+/** Functions that cause a failure under load and end the failure; each resolves to a description of the failure. */
 const CASES = {
   async kill(load) {
     const node = await cluster.leader();
@@ -94,7 +94,7 @@ await build();
 const folder = mkdtempSync(join(tmpdir(), 'pua-failover-'));
 chmodSync(folder, 0o755); // PostgreSQL runs as another user
 const cluster = new PatroniCluster(folder);
-process.on('SIGTERM', () => process.exit(1)); // because of a time limit: child processes end with this one
+process.on('SIGTERM', () => process.exit(1)); // because of a time limit: child processes end with this process
 const began = performance.now();
 try {
   await cluster.start();

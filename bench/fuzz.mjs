@@ -346,7 +346,7 @@ const feedLine = () => {
   const line = { type, op: pick(['put', 'put', 'put', 'delete']), record };
   if (chance(0.5)) line.version = below(1000);
   if (chance(0.1)) line[pick(['type', 'op', 'record', 'version', text()])] = json();
-  // It must not erase the calling members.
+  // The feed must not erase the calling members.
   return /"(?:user_|organizer_|requester_|addressee_)?id":"?[12]\b/.test(write(line)) ? '{}' : write(line);
 };
 const feed = () => {
@@ -497,7 +497,7 @@ function make() {
   return { kind, method, target, bytes: Buffer.concat([head, ...parts]) };
 }
 
-/** Bytes that form an invalid request, an incomplete one, or several contradictory ones. */
+/** Bytes that form an invalid request, an incomplete request, or several contradictory requests. */
 function garbage() {
   const one = make().bytes;
   const post = (rest) => `POST /oauth/token HTTP/1.1\r\nHost: a\r\n${rest}`;

@@ -20,7 +20,7 @@ const children = new Set();
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
 });
-/** Spawns a process that is killed when this one exits. */
+/** Spawns a process that is killed when this process exits. */
 export function spawnBound(...parameters) {
   const child = spawn(...parameters);
   children.add(child);
@@ -86,7 +86,7 @@ export class Instance {
     this.#spawn();
     for (let starts = 1; !(await fetch(`${this.url}/readyz`).catch(() => undefined))?.ok; await pause(20)) {
       if (this.child.exitCode === null) continue;
-      // Restarted as systemd would: on a busy host it may not get a connection in time.
+      // Restarted as systemd would: on a busy host the server may not get a connection in time.
       if (starts++ === 10) throw new Error(`${this.name} did not start`);
       this.#spawn();
     }
@@ -102,10 +102,10 @@ export class Instance {
     if (this.log) this.child.stdout.pipe(this.log, { end: false });
   }
 
-  /** @returns {Promise<number | null>} its exit code, once it has ended */
+  /** @returns {Promise<number | null>} the exit code, once the process has ended */
   async kill(signal = 'SIGKILL') {
     const { child } = this;
-    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode; // it has already ended
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode; // the process has already ended
     const ended = once(child, 'close');
     child.kill(signal);
     return (await ended)[0];
@@ -113,7 +113,7 @@ export class Instance {
 }
 
 /**
- * Loads the server's own code to fill the database, which is migrated when this resolves.
+ * Loads the server's own code to fill the database, which is migrated when the promise resolves.
  *
  * @param {Record<string, string>} environment
  */

@@ -77,7 +77,7 @@ class Connection {
     this.#socket.on('error', () => undefined);
     this.#socket.on('connect', () => this.#next());
     this.#socket.on('close', () => {
-      // The server closes idle connections: a request sent just then is repeated, as any client does.
+      // The server closes idle connections: the generator repeats a request sent just then, as any client does.
       if (this.#due > 0 && !ended && !this.#isAnswered) repeated.push(this.#due);
       else if (this.#due > 0 && !ended) failed++;
       this.#due = 0;
@@ -105,7 +105,7 @@ class Connection {
   }
 
   #receive(text) {
-    if (text.startsWith('HTTP/1.1 408 ')) return; // the server closes the connection with it
+    if (text.startsWith('HTTP/1.1 408 ')) return; // the server closes the connection with this response
     this.#isAnswered = true;
     this.#text = this.#text === '' ? text : this.#text + text;
     if (this.#length === 0) {

@@ -26,25 +26,25 @@ const LOADS = [
   { name: 'one caller, 1,000 clients', connections: 1_000, isFlood: true },
 ];
 const GOALS = { ratio: 0.85, halfLoadP99: 25, honestP99: 100 };
-/** Minimum on any host, even a busy one: a collapse (8 of 4,000 served) fails it. */
+/** Minimum on any host, even a busy host: a collapse (8 of 4,000 served) is below this minimum. */
 const MIN_RATIO = 0.3;
 
 /**
  * @typedef {object} Overload
  * @property {number} offered requests/s; 0: closed loop
- * @property {number} rate answers/s
- * @property {number} ratio of answers to the peak
- * @property {number} cpuRatio the same for answers per CPU time of the server
+ * @property {number} rate responses/s
+ * @property {number} ratio of responses to the peak
+ * @property {number} cpuRatio the same for responses per CPU time of the server
  * @property {number} refused requests, with 503 or 429
  * @property {number} failed requests: with any other status, or cut off
- * @property {number} p50 ms, from when they were due
+ * @property {number} p50 ms, from when the requests were due
  * @property {number} p99 ms
  * @property {number} p999 ms
  * @property {boolean} isHonest whether none of its requests may be rejected
  * @property {boolean} isFlood
  * @property {number} honestP99 ms, of a legitimate caller with few requests, at another address
- * @property {number} honest share of that caller's requests that were answered
- * @property {number} notReady probes of /readyz that were not answered with 200; a peer has none to answer
+ * @property {number} honest share of that caller's requests that got a response
+ * @property {number} notReady probes of /readyz without a 200 response; a peer has no /readyz
  * @property {number} memory MB, the highest seen
  */
 

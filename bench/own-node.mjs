@@ -1,4 +1,4 @@
-// First import of every program here: if started with another Node, restarts the program with the one that `npm ci` installed and
+// First import of every program here: if started with another Node, restarts the program with the Node that `npm ci` installed and
 // `npm start` uses, so it measures or kills the Node version that operators run. Since all imports are linked before the first one runs, these
 // programs must not import anything that the oldest Node of `engines` lacks.
 import { spawn } from 'node:child_process';

@@ -107,7 +107,7 @@ export class PatroniCluster {
     });
   }
 
-  /** Waits until one node leads, two follow, and one of those is synchronous. */
+  /** Waits until one node leads, two follow, and one of the two is synchronous. */
   async untilWhole() {
     let members = [];
     await until(
@@ -136,10 +136,10 @@ export class PatroniCluster {
   }
 
   /**
-   * Freezes only the leader's Patroni: its PostgreSQL continues. The worst moment is after it has read the name of the leader, while it waits for
-   * its own PostgreSQL, and so acts as the leader when it resumes.
+   * Freezes only the leader's Patroni: its PostgreSQL continues. The worst moment is after Patroni has read the leader's name, while it waits for
+   * its own PostgreSQL: then Patroni acts as the leader when it resumes.
    *
-   * @returns its name, for {@link thaw}
+   * @returns the leader's name, for {@link thaw}
    */
   async freezePatroni() {
     const leader = await this.leader();

@@ -19,7 +19,7 @@ const IDLE_MS = 5_000;
  * @typedef {object} Starts times in seconds
  * @property {number} first `npm start` with a new embedded database
  * @property {number} second the same again
- * @property {number} postgres a start over PostgreSQL, as the image does it
+ * @property {number} postgres a start over PostgreSQL, as in the image
  * @property {number} help `pua --help`
  * @property {number} keys `pua keys list`
  * @property {number} idle MB of a server over PostgreSQL without requests

@@ -1,4 +1,4 @@
-// The targets for a run's figures, which each release must meet, and whether it does.
+// The targets that each release's figures must meet, and whether a run meets the targets.
 import { HANDWRITTEN, GO, NAIVE_PROVIDER, OURS, OURS_WITH_TOKEN, RUST } from './servers.mjs';
 
 /** @typedef {{target: string, wanted: string, measured: string, met: boolean}} Judgement */
@@ -10,7 +10,7 @@ const LISTS = {
   'GET /achievements?action=stats': 1.5,
 };
 /**
- * Judges the measured figures; omits the others.
+ * Judges the measured figures; omits figures that were not measured.
  *
  * @param {import('./run.mjs').Results} results
  * @returns {Judgement[]}

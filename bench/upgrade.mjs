@@ -17,7 +17,7 @@ import { Browser, exchange, refresh, send } from './oauth-client.mjs';
 import { hasCommit, installReleased, RELEASED } from './released.mjs';
 
 const MAX_WAIT_MS = 2_000;
-/** Successes of each kind in each phase, at least. */
+/** Minimum number of successes of each kind in each phase. */
 const TIMES = 20;
 /** Pause after a response, so that the load leaves the migrations room on two cores. */
 const THINKING_MS = 20;
@@ -107,7 +107,7 @@ function makeCluster() {
 const pua = (tree, ...parameters) =>
   JSON.parse(run(process.execPath, ['bin/pua.mjs', ...parameters, '--json'], tree, environment));
 
-/** The server's program; older versions have another one. */
+/** The server's program; older versions have another path. */
 const PROGRAMS = ['bin/server.mjs', 'dist/src/main.js'];
 
 async function start(tree) {
@@ -232,7 +232,7 @@ try {
         return (await send(`${any.url}/api/public/${path}`, { headers: key(reads) })).status;
       }),
     );
-  // Each write depends on the previous one, so a duplicate or lost write fails the next.
+  // Each write depends on the previous one, so a duplicate or lost write makes the next write fail.
   const profile = async (init) =>
     fetch(`${any.url}/api/public/profile`, { ...init, headers: { ...key(4), ...init?.headers } });
   let etag = (await profile()).headers.get('etag');
@@ -249,7 +249,7 @@ try {
         written++;
         etag = answer.headers.get('etag');
       } else if (answer.status === 412 && isMixed) {
-        // 1.1.0 and 1.2.0 compute a profile's ETag differently: a 412 contains the one to retry with.
+        // 1.1.0 and 1.2.0 compute a profile's ETag differently: a 412 contains the ETag to retry with.
         phases.at(-1).conflicts++;
         etag = answer.headers.get('etag');
       } else if (answer.status === 503) {

@@ -10,7 +10,7 @@ import { installPackages } from '../test/support/packages.js';
 import { RoundRobin } from '../test/support/round-robin.js';
 
 /*
- * Runs the Model Context Protocol's own conformance suite against the assistants' URL. The suite cannot send a credential: a proxy adds one.
+ * Runs the Model Context Protocol's own conformance suite against the assistants' URL. The suite cannot send a credential: a proxy adds a credential.
  */
 
 const HERE = join(import.meta.dirname, 'conformance');

@@ -31,7 +31,7 @@ export const programsIn = (folder: string, extension: string): Record<string, st
       .map((name) => [basename(name, extension), join(folder, name)]),
   );
 
-/** Compiles a module's programs and third-party ones. */
+/** Compiles a module's programs and third-party programs. */
 export const goInstall =
   (...others: string[]) =>
   (folder: string) =>

@@ -25,8 +25,9 @@ describe('libraries sign a member in and call the API:', () => {
 
     // test/oauth/client-secrets tests two Node libraries.
     if (name === 'go')
-      it.each(ODD_SECRETS)('oauth2 sends a secret correctly even if encodings change its characters: %s', (secret) =>
-        signIns.signIn('go', ['oauth2', 'client_secret_basic', 'ES256'], secret),
+      it.each(ODD_SECRETS)(
+        'oauth2 sends a secret correctly even if encodings change its characters: %s',
+        (secret) => signIns.signIn('go', ['oauth2', 'client_secret_basic', 'ES256'], secret),
       );
   });
 

@@ -20,7 +20,7 @@ export function time(date) {
   return date === null ? null : date.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** `pagination` of a first page; `rows` may hold one more than the page. */
+/** `pagination` of a first page; `rows` may contain one row more than the page. */
 export function paginate(rows, limit, total, sort, place) {
   const count = Math.min(rows.length, limit);
   const has_more = rows.length > limit;

@@ -7,7 +7,7 @@ import { Logger } from './logger.js';
 import { Meter } from './meter.js';
 import { Periodic, PeriodicWork } from './periodic-work.js';
 
-/** Runs in progress: the test ends each. */
+/** Runs in progress: the test ends each run. */
 class Runs {
   readonly begun: PromiseWithResolvers<void>[] = [];
   readonly #awaited: (() => void)[] = [];

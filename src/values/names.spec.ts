@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { asShown, isName, isUsername } from './string-rules.js';
 
-/** Each one is displayed like `ann`. */
+/** Each of these names is displayed like `ann`. */
 const LOOK_ALIKES = [
   'ann\u200b', // zero-width space
   'a\u200dnn', // zero-width joiner

@@ -12,7 +12,7 @@ let api: TestApi;
 beforeAll(async () => void (api = await TestApi.start()));
 afterAll(() => api.close());
 
-// The catalog and the number of active members belong to the platform, so each test starts without either.
+// The catalog and the number of active members belong to the platform, so each test starts without achievements and active members.
 beforeEach(async () => {
   await api.dataSource.query('DELETE FROM user_achievements');
   await api.dataSource.query('DELETE FROM achievements');
@@ -391,7 +391,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     });
   });
 
-  it('sums up categories and tiers, including empty ones, and agrees with the lists', async () => {
+  it('sums up categories and tiers, also if empty, and agrees with the lists', async () => {
     const { id, key } = await member();
     const others = await members(9);
     const rare = await earned(

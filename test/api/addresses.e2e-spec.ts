@@ -7,7 +7,7 @@ import { freshAddress, itInOneWindow } from '../support/windows.js';
 /** The test's own IP address. */
 const SOCKET = '127.0.0.1';
 
-/** Values of X-Forwarded-For that proxies write, and the addresses that they mean. */
+/** Values of X-Forwarded-For that proxies write, and the addresses that these values mean. */
 const ENTRIES = [
   ['203.0.113.7', '203.0.113.7'],
   ['203.0.113.7:4711', '203.0.113.7'],

@@ -447,27 +447,35 @@ describe('the MCP tools', () => {
   });
 
   // On PostgreSQL, credentials are cached until a notification arrives.
-  embedded.it('save nothing, like PUT /profile, if the credential loses the scope while the request waits', async () => {
-    const user = await api.platform.user();
-    const database = api.app.get(Database);
-    const { patient } = database;
-    const wait: typeof patient = async (text, values, beforeAgain) => {
-      database.patient = patient;
-      await api.dataSource.query(`UPDATE api_keys SET scopes = '{profile:read}' WHERE user_id = $1`, [user]);
-      await beforeAgain();
-      return patient.call(database, text, values, beforeAgain) as never;
-    };
-    for (const write of [
-      async (key: string) => (await use(key, 'update_profile', { bio: 'late' })).body.error?.data,
-      async (key: string) => (await api.put('/profile', key, { bio: 'late' })).body,
-    ]) {
-      const key = await api.key(user);
-      database.patient = wait;
-      expect(await write(key)).toMatchObject({ code: 'insufficient_scope', required_scope: 'profile:write' });
-    }
-    const [{ bio }] = await api.dataSource.query('SELECT bio FROM users WHERE id = $1', [user]);
-    expect(bio).not.toBe('late');
-  });
+  embedded.it(
+    'save nothing, like PUT /profile, if the credential loses the scope while the request waits',
+    async () => {
+      const user = await api.platform.user();
+      const database = api.app.get(Database);
+      const { patient } = database;
+      const wait: typeof patient = async (text, values, beforeAgain) => {
+        database.patient = patient;
+        await api.dataSource.query(`UPDATE api_keys SET scopes = '{profile:read}' WHERE user_id = $1`, [
+          user,
+        ]);
+        await beforeAgain();
+        return patient.call(database, text, values, beforeAgain) as never;
+      };
+      for (const write of [
+        async (key: string) => (await use(key, 'update_profile', { bio: 'late' })).body.error?.data,
+        async (key: string) => (await api.put('/profile', key, { bio: 'late' })).body,
+      ]) {
+        const key = await api.key(user);
+        database.patient = wait;
+        expect(await write(key)).toMatchObject({
+          code: 'insufficient_scope',
+          required_scope: 'profile:write',
+        });
+      }
+      const [{ bio }] = await api.dataSource.query('SELECT bio FROM users WHERE id = $1', [user]);
+      expect(bio).not.toBe('late');
+    },
+  );
 
   it('return no data of other members', async () => {
     const [owner, other] = [await api.platform.user(), await api.platform.user()];

@@ -348,7 +348,7 @@ describe('a calendar file', () => {
       ['America/New_York', '2031-07-01T18:00:00Z', 'DTSTART;TZID=America/New_York:20310701T140000'],
       ['Asia/Calcutta', '2031-07-01T18:00:00Z', 'DTSTART;TZID=Asia/Kolkata:20310701T233000'],
       ['UTC', '2031-07-01T18:00:00Z', 'DTSTART:20310701T180000Z'],
-      // An hour that occurs twice: one parser uses the first, another the second.
+      // An hour that occurs twice: one parser uses the first occurrence, another parser the second.
       ['Europe/Berlin', '2031-10-26T00:30:00Z', 'DTSTART:20311026T003000Z'],
       ['Europe/Berlin', '2031-10-26T01:30:00Z', 'DTSTART:20311026T013000Z'],
       ['Europe/Berlin', '2031-10-26T18:00:00Z', 'DTSTART;TZID=Europe/Berlin:20311026T190000'],

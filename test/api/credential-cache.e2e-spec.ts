@@ -43,7 +43,7 @@ const PROFILE = '/api/public/profile';
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 const asKey = (token: string) => ({ 'X-API-Key': token });
 
-/** A token bound to a key (RFC 9449), and a function that uses it. */
+/** A token bound to a key (RFC 9449), and a function that uses the token. */
 async function boundToken(): Promise<{ token: string; withProof: (path: string) => Promise<object> }> {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = await exportJWK(publicKey);
@@ -104,13 +104,13 @@ describe('the kind of a credential', () => {
 });
 
 describe('the API, for a key revoked during its request,', () => {
-  /** Ends a key for every later request. */
+  /** Revokes a key for every later request. */
   const revoke = async (key: string) => {
     const keyId = key.split('_')[2]!;
     await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'leaked', 'admin');
     await until(() => oauth.api.app.get(CredentialCache).find('api_key', key) === undefined);
   };
-  /** Sends a request, revokes its key when the server waits for the second half of its body, and then sends that. */
+  /** Sends a request, revokes its key when the server waits for the second half of the body, and then sends this half. */
   const revokedBeforeBodyEnds = async (method: string, path: string, key: string, body: string) => {
     const { connections } = (oauth.api.app.getHttpAdapter() as ApiAdapter).entryPoint;
     const type = path === FEED ? 'application/x-ndjson' : 'application/json';

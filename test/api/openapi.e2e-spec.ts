@@ -228,7 +228,7 @@ describe('GET /api/public/openapi.json', () => {
       ['rarity', undefined],
       ['updated_since', undefined],
     ]);
-    // A default of one view is rejected by another.
+    // A default of one view is rejected by another view.
     expect(taken.listAchievements).toEqual(
       'action limit cursor sort category rarity earned_after earned_before q updated_since earned id'
         .split(' ')

@@ -16,7 +16,7 @@ interface Pagination {
 
 describe('paging', () => {
   let api: TestApi;
-  /** Has seven items in every list. */
+  /** A member with seven items in every list. */
   let user: number;
   let key: string;
   beforeAll(async () => {
@@ -283,24 +283,27 @@ describe('paging', () => {
       }
     });
 
-    thorough.it('with any character altered, even if the cursor still decodes to the same bytes', async () => {
-      const cursor = await cursorOf('/connections');
-      for (let i = 0; i < cursor.length; i++) {
-        const other = cursor[i] === 'B' ? 'C' : 'B';
-        await isRefused('/connections', cursor.slice(0, i) + other + cursor.slice(i + 1));
-      }
-      for (const form of [
-        `${cursor}=`,
-        `${cursor}A`,
-        `%20${cursor}`,
-        `${cursor}%0A`,
-        cursor.slice(0, -1),
-        cursor.slice(1),
-        cursor + cursor,
-      ]) {
-        await isRefused('/connections', form);
-      }
-    });
+    thorough.it(
+      'with any character altered, even if the cursor still decodes to the same bytes',
+      async () => {
+        const cursor = await cursorOf('/connections');
+        for (let i = 0; i < cursor.length; i++) {
+          const other = cursor[i] === 'B' ? 'C' : 'B';
+          await isRefused('/connections', cursor.slice(0, i) + other + cursor.slice(i + 1));
+        }
+        for (const form of [
+          `${cursor}=`,
+          `${cursor}A`,
+          `%20${cursor}`,
+          `${cursor}%0A`,
+          cursor.slice(0, -1),
+          cursor.slice(1),
+          cursor + cursor,
+        ]) {
+          await isRefused('/connections', form);
+        }
+      },
+    );
 
     it.each(['', 'x', 'null', '0', 'W10', '%00', '%F0%9F%98%80'])(
       'that was never issued: %s',

@@ -132,7 +132,7 @@ thorough.describe('paging', () => {
     };
   };
 
-  /** All members share the catalog: it starts empty each time. */
+  /** All members share the catalog, which starts empty each time. */
   const achievements = (all: boolean) => async (): Promise<World> => {
     await sql('DELETE FROM user_achievements', []);
     await sql('DELETE FROM achievements', []);
@@ -154,7 +154,7 @@ thorough.describe('paging', () => {
           name: masked ? 'Hidden achievement' : text,
           position: level,
           earned_at: earned ? earned_at : null,
-          rarity_percentage: level + Number(earned), // how many members earned it; the same number are eligible for each
+          rarity_percentage: level + Number(earned), // number of members who earned it; the same number are eligible for each achievement
           progress: target === null || masked ? null : level,
         };
         return { id, values };

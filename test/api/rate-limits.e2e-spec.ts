@@ -9,7 +9,7 @@ import { OauthTest } from '../support/oauth.js';
 import { until } from '../support/timing.js';
 import { freshAddress, inOneWindow, itInOneWindow } from '../support/windows.js';
 
-/** The older headers, which most client libraries read, must equal the standard ones. */
+/** The older headers, which most client libraries read, must equal the standard headers. */
 function expectSameInAllHeaders(headers: Readonly<Record<string, string>>): void {
   const [, quota] = /;q=(\d+);/.exec(headers['ratelimit-policy']!)!;
   const [, left, seconds] = /;r=(\d+);t=(\d+)$/.exec(headers.ratelimit!)!;
@@ -225,7 +225,7 @@ describe('the limit of OAuth routes and pages', () => {
     expect((await api.get('/me', key, from(address))).status).toBe(200);
   });
 
-  itInOneWindow.thorough('counts all addresses of an IPv6 subscriber as one', async () => {
+  itInOneWindow.thorough('counts all addresses of an IPv6 subscriber as one address', async () => {
     const network = `2001:db8:${freshAddress().split('.').at(-1)}`;
     await useUp(`${network}:2::a`);
     expect((await api.send('POST', '/oauth/token', from(`${network}:2:ffff::b`))).status).toBe(429);
@@ -237,7 +237,7 @@ describe('the limit of OAuth routes and pages', () => {
       expect([path, (await api.send('POST', path, from('198.51.100.4'))).status]).toEqual([path, 404]);
   });
 
-  itInOneWindow('counts rejections of userinfo together with those of the API', async () => {
+  itInOneWindow('counts rejections by userinfo together with rejections by the API', async () => {
     const address = freshAddress();
     const guess = (path: string) =>
       api.send('GET', path, { Authorization: 'Bearer wrong', ...from(address) });
@@ -267,7 +267,7 @@ describe('GET and POST /oauth/userinfo', () => {
   afterAll(() => oauth.close());
 
   itInOneWindow.thorough(
-    'share the read limit of the token with the API, and state it on every response',
+    'share the read limit of the token with the API, and state the limit on every response',
     async () => {
       const { username } = await oauth.member();
       const client = await oauth.client();

@@ -21,7 +21,7 @@ postgres.describe('the API on two servers', () => {
   beforeAll(async () => {
     api = await TestApi.start();
     channel = await TcpProxy.start(api.config.databaseUrl!);
-    // Reads bypass the proxy: only revocation notifications pass through it. Limits would too, so they are off.
+    // Reads bypass the proxy: only revocation notifications pass through the proxy. Limits would use the proxy too, so limits are disabled.
     const rateLimits = { read: 0, write: 0, auth: 0 };
     other = await createApp({ ...api.config, databaseDirectUrl: channel.url, rateLimits });
     await other.listen(0, '127.0.0.1');

@@ -143,7 +143,7 @@ postgres.describe('shared rate-limit counts', () => {
     }),
   );
 
-  itInOneWindow('are exact on one instance, even if the store loses them', async () => {
+  itInOneWindow('are exact on one instance, even if the store loses the counts', async () => {
     const { counter } = instance();
     const caller = randomUUID();
     let admitted = take(counter, caller, 30, 10);
@@ -172,7 +172,7 @@ postgres.describe('shared rate-limit counts', () => {
   });
 
   itInOneWindow(
-    'continue locally while the store is unavailable, with one log line, and reach the store when it is back',
+    'continue locally while the store is unavailable, with one log line, and reach the store when it is available again',
     async () => {
       const { counter, log } = instance({ url: proxy.url });
       const caller = randomUUID();

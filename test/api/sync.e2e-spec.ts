@@ -348,7 +348,7 @@ connected_at = connected_at`,
 GROUP BY resource, user_id, kind`,
         [id, event],
       );
-      // The server's periodic work may have processed some of them before others were written.
+      // The server's periodic work may have processed some changes before other changes were written.
       expect(Math.max(...rows.map(({ n }) => n))).toBeLessThan(20);
       expect(await since(key, cursor)).toEqual(before);
       expect(sorted(before)).toEqual(sorted([updated('profile', id), removed('events', event)]));

@@ -102,7 +102,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     if (resource !== 'events') return items;
     for (const event of body.data.map((item) => item.id)) {
       const detail = await api.get(`/events/${event}`, key);
-      // It may have been hidden in between.
+      // The event may have been hidden in between.
       if (detail.status === 200) items.set(event, shown(detail.body as Item));
       else items.delete(event);
     }

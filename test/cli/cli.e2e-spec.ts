@@ -1285,7 +1285,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     const began = Math.floor(Date.now() / 1000);
     const victim = join(folder, 'victim');
     writeFileSync(victim, 'untouched');
-    symlinkSync(victim, `${file}.draft`); // the former name of a draft
+    symlinkSync(victim, `${file}.draft`); // the former name of the file's draft
     await api.dataSource.query(`SELECT setval('events_id_seq', 1, false)`);
     await api.platform.event({ id: 5, organizer_id: await api.platform.user() });
     const { code } = await examine({}, ['--textfile', file]);

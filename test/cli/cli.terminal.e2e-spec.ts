@@ -31,7 +31,7 @@ const withoutNames = (text: string) => SHOWN.reduce((rest, name) => rest.replace
  *
  * @param columns of the terminal; without it the width is unknown
  * @param answers typed at each question in turn
- * @returns the output of each, of both streams, and its exit code
+ * @returns the output of each command to both streams, and its exit code
  */
 async function onTerminal(
   environment: Readonly<Record<string, string>>,

@@ -7,7 +7,7 @@ import { MIGRATIONS } from '../../src/database/schema/tables.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { createReleasedDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 
-/** The last migration of 1.1.0: an operator has not run later ones. */
+/** The last migration of 1.1.0: an operator has not run later migrations. */
 const BEFORE = 'InlineFunctionsOfLists1763700122000';
 const AFTER = MIGRATIONS.slice(MIGRATIONS.findIndex(({ name }) => name === BEFORE) + 1);
 

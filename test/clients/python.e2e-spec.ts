@@ -87,7 +87,7 @@ print(one.keys() ^ other.keys(), [name for name in one if one[name] != other[nam
       join(folder, WHEEL),
       join(folder, 'served', WHEEL),
     ]);
-    // The program that built it, and its digests.
+    // The program that built the package, and the package's digests.
     const info = `public_user_api_client-${VERSION}.dist-info`;
     expect(stdout).toBe(`set() ['${info}/WHEEL', '${info}/RECORD']\n`);
   });

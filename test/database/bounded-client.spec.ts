@@ -19,7 +19,7 @@ postgres.describe('a pooled client', () => {
       const released = new Promise((resolve) => (client.release = resolve));
       const error: unknown = await client.query('SELECT pg_sleep(60)').catch((thrown: unknown) => thrown);
       expect([error, isUnavailable(error)]).toEqual([expect.any(Error), true]);
-      client.release(); // like a pool, which gets it back when the statement has ended
+      client.release(); // like a pool, which gets the client back when the statement has ended
       const ended = new Promise<void>((resolve) => void client.once('end', resolve));
       proxy.cut();
       await ended;

@@ -15,34 +15,37 @@ postgres.describe('two deadlocked transactions', () => {
       <T>(source: DataSource, act: (manager: EntityManager) => Promise<T>) => source.transaction(act),
     ],
     ['a transaction with an audit event', audited],
-  ])('both commit, because the server retries the transaction that the database aborts (%s)', async (_, run) => {
-    const [one, other] = [await api.platform.user(), await api.platform.user()];
-    const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';
-    let attempts = 0;
-    const [holdsOne, bothHoldOne] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  ])(
+    'both commit, because the server retries the transaction that the database aborts (%s)',
+    async (_, run) => {
+      const [one, other] = [await api.platform.user(), await api.platform.user()];
+      const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';
+      let attempts = 0;
+      const [holdsOne, bothHoldOne] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
 
-    // The waiting session checks for deadlocks once, after a second, and aborts its own transaction: the other must not check first.
-    const waiting = await asSuperuser(api, (superuser) =>
-      superuser.transaction(async (holder) => {
-        await holder.query("SET LOCAL deadlock_timeout = '1min'");
-        await holder.query(lock, [other]);
-        const result = run(api.dataSource, async (manager) => {
-          attempts++;
-          await manager.query(lock, [one]);
-          holdsOne.resolve();
-          await bothHoldOne.promise;
-          await manager.query(lock, [other]);
-          return 'done';
-        });
-        await holdsOne.promise;
-        const locked = holder.query(lock, [one]);
-        await waitingForLock(superuser);
-        bothHoldOne.resolve();
-        await locked;
-        return { result };
-      }),
-    );
+      // The waiting session checks for deadlocks once, after a second, and aborts its own transaction: the other session must not check first.
+      const waiting = await asSuperuser(api, (superuser) =>
+        superuser.transaction(async (holder) => {
+          await holder.query("SET LOCAL deadlock_timeout = '1min'");
+          await holder.query(lock, [other]);
+          const result = run(api.dataSource, async (manager) => {
+            attempts++;
+            await manager.query(lock, [one]);
+            holdsOne.resolve();
+            await bothHoldOne.promise;
+            await manager.query(lock, [other]);
+            return 'done';
+          });
+          await holdsOne.promise;
+          const locked = holder.query(lock, [one]);
+          await waitingForLock(superuser);
+          bothHoldOne.resolve();
+          await locked;
+          return { result };
+        }),
+      );
 
-    expect([await waiting.result, attempts]).toEqual(['done', 2]);
-  });
+      expect([await waiting.result, attempts]).toEqual(['done', 2]);
+    },
+  );
 });

@@ -40,7 +40,7 @@ const MANY = 5_000;
 const MAX_CHECKED = 2_000;
 /** PostgreSQL plans each batch of usage rows with the table's size: it scans the table only while a scan costs less. */
 const BATCH = /jsonb_to_recordset/;
-/** Without statistics, PostgreSQL sorts unread changes instead of reading them in order: at most the unread ones. */
+/** Without statistics, PostgreSQL sorts unread changes instead of reading them in order: at most the unread changes. */
 const UNREAD = /FROM platform_changes WHERE \(changed_in, sequence\) > \(\$1, \$2\)/;
 const ROWS = 20_000;
 /** Number of members when statistics were taken, so that two records are a quarter of all. */

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { TestApi } from '../support/api.js';
 import { onPostgres, thorough } from '../support/database.js';
 
-const MEMBERS = 11; // one disabled member leaves every achievement without a rarity; without one, each has a rarity
+const MEMBERS = 11; // with one disabled member, no achievement has a rarity; without a disabled member, each achievement has a rarity
 const EVENTS = 4;
 const ACHIEVEMENTS = 5;
 const TIERS = ['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated'];

@@ -259,9 +259,9 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
   });
 
   it('replace changed functions and triggers of schema/, and drop functions and triggers that only the previous version had', async () => {
-    const byName = async () => (await schema()).toSorted((a, b) => (a.name < b.name ? -1 : 1)); // new ones are last
+    const byName = async () => (await schema()).toSorted((a, b) => (a.name < b.name ? -1 : 1)); // new columns are last
     const before = await byName();
-    // The state after a previous version: one function differs, a trigger and a function are missing, and two are additional.
+    // The state after a previous version: one function differs, a trigger and a function are missing, and there are additional ones of both.
     await dataSource.query(`
 CREATE OR REPLACE FUNCTION fold_case(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN upper(value);
 DROP TRIGGER users_derive ON users;

@@ -64,7 +64,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
 
-  /** In every current session of PgBouncer: each is held until all are. */
+  /** Runs SQL in every current session of PgBouncer: keeps each session until all sessions are in use. */
   async function inEverySession(sql: string): Promise<pg.QueryResultRow[]> {
     const clients = Array.from({ length: SESSIONS }, () => new pg.Client({ connectionString: pooler.url }));
     try {

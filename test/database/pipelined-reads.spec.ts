@@ -118,7 +118,7 @@ describe('PipelinedReads', () => {
       }),
     );
     try {
-      // Each of the two is rejected, and retries after a while.
+      // Each of the two connections is rejected, and retried after a while.
       const deadline = Date.now() + 10_000;
       while (connections < 4 && Date.now() < deadline) {
         await turn();
@@ -129,7 +129,7 @@ describe('PipelinedReads', () => {
       const before = connections;
       await reads.end();
       await jest.advanceTimersByTimeAsync(60_000);
-      // Connections are accepted in order: another one would be counted before this one.
+      // Connections are accepted in order: another connection would be counted before this one.
       await once(connect(port, '127.0.0.1'), 'close');
       expect(connections).toBe(before + 1);
     } finally {

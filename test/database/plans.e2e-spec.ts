@@ -50,7 +50,7 @@ postgres.describe('query plans over 200,000 members', () => {
     });
     for (const table of ['users', 'events'])
       await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ${table}_derive`);
-    // One statement per transaction: a long one delays sync and webhooks in every database of the cluster, including other tests'.
+    // One statement per transaction: a long transaction delays sync and webhooks in every database of the cluster, including other tests'.
     for (const load of `
       INSERT INTO users (id, username) SELECT n, 'member' || n FROM generate_series(1, ${USERS}) n;
       INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id)
@@ -227,7 +227,7 @@ postgres.describe('query plans over 200,000 members', () => {
       FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indexrelid <> k.indexrelid AND i.indpred IS NULL
       WHERE k.indisunique AND k.indpred IS NULL AND k.indnkeyatts = 2 AND k.indrelid IN ('connections'::regclass, 'participants'::regclass)
         AND i.indkey[0] = k.indkey[1] AND NOT k.indkey[0] = ANY (i.indkey::int2[]) ORDER BY 1`); // prettier-ignore
-    // Two indexes have the id; the other one is as large as the key of the pair, so PostgreSQL never prefers it.
+    // Two indexes have the id; the other index is as large as the key of the pair, so PostgreSQL never prefers it.
     expect(some.map(({ index }) => index)).toEqual(['connections_id_idx', 'connections_pkey']);
   });
 

@@ -73,7 +73,7 @@ postgres.describe('prepared statements', () => {
   let oauth: OauthTest;
   let user: { id: number; username: string };
   let clientId: string;
-  /** Used by all tests: statements prepared by one remain in the sessions for the next while the connections last. */
+  /** Used by all tests: statements prepared by one test remain in the sessions for the next while the connections last. */
   let seen: Seen;
 
   beforeAll(async () => {
@@ -104,7 +104,7 @@ postgres.describe('prepared statements', () => {
     return rows;
   }
 
-  /** All statements prepared so far: a lost connection for pipelined reads loses its own. */
+  /** All statements prepared so far: a lost connection for pipelined reads loses its statements. */
   class Seen {
     readonly #rows = new Map<string, Prepared>();
 
@@ -123,7 +123,7 @@ postgres.describe('prepared statements', () => {
       .filter(({ name, custom_plans }) => name !== 'all' && custom_plans > 5)
       .map(({ custom_plans, statement }) => `planned ${custom_plans} times: ${statement}`);
 
-  /** Every route that is read, with each value of the parameters that have few. */
+  /** Every route that is read, with each value of the parameters that have few values. */
   async function reads(): Promise<string[]> {
     const { body } = await oauth.api.send('GET', '/api/public/openapi.json');
     return Object.entries((body as Document).paths).flatMap(([template, { get }]) => {

@@ -48,7 +48,7 @@ postgres.describe('PostgreSQL’s own log', () => {
   });
 
   const logOf = (index: number) => readFileSync(join(folders[index]!, 'data/log/log'), 'utf8');
-  /** Statements of a request, each with its protocol, once the last of them has the text. */
+  /** Statements of a request, each with its protocol, once the last statement has the text. */
   const statementsOf = (id: string, last: string, index = 0) =>
     eventually(() => {
       const found = logOf(index)
@@ -72,7 +72,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     });
     expect(written.status).toBe(200);
     const writes = await statementsOf('a-write', 'UPDATE users');
-    // Each name belongs to one text.
+    // Each statement's name belongs to one text.
     expect([...reads, ...writes].filter((statement) => /^execute (?!<unnamed>)/.test(statement))).toEqual([]);
     await call(marked, '/api/public/events?q=nothing', 'a-list');
     await statementsOf('a-list', 'participants');
@@ -100,7 +100,7 @@ postgres.describe('PostgreSQL’s own log', () => {
         ),
       ),
     );
-    // A request without a slot is rejected, so the log has no statement of it.
+    // A request without a slot is rejected, so the log has no statement of that request.
     expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
     const pairs = await eventually(() => {
       // The two statements that have the member's id as the first parameter.

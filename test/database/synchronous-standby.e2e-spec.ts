@@ -12,7 +12,7 @@ import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { until } from '../support/timing.js';
 
 const POOL = 4;
-/** Two for pipelined reads, the revocation channel, and the test's own. */
+/** Two connections for pipelined reads, one for the revocation channel, and two of the test. */
 const BESIDE_THE_POOL = 2 + 1 + 2;
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
@@ -110,7 +110,7 @@ postgres.describe('a synchronous standby', () => {
     await standby.stop();
     let ended = false;
     const answered = write().finally(() => (ended = true));
-    // The server also writes and waits each second: every waiting statement is canceled until this one has its response.
+    // The server also writes and waits each second: every waiting statement is canceled until this request has its response.
     for (; !ended; await setTimeout(10)) await count(WAITING);
     expect(await answered).toEqual(outcome);
     await startStandby();
@@ -149,7 +149,7 @@ postgres.describe('a synchronous standby', () => {
 
     await startStandby();
     await goodAgain();
-    expect((await oauth.refresh(clientId, unused)).status).toBe(200); // the other may have been used more than 10 s ago
+    expect((await oauth.refresh(clientId, unused)).status).toBe(200); // the other refresh token may have been used more than 10 s ago
   });
 
   const connections = () =>

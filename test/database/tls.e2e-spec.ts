@@ -49,7 +49,7 @@ postgres.describe('a primary and a replica that require TLS', () => {
     if (status !== 0) throw new Error(stderr);
   }
 
-  /** Settings of a cluster, by the name in its certificate or by another one. */
+  /** Settings of a cluster, by the name in its certificate or by another name. */
   function urlOf({ url }: Cluster, { host = 'localhost', ca = 'ca' } = {}): string {
     const secured = new URL(url);
     secured.hostname = host;
@@ -149,7 +149,7 @@ WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
     ['a certificate that another CA has issued', { ca: 'stranger' }, /self-signed certificate|unable to/],
     ['a certificate of another name', { host: '127.0.0.1' }, /does not match certificate/],
   ])(
-    'are rejected with verify-full if they present %s, which the error names',
+    'are rejected with verify-full if they present %s, and the error names the cause',
     async (_, address, reason) => {
       const url = urlOf(replica, address);
       await expect(ReadConnection.open({ connectionString: url, primary: false })).rejects.toThrow(reason);

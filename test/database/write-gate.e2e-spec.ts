@@ -3,14 +3,14 @@ import { WriteGate } from '../../src/database/postgres/bounded-client.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { createTestDatabase, testConfig } from '../support/database.js';
 
-/** A gate that rejects writes: three of them were not confirmed. */
+/** A gate that rejects writes, since three writes were not confirmed. */
 function closedGate(): WriteGate {
   const gate = new WriteGate();
   for (let i = 0; i < 3; i++) gate.unconfirmed();
   return gate;
 }
 
-it('the write gate rejects calls of this schema’s volatile functions, and allows calls of all others', async () => {
+it('the write gate rejects calls of this schema’s volatile functions, and allows calls of all other functions', async () => {
   const { environment, drop } = await createTestDatabase();
   const dataSource = await createDataSource(testConfig(environment), 'maintenance').initialize();
   const functions = await dataSource.query<{ name: string; writes: boolean }[]>(

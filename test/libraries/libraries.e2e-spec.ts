@@ -26,11 +26,14 @@ const SMOKE = {
   });
   afterAll(() => signIns.close());
 
-  it.each(Object.entries(SMOKE))('programs in %s sign a member in and call the API: %s', async (name, program) => {
-    await signIns.install(name);
-    const [run] = runsOf(LANGUAGES[name]!).filter(([one]) => one === program);
-    await signIns.signIn(name, run!);
-  });
+  it.each(Object.entries(SMOKE))(
+    'programs in %s sign a member in and call the API: %s',
+    async (name, program) => {
+      await signIns.install(name);
+      const [run] = runsOf(LANGUAGES[name]!).filter(([one]) => one === program);
+      await signIns.signIn(name, run!);
+    },
+  );
 
   it.each([
     ['oidc-client-ts', 'compat/node', ''],

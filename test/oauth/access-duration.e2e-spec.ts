@@ -185,7 +185,7 @@ JOIN oauth_consents c ON c.client_id = g.client_id WHERE g.client_id = $1`,
       `SELECT EXTRACT(epoch FROM max(access_ends_at) - now())::float8 / 86400 AS days FROM oauth_grants WHERE client_id = $1`,
       [clientId],
     );
-    expect(grant!.days).toBeCloseTo(1, 2); // it is not longer than the member allowed
+    expect(grant!.days).toBeCloseTo(1, 2); // access does not last longer than the member allowed
     await oauth.passTime(DAY + 1);
     expect(errorIn(await silent())).toBe('consent_required');
     const again = await browser.view(oauth.request(clientId, { scope: SCOPE }).url);
@@ -375,7 +375,7 @@ describe('a refresh after the end of access', () => {
 
   it.each<[string, string, (of: Ended) => Promise<unknown>]>([
     [
-      'the member ended it on /account/apps',
+      'the member ended the access on /account/apps',
       'ended by the member',
       async ({ browser }) => browser.submit(await browser.view('/account/apps'), {}, /\/apps\/revoke$/),
     ],
@@ -385,7 +385,7 @@ describe('a refresh after the end of access', () => {
       ({ id }) => apps().revokeAll(id, { actor: 'user' }),
     ],
     [
-      'an admin ended it',
+      'an admin ended the access',
       'ended by the platform',
       ({ id, clientId }) => apps().revoke(id, clientId, { actor: 'admin' }),
     ],

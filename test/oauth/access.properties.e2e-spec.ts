@@ -192,7 +192,7 @@ class World {
     await this.#comparePages(members);
   }
 
-  /** Checks that each message was sent once, except those that the app may no longer get. Deletes the apps, whose access would end later. */
+  /** Checks that each message was sent once, except messages that the app may no longer get. Deletes the apps, whose access would end later. */
   async end(): Promise<void> {
     const endpoints = this.apps.map(({ endpoint }) => endpoint);
     const sent = await eventually(async () => {
@@ -266,7 +266,7 @@ class World {
     return endsAt <= expiresAt ? 'expired' : 'unused';
   }
 
-  /** Ends all rows of a member, or those in one app. @returns their number */
+  /** Ends all rows of a member, or the member's rows in one app. @returns the number of rows */
   #end(ofMember: Member, apps: readonly App[], by: string): number {
     let count = 0;
     for (const ofApp of apps) {

@@ -128,7 +128,7 @@ thorough.describe('the sign-in page', () => {
 });
 
 thorough.describe('GET /account/apps of a member with many apps', () => {
-  it('shows 100 of 1,000 apps, and the number of the others', async () => {
+  it('shows 100 of 1,000 apps, and the number of the other apps', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     await browser.signIn('/account/apps', member.username);
@@ -220,7 +220,7 @@ CREATE TRIGGER keep_links BEFORE DELETE ON calendar_links FOR EACH ROW EXECUTE F
   });
 
   thorough.it(
-    'show 100 of 8,000 sessions, this browser’s first, with the number of others, and end all sessions',
+    'show 100 of 8,000 sessions, this browser’s first, with the number of other sessions, and end all sessions',
     async () => {
       const member = await oauth.member();
       const browser = oauth.browser();

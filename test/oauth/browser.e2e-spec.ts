@@ -131,7 +131,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     const { id, username } = await oauth.member();
     const key = await oauth.api.key(id);
     const page = await (await browser.newContext({ acceptDownloads: true })).newPage();
-    /** Presses Tab until that is focused; a page has a limited number of stops. */
+    /** Presses Tab until the control is focused; a page has a limited number of stops. */
     const tabTo = async (name: string) => {
       for (let stop = 0; stop < 30; stop++) {
         await page.keyboard.press('Tab');

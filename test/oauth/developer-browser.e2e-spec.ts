@@ -86,7 +86,7 @@ postgres.describe('a developer in Chromium', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The changes are saved').waitFor();
 
-    // Now it requests a scope that it is not registered for.
+    // Now the app requests a scope that it is not registered for.
     await page.goto(await ask());
     await page.getByRole('heading', { name: 'The app could not sign you in' }).waitFor();
     await page.getByText('invalid_scope').waitFor();
@@ -106,7 +106,7 @@ postgres.describe('a developer in Chromium', () => {
       pkceCodeVerifier: verifier,
     });
 
-    // It sends its token in the header for keys.
+    // The app sends its token in the header for keys.
     const call = (headers: Record<string, string>) =>
       fetch(new URL('/api/public/connections', oauth.issuer), { headers });
     const wrong = (await (await call({ 'X-API-Key': access_token })).json()) as { request_id: string };

@@ -22,7 +22,7 @@ interface Developer {
   open(path: string): Promise<FormPage>;
   /** A form of the page, filled in and sent. */
   submit(page: FormPage, action: RegExp, fields?: Record<string, string | string[]>): Promise<FormPage>;
-  /** Sends a form with values that the page does not offer, with the token of a real one. */
+  /** Sends a form with values that the page does not offer, with the token of a real form. */
   post(path: string, fields?: Record<string, string>): Promise<Response>;
   register(fields?: Record<string, string | string[]>): Promise<string>;
   makeKey(fields?: Record<string, string | string[]>): Promise<string>;
@@ -622,7 +622,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(text).toMatch(/Script 113, 3 with errors 120, 10 with errors \d+ ms \d+ ms/);
     expect(text).toContain('503 temporarily_unavailable GET /old 0 7 –');
     expect(text).toContain('403 insufficient_scope GET /api/public/events 3 3 Open');
-    // The link shows the latest of them.
+    // The link shows the latest request with this error.
     const [, row] = /href="#request-(\d+)">Open<span class="only-heard"> insufficient_scope/.exec(html)!;
     expect(new RegExp(`<tr id="request-${row}">[^]*?</tr>`).exec(html)![0]).toContain('/api/public/events');
   });
@@ -701,7 +701,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
   );
 
   it('are buffered for 200 apps until the next write, so that anonymous clients fill no memory', async () => {
-    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // it writes every half minute
+    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // the server writes every half minute
     const ada = await developer();
     const key = await ada.makeKey();
     const shown = async () =>

@@ -12,7 +12,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
 afterAll(() => oauth.close());
 
-/** Pages show each of these as `ann`, or a reader cannot distinguish them from it. */
+/** Pages show each of these as `ann`, or a reader cannot distinguish the name from `ann`. */
 const LOOK_ALIKES = ['ann\u200b', '\u202eann\u202c', 'ann\u009b', 'ann\u3164', 'ann\u00a0', 'ａｎｎ'];
 
 const run = (...args: string[]) => pua(oauth.api.environment, args);

@@ -132,7 +132,7 @@ describe('a request with an unsupported parameter', () => {
     for (const claim of ['name', 'picture', 'acr']) expect(claims).not.toHaveProperty(claim);
   });
 
-  it('can be avoided: discovery lists the supported classes, and no support for single claims', async () => {
+  it('can be avoided: discovery lists the supported classes, and states that single claims are not supported', async () => {
     const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     expect(await response.json()).toMatchObject({
       acr_values_supported: ['phr', 'phrh'],

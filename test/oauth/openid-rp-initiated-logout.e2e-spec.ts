@@ -73,7 +73,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('gets the browser back without state if the app sent none', async () => {
+  it('gets the browser back without state if the app sent no state', async () => {
     const member = await signIn();
     const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: BYE };
     expect(((await signOut(member, parameters)) as URL).href).toBe(BYE);

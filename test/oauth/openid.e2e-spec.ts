@@ -77,7 +77,7 @@ describe('an OpenID library’s request', () => {
     expect(await userinfo(access_token)).toEqual({ sub: String(id), ...(withProfile ? profile : {}) });
   });
 
-  it('for email gets no claim, because the server stores none, and the consent page does not mention email', async () => {
+  it('for email gets no claim, because the server discloses no email address, and the consent page does not mention email', async () => {
     const { username } = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { scope: 'openid email profile:read' });
     const browser = oauth.browser();

@@ -88,7 +88,7 @@ describe('a form sent by another site', () => {
       const stolen = { ...form, csrf: csrfOf(await oauth.browser().view('/account/apps')) };
       expect([action, (await post(from, action, stolen)).status]).toEqual([action, 403]);
     }
-    // Each form succeeds from this server's page, as Chromium sends it; two are omitted, which end the session of others.
+    // Each form succeeds from this server's page, as Chromium sends it; two forms are omitted, since they end a session that other forms need.
     for (const [from, action, form] of forms.filter(([, action]) => !/switch-user|sign-out/.test(action))) {
       const { status } = await post(from, action, form, { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' });
       expect([action, status]).toEqual([action, 303]);

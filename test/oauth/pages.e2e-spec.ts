@@ -125,13 +125,16 @@ describe('every member page', () => {
     },
   );
 
-  it.each(Object.keys(SAMPLES))('%s: is in German for a German browser, and declares its language', (name) => {
-    const { html, headers } = pages.render(SAMPLES[name]!, 'de');
-    expect(html).toContain('<html lang="de">');
-    expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language, Cookie' });
-    const words = html.replace(/<(script|style)>[^]*?<\/\1>/g, '');
-    expect(words).not.toMatch(/\b(Sign|You|your|the|access|undefined)\b|\{\w+\}|\[object/);
-  });
+  it.each(Object.keys(SAMPLES))(
+    '%s: is in German for a German browser, and declares its language',
+    (name) => {
+      const { html, headers } = pages.render(SAMPLES[name]!, 'de');
+      expect(html).toContain('<html lang="de">');
+      expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language, Cookie' });
+      const words = html.replace(/<(script|style)>[^]*?<\/\1>/g, '');
+      expect(words).not.toMatch(/\b(Sign|You|your|the|access|undefined)\b|\{\w+\}|\[object/);
+    },
+  );
 
   it('marks scopes that allow changes, and states how long access lasts', () => {
     const consent = htmlOf(SAMPLES.consent!);
@@ -534,7 +537,7 @@ postgres.describe('in Chromium', () => {
   it('each button names the session or app access that it ends', async () => {
     redirectTo = '/sessions';
     const { page } = await open('sessions', { javaScriptEnabled: false });
-    /** Its response redirects: the next navigation must not interrupt that. */
+    /** The form's response redirects: the next navigation must not interrupt the redirect. */
     const askAndReturn = (name: string) =>
       Promise.all([
         page.waitForEvent('load', { predicate: () => page.url() === siteUrl + redirectTo }),

@@ -94,7 +94,7 @@ describe('any long header or form', () => {
   );
 
   it.each(['Cookie', 'Accept', 'Accept-Language', 'Content-Type', 'Authorization', 'DPoP', 'Origin'])(
-    'takes no more time to process: %s',
+    'needs little more processing time than a short request: %s',
     async (header) => {
       for (const path of ['/oauth/authorize', '/account/apps', '/oauth/userinfo'])
         for (const text of LISTS) {

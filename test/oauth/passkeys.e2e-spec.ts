@@ -202,7 +202,7 @@ describe('a wrong passkey proof', () => {
     ['of a registration', { type: 'webauthn.create' }],
     ['without user verification', { flags: 0x01 }],
     ['without user presence', { flags: 0x04 }],
-    ['of a single-device passkey that became a synced one', { flags: 0x0d }],
+    ['of a single-device passkey that became a synced passkey', { flags: 0x0d }],
     ['for another member', { userHandle: randomBytes(64).toString('base64url') }],
     ['with another signature', { signature: randomBytes(70) }],
     ['of an unknown passkey', { credentialId: randomBytes(32) }],

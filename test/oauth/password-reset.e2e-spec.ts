@@ -96,7 +96,7 @@ describe('a member who forgot the password', () => {
     expect(mail!.source).toMatch(/^Auto-Submitted: auto-generated\r$/m);
     expect(mail!.source).toMatch(/^Subject: Your new password for Gipfel & Tal\r$/m);
     const path = linkOf(mail);
-    // Opening the link does not consume it: email programs do that before the member.
+    // Opening the link does not consume it: email programs open links before the member does.
     for (let i = 0; i < 3; i++) {
       const page = await oauth.browser().view(path);
       expect([page.status, page.headers.get('referrer-policy')]).toEqual([200, 'no-referrer']);
@@ -145,7 +145,7 @@ describe('a member who forgot the password', () => {
     );
     await ask(username);
     expect(received()).toHaveLength(2);
-    // Either link works, and its use deletes the other one.
+    // Either link works, and its use deletes the other link.
     const [one, other] = received().map(linkOf);
     expect([await set(one!, NEW), await set(other!, PASSWORD)]).toEqual([200, 410]);
   });
@@ -184,7 +184,7 @@ describe('a member who forgot the password', () => {
     expect(received()).toHaveLength(1);
   });
 
-  thorough.it('signs in with the new password while others keep guessing the old password', async () => {
+  thorough.it('signs in with the new password while attackers keep guessing the old password', async () => {
     const { username } = await member();
     const guess = async () => {
       const browser = oauth.browser();

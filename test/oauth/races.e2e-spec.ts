@@ -17,7 +17,7 @@ postgres.describe('two servers on one database', () => {
 
   beforeAll(async () => {
     oauth = await OauthTest.start();
-    // With long deadlines: a 503 leaves open whether the server has redeemed the code.
+    // With long deadlines: a 503 would not show whether the server has redeemed the code.
     const another = () => OauthTest.start({ publicUrl: oauth.issuer }, oauth);
     servers = [(await another()).api, (await another()).api];
     clientId = await oauth.client();
@@ -143,7 +143,7 @@ WHERE endpoint_id = $1 AND user_id = $2`,
     }
   });
 
-  it('store one of two concurrent consents: the member gets one notice, and each sign-in its own end', async () => {
+  it('store one of two concurrent consents: the member gets one notice, and each sign-in has its own end', async () => {
     for (let round = 0; round < 5; round++) {
       const one = await oauth.member();
       const durations = ['30', '180'];

@@ -232,7 +232,7 @@ postgres.describe('the authorization server with a failing database', () => {
     },
   );
 
-  it('responds 503 if the sum of slow statements exceeds the limit', async () => {
+  it('responds 503 if slow statements together exceed the time limit', async () => {
     const clientId = await oauth.client();
     const browser = oauth.browser(url);
     await oauth.code(clientId, (await oauth.member()).username, {}, browser);

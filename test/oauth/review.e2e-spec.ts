@@ -354,7 +354,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     expect(events).toEqual([{ result: (await clients.find(id)).review }]);
   });
 
-  it('approved while a member signs in grants access with the complete consent, or none', async () => {
+  it('approved while a member signs in grants access with the complete consent, or no access', async () => {
     for (let round = 0; round < 5; round++) {
       const { id, owner } = await ownApp();
       await reviews.apply(id, application, owner);

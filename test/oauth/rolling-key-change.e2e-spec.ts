@@ -248,7 +248,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       };
       return Object.fromEntries(checks.map(({ name, status, message }) => [name, `${status}: ${message}`]));
     };
-    it('encrypts the signing keys once at startup, even if instances differ, and the doctor shows the state', async () => {
+    it('encrypts the signing keys once at startup, even if the instances’ settings differ, and the doctor shows the state', async () => {
       await start([[NEW], [NEW]]);
       await oauth.tokens(clientId, (await oauth.member()).username);
       const before = await stored();

@@ -416,7 +416,7 @@ describe('a sign-in', () => {
     );
 
     postgres.it(
-      'is counted together with all others of its account and address, without a deadlock',
+      'is counted together with all other sign-ins of its account and address, without a deadlock',
       async () => {
         for (let round = 0; round < 20; round++) {
           const places = await Promise.all(
@@ -533,7 +533,7 @@ describe('a sign-in', () => {
     const own = (username: string, password = PASSWORD, at = instances[0]!, device = 'own browser') =>
       at.signIn.attempt({ username, password, ip: '192.0.2.200', deviceOf: () => device });
 
-    thorough.it('succeeds despite endless guesses by others, on every instance', async () => {
+    thorough.it('succeeds despite endless guesses by attackers, on every instance', async () => {
       const userId = await platform.user({ username: 'wanted', password_hash: passwordHash });
       const attack = [await guesses('wanted', 100), await guesses('wanted', 100)].flat();
       expect(outcomes(attack)).toEqual({ invalid: 10, throttled: 190 });

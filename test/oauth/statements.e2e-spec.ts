@@ -46,7 +46,7 @@ function stepsOf(browser: Browser) {
   return steps;
 }
 
-/** Of the four writes, two take a slot among the attempts of address and account; one releases both and records the sign-in. */
+/** Of the four writes, two take a slot among the attempts of address and account; one releases both slots and records the sign-in. */
 const TO_SIGN_IN = [
   { 'GET /oauth/authorize': { reads: 0, writes: 1 } },
   { 'GET /interaction/:uid': { reads: 1, writes: 0 } },

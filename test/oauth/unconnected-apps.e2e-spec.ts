@@ -24,7 +24,7 @@ async function signedIn(clientId?: string): Promise<Browser> {
 /** Parameters that make a request fail after the server has verified its redirect URI. */
 const FAILING: [string, Record<string, string | undefined>][] = [
   ['prompt=none', { prompt: 'none' }],
-  ['a scope that it may not have', { scope: ' ' }],
+  ['a scope that the app may not have', { scope: ' ' }],
   ['another response type', { response_type: 'token' }],
   ['another response mode', { response_mode: 'fragment' }],
   ['no PKCE', { code_challenge: undefined }],

@@ -78,7 +78,7 @@ describe('a member matched by claim', () => {
   it('by email address is not matched if another document declares the address verified', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
-    // A provider lets any user enter an address, and its ID token may state an earlier verified one.
+    // A provider lets any user enter an address, and its ID token may state an earlier verified address.
     upstream.faults = { claims: (claims) => ({ ...claims, email_verified: true }) };
     nobody(await signIn({ email: 'ada@example.com' }));
     nobody(await signIn({ email: 'ada@example.com', email_verified: false }));
@@ -168,7 +168,7 @@ FROM users WHERE external_id IS NOT NULL`,
     }
   });
 
-  thorough.it('stores valid profile claims, and omits the others', async () => {
+  thorough.it('stores valid profile claims, and omits invalid claims', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     signedInAs(
       await signIn({

@@ -111,7 +111,7 @@ thorough.describe('anonymous requests', () => {
     ],
     ['steps of sign-ins that do not exist', () => drain(oauth.browser().send(`/interaction/${plant()}`))],
   ])(
-    'with %s are recorded in few rejections per minute, and none of their text is stored',
+    'with %s cause only a few recorded rejections per minute, and none of their text is stored',
     async (description, ask) => {
       const clientId = await oauth.client();
       const before = await state();

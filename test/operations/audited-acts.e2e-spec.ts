@@ -46,7 +46,7 @@ let ways: SignInMethods;
 beforeAll(async () => {
   oauth = await startWithPasskeys({ developerConsole: true, sweepIntervalSeconds: 86_400 });
   const { dataSource, api } = oauth;
-  await api.app.get(PeriodicWork).beforeApplicationShutdown(); // it sends messages and records their outcome
+  await api.app.get(PeriodicWork).beforeApplicationShutdown(); // periodic work sends messages and records their outcome
   users = new UsersService(dataSource);
   keys = new ApiKeysService(dataSource, api.config);
   clients = new ClientsService(dataSource, api.config);

@@ -131,7 +131,7 @@ postgres.describe('a backup', () => {
       const code = await oauth.code(appId, 'ada');
       const moment = await one<string>(live.url, 'SELECT clock_timestamp()::text AS is');
 
-      // Changes after it: a bad import, and changes that must be repeated.
+      // Changes after that moment: a bad import, and changes that must be repeated.
       const successor = await refreshTokenOf(oauth.refresh(appId, spent));
       mkdirSync(join(folder, 'import'));
       const users = await query<{ id: number; username: string }>(

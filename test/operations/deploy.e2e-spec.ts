@@ -163,7 +163,7 @@ postgres.describe('the deployment files', () => {
       const [, metric] = /as: (\w+)/.exec(adapter)!;
       expect(added.join('')).toMatch(new RegExp(`metric:\n +name: ${metric}\n`));
       expect(added.join('')).not.toMatch(/type: Resource/);
-      // It scrapes a port of the pods, and the job has the name that the alerts use.
+      // The PodMonitor scrapes a port of the pods, and its job has the name that the alerts use.
       expect(added.join('')).toMatch(/jobLabel: app\.kubernetes\.io\/name\n/);
       expect(all()).toMatch(/name: metrics\n/);
     });

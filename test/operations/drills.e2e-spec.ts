@@ -276,7 +276,7 @@ postgres.describe('the drills', () => {
       expect(printed).toMatch(/key\.revoked[^]*key\.created/);
     });
 
-    it('end an app with 100,000 sign-ins while the server responds to others', async () => {
+    it('end an app with 100,000 sign-ins while the server responds to other callers', async () => {
       const { key } = await member('bystander');
       const { client_id: CLIENT_ID } = await puaJson<{ client_id: string }>(
         environment,

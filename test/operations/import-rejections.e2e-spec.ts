@@ -44,7 +44,7 @@ describe('pua import', () => {
       user_achievements: (fields) => earned(1, 1, fields),
     };
     type Line = ImportedRecord | string;
-    /** A complete line as text, or the fields that differ from a valid line. Of several lines, the last one is bad. */
+    /** A complete line as text, or the fields that differ from a valid line. Of several lines, the last line is bad. */
     type Case = [what: string, bad: Line | Line[], reason: string | RegExp];
     const CASES: Record<string, Case[]> = {
       users: [

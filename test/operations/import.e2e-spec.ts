@@ -530,7 +530,7 @@ describe('pua import', () => {
       line('events', event(1)),
     ].join('');
 
-    it('accepts records of every type in any order, and removals, and writes all or none', async () => {
+    it('accepts records of every type in any order, and removals, and writes all records or no record', async () => {
       const { code, stdout } = await pua(api.environment, ['import', '-', '--json'], input);
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({

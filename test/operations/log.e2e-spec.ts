@@ -29,7 +29,7 @@ postgres.describe('the log', () => {
     request_id: string;
     [name: string]: unknown;
   }
-  /** The complete lines: the last one may be incomplete. */
+  /** The complete lines, without the last line, which may be incomplete. */
   const lines = () =>
     server!.output
       .split('\n')

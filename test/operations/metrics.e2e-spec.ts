@@ -13,7 +13,7 @@ import { freePort, OauthTest, PASSWORD, type FormPage } from '../support/oauth.j
 import { ServerProcess } from '../support/server.js';
 import { itInOneWindow } from '../support/windows.js';
 
-/** Value of one series; 0 if it does not exist. */
+/** Value of one series; 0 if the series does not exist. */
 function valueOf(text: string, series: string): number {
   const line = text.split('\n').find((one) => one.startsWith(`${series} `));
   return line === undefined ? 0 : Number(line.slice(series.length + 1));
@@ -147,7 +147,7 @@ describe('metrics of features', () => {
   });
 
   it('count sign-ins by result and page, and measure password hashing', async () => {
-    // A hash with current parameters: an older one would be upgraded, which is one more hash.
+    // A hash with current parameters: an older hash would be upgraded, which is one more hash.
     const { username } = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
     const signIn = (address: string, password: string) => async () => {
       const browser = oauth.browser();
@@ -177,7 +177,7 @@ describe('metrics of features', () => {
       ),
     ).toBe(1);
     expect(await scrape()).not.toContain('made_up');
-    // One error of each kind: on the library's page, on this server's page, and before either of them.
+    // One error of each kind: on the library's page, on this server's page, and before either page.
     const browser = oauth.browser();
     const counted = (error: string, ask: () => Promise<unknown>) =>
       added(`oauth_errors_total{error="${error}"}`, ask);

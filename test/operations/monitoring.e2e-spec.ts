@@ -152,7 +152,7 @@ const by = (
   well: number,
   unwell: number,
 ): Health => [[series(name, labels, of(well))], [series(name, labels, of(unwell))]];
-/** For each alert: metrics of a healthy instance, and of one that must cause the alert. */
+/** For each alert: metrics of a healthy instance, and of an instance that must cause the alert. */
 const HEALTH: Readonly<Record<string, Health>> = {
   ServerDown: by('up', '', always, 1, 0),
   ServersUnwatched: [[], [{ series: 'up{job="other"}', values: always(1) }]],
@@ -230,7 +230,7 @@ const HEALTH: Readonly<Record<string, Health>> = {
       requests('route="/oauth/token", status="500", method="POST"', 1),
     ],
   ],
-  // A request for the platform’s changes waits for new ones.
+  // A request for the platform’s changes waits for new changes.
   SlownessBurnsBudget: [[...durations(0.5), ...durations(100, '/api/platform/changes')], durations(20)],
   FailuresExceedBudget: [
     [],
@@ -313,7 +313,7 @@ postgres.describe('monitoring', () => {
     });
   });
 
-  it('alerts on an unhealthy instance with the right alert only', () => {
+  it('alerts on an unhealthy instance with only the alert for its fault', () => {
     const histories = NAMES.map((name) => {
       const alerts = [name, ...(ALSO[name] === undefined ? [] : [ALSO[name]])];
       return [whole(HEALTH[name]![1]), alerts] as const;

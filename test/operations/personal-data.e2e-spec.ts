@@ -81,7 +81,7 @@ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = AN
 
 /** SQL of values for columns with constraints; null: no value. */
 const VALUES: Record<string, Record<string, string | null>> = {
-  // It has ids of apps.
+  // The table contains ids of apps.
   access_changes: { client_id: `'app'`, reason: `'member'`, scopes: `'{}'` },
   api_keys: {
     environment: `'test'`,

@@ -238,7 +238,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
         ]) {
           const put = (headers: Record<string, string>, asked: Asked) =>
             proxy.ask('PUT', '/api/public/profile', { ...asked, headers: { ...headers, ...length } });
-          const refused = await put(json, { body }); // once the server has received all of it
+          const refused = await put(json, { body }); // once the server has received the complete body
           expect([size, length, ...problem(refused)]).toEqual([size, length, 413, 'payload_too_large']);
           expect(refused.headers['content-type']).toMatch(/^application\/problem\+json/);
           // Before the body: a client that still sends when the connection closes may miss the response.
@@ -331,7 +331,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
   },
 );
 
-/** Servers that accept each request and break its connection without a response; only health checks get one. */
+/** Servers that accept each request and break its connection without a response; only health checks get a response. */
 class Breaking {
   /** The first lines of the requests. */
   readonly taken: string[] = [];

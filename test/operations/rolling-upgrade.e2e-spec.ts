@@ -83,7 +83,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     for (const path of ['/profile', '/events', '/connections', '/achievements'])
       load.add(`GET ${path}`, () => proxy.ask('GET', `/api/public${path}`, { headers: read }));
 
-    // Each write depends on the previous one, so a duplicate or lost write fails the next.
+    // Each write depends on the previous one, so a duplicate or lost write makes the next write fail.
     const writer = await oauth.member();
     const write = { 'X-API-Key': await oauth.api.key(writer.id), 'Content-Type': 'application/json' };
     let { etag } = (await proxy.ask('GET', '/api/public/profile', { headers: write })).headers;

@@ -10,7 +10,7 @@ import { ServerProcess } from '../support/server.js';
 
 /**
  * One member, signed in with every method, and callers' mistakes with secrets. On PostgreSQL the server is a separate process with
- * its log; the embedded database serves only this one.
+ * its log; the embedded database serves only this process.
  */
 describe('every secret that is issued, sent or typed', () => {
   let oauth: OauthTest;
@@ -194,7 +194,7 @@ describe('every secret that is issued, sent or typed', () => {
 
     await ownPages(at);
 
-    // A code that is redeemed twice, and a token that is revoked: each of a separate sign-in, since it ends them.
+    // A code that is redeemed twice, and a token that is revoked: each of a separate sign-in, since both end their sign-in.
     const again = await oauth.code(clientId, username, {}, browser);
     keep('code redeemed twice', again.code);
     keep('access token of the code redeemed twice', (await oauth.token(again, {}, at)).body.access_token);

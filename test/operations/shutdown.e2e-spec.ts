@@ -161,7 +161,7 @@ postgres.describe('a server that is shutting down', () => {
   });
 
   it('ends completely if the signal comes while its workers start', async () => {
-    // The first may serve before the last is ready.
+    // The first worker may serve before the last worker is ready.
     const server = await start({ WORKERS: '4', SHUTDOWN_DELAY: '0' });
     expect(await server.kill('SIGTERM')).toBe(0);
     await expect(ask(server, '/livez')).rejects.toThrow('ECONNREFUSED');

@@ -53,7 +53,7 @@ postgres.describe('the first start', () => {
   it('prints URLs that respond', async () => {
     for (const name of ['Front page', 'API', 'Docs', 'OAuth', 'Account', 'Demo']) {
       const [url] = /http\S+/.exec(line(name))!;
-      // The API's root has no data; the routes below it have.
+      // The API's root has no data; only the routes below the root have data.
       const { status } = await fetch(name === 'API' ? `${url}/openapi.json` : url);
       expect([name, status]).toEqual([name, 200]);
     }

@@ -309,7 +309,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       const given = async () => (await notices(id)).map(({ notice }) => notice);
       await signIn('once');
       expect(await given()).toEqual(['consent.granted']);
-      await signIn('once'); // the first one has not ended
+      await signIn('once'); // the first access has not ended
       expect(await given()).toHaveLength(1);
       await oauth.passTime(86_400);
       await signIn('30');

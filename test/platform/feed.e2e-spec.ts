@@ -656,7 +656,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     );
   });
 
-  postgres.describe('concurrent with others', () => {
+  postgres.describe('concurrent with other feeds', () => {
     /** Waits until this many sessions wait for a lock. */
     const waiting = (count: number) =>
       eventually(async () => {
@@ -849,7 +849,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       const versioned = (bio: string, version: number) =>
         put('users', { id: one, username: `fed${one}`, bio }, version);
       const holder = await hold(api.dataSource, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
-      // The later feed has written its version, and waits for the member; the earlier feed, which saw no version, waits for the later one.
+      // The later feed has written its version, and waits for the member; the earlier feed, which saw no version, waits for the later feed.
       const later = feed([versioned('later', 2)]);
       await waiting(1);
       const earlier = feed([versioned('earliest', 0), versioned('earlier', 1)]);

@@ -141,7 +141,7 @@ describe('settings', () => {
   });
 
   it.each(['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_READ_URL'])(
-    'accept one host from PGHOST if the database URL names none: %s',
+    'accept one host from PGHOST if the database URL names no host: %s',
     (name) => {
       const hostless = { ...production, [name]: 'postgres:///pua' };
       expect(() => loadConfig({ ...hostless, PGHOST: 'one,two' })).toThrow(

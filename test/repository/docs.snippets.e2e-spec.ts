@@ -206,7 +206,7 @@ VALUES ('0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a', $1, 'events.updated', 0, 1, now(), '
 ON CONFLICT (id) DO UPDATE SET endpoint_id = $1`,
         [id],
       );
-      meanings.unshift(['wh_4fGh7Kq2LmPz9xQa', id]); // before the key's placeholder, which is a part of this one
+      meanings.unshift(['wh_4fGh7Kq2LmPz9xQa', id]); // before the key's placeholder, which is a part of this placeholder
     }
     if (snippet.code.includes('remove-passkey'))
       await dataSource.query(

@@ -5,7 +5,7 @@ import { imageType } from '../../src/values/images.js';
 import { parseAddress } from '../../src/values/network.js';
 import { costsAtMost } from '../support/timing.js';
 
-/** Longer than any header: with quadratic patterns these take seconds. */
+/** Longer than any header: with quadratic patterns such texts take seconds. */
 const LENGTH = 64_000;
 const SHORTER = 32;
 const long = (part: string, length: number) => part.repeat(length / part.length);
@@ -19,7 +19,7 @@ describe('a long untrusted text is parsed in linear time:', () => {
   ])('%s', async (_what, read, expected) => {
     expect(read(LENGTH)).toBe(expected);
     const short = () => Array.from({ length: SHORTER }, () => read(LENGTH / SHORTER));
-    // As many characters, in short texts: quadratic patterns take 32 times as long for one.
+    // As many characters, in short texts: quadratic patterns take 32 times as long for one long text.
     expect(await costsAtMost(8, () => read(LENGTH), short)).toBe(true);
   });
 });

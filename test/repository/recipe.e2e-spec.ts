@@ -92,7 +92,7 @@ postgres.describe('a list and a field added by the recipes', () => {
   let key: string;
   beforeAll(async () => {
     root = mkdtempSync(join(process.env.TEST_FOLDER!, 'recipe-'));
-    // Only files of git: no built or installed ones.
+    // Only files of git: no built or installed files.
     for (const path of run('.', 'git', ['ls-files', '-z'])
       .split('\0')
       .filter((path) => existsSync(path) && path !== ''))

@@ -62,7 +62,7 @@ describe('the tests', () => {
     expect(holding(/\bjest\.setTimeout\(|^ *\}, [\d_]+_000\);$/m)).toEqual([]);
   });
 
-  it('take the seed of their properties from the run, which prints it (FUZZ_SEED)', () => {
+  it('use the run’s seed for their properties, and the run prints the seed (FUZZ_SEED)', () => {
     expect(holding(/\bseed: \d/)).toEqual([]);
     expect(process.env.FUZZ_SEED).toMatch(/^\d+$/);
   });

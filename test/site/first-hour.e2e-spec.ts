@@ -145,7 +145,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     expect([ada.clicks(), grace.clicks()]).toEqual([4, 3]);
   });
 
-  it('a developer creates a key, and programs in Python and Go with it, with and without the clients', async () => {
+  it('a developer creates a key, and programs in Python and Go use the key, with and without the clients', async () => {
     const since = performance.now();
     const ada = await visitor();
     const { page: at, click } = ada;

@@ -354,7 +354,7 @@ describe('an anonymous visitor finds', () => {
     ]);
   });
 
-  it('this server’s password page if the operator configured none, and no security.txt without a configured contact', async () => {
+  it('this server’s password page if the operator configured no other page, and no security.txt without a configured contact', async () => {
     await beside({}, async (other) => {
       const change = await fetch(`${other.issuer}/.well-known/change-password`, { redirect: 'manual' });
       expect([change.status, change.headers.get('location')]).toEqual([302, '/account/security']);

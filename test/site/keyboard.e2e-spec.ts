@@ -13,7 +13,7 @@ const OPERABLE = 'a[href], button, input:not([type=hidden]), select, textarea, s
 interface Stop {
   /** Data of an element of the page; undefined if the focus has left the page. */
   readonly name: string | undefined;
-  /** Whether a part of it is visible: on the screen, and not covered. */
+  /** Whether a part of the element is visible: on the screen, and not covered. */
   readonly onScreen: boolean;
   /** Whether the previous element looked different while it had the focus. */
   readonly oneBeforeStoodOut: boolean;
@@ -41,7 +41,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     return page;
   }
 
-  /** Presses Tab until the focus is there. */
+  /** Presses Tab until the focus is on the element. */
   async function tabTo(target: Locator): Promise<void> {
     const page = target.page();
     for (let pressed = 0; pressed < 200; pressed++) {

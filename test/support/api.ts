@@ -14,8 +14,8 @@ import { Platform } from './platform.js';
 type Headers = Record<string, string>;
 
 /**
- * Ends an application that is no longer needed. `closeApp` first waits for callers about to connect: a sixth of a second, worth
- * spending only in tests about that.
+ * Ends an application that is no longer needed. `closeApp` first waits for callers about to connect: a sixth of a second, needed
+ * only in tests about that wait.
  */
 export async function endApp(app: NestExpressApplication): Promise<void> {
   const server = app.getHttpServer();
@@ -42,7 +42,7 @@ export class TestApi {
     this.platform = new Platform(dataSource);
   }
 
-  /** @param beside owns the database and is closed after it; creating a separate database takes as long as all other steps */
+  /** @param beside owns the database, and is closed after the new application; creating a separate database takes as long as all other steps */
   static async start(
     overrides: Partial<Config> = {},
     beside?: Pick<TestApi, 'environment'>,

@@ -88,7 +88,7 @@ export async function storeSecret(oauth: OauthTest, id: string, secret: string):
   );
 }
 
-/** Secrets of other servers and people: each form, header or URL must encode some of them. */
+/** Secrets of other servers and people: each form, header or URL must encode some of their characters. */
 export const ODD_SECRETS = [
   'a+b',
   'a b',

@@ -122,7 +122,7 @@ export const DEADLINES = { connect: 3_000, lock: 1_500, statement: 3_000, answer
 export function testConfig(environment: Record<string, string>, overrides: Partial<Config> = {}): Config {
   const config = loadConfig(environment);
   const deadlines = { connect: 60_000, lock: 60_000, statement: 60_000, answer: 90_000 };
-  // Tests of limits set some; the others call as often as they need.
+  // Tests of limits set limits; all other tests send as many requests as they need.
   const rateLimits = { read: 1e6, write: 1e6, auth: 1e6 };
   // The shortest duration of a failed sign-in, half a second, is set only in its own tests.
   const patient = { databaseDeadlines: deadlines, signInPatience: 60_000, shortestRefusal: 0 };

@@ -25,7 +25,7 @@ export class OauthTest {
     this.dataSource = api.dataSource;
   }
 
-  /** @param beside owns the database and is closed after it */
+  /** @param beside owns the database, and is closed after the new application */
   static async start(
     overrides: Partial<Config> = {},
     beside?: { readonly api: Pick<TestApi, 'environment'> },
@@ -268,7 +268,7 @@ export interface SignInOptions {
   /** Scopes to untick on the consent page. */
   readonly untick?: readonly string[];
   readonly deny?: boolean;
-  /** Duration of the app's access; by default the one that the page suggests. */
+  /** Duration of the app's access; by default the duration that the page suggests. */
   readonly duration?: string;
 }
 
@@ -439,7 +439,7 @@ function unescapeHtml(text: string): string {
 const PORTS = [11_000, 32_000] as const;
 const given = new Set<number>();
 
-/** Returns a free port, and never the same one twice. */
+/** Returns a free port, and never the same port twice. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(...PORTS);

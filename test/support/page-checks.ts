@@ -13,7 +13,7 @@ export interface View {
   readonly text?: number;
 }
 
-/** Each width of the design with each color scheme once: layouts depend on one, colors on the other. */
+/** Each width of the design with each color scheme once: layouts depend only on the width, colors only on the scheme. */
 export const VIEWS: readonly View[] = [
   { width: 1280, colorScheme: 'light' },
   { width: 390, colorScheme: 'dark' },

@@ -12,7 +12,7 @@ export const NGINX_FILE = 'deploy/nginx/public-user-api.conf';
 export const CADDY_FILE = 'deploy/caddy/Caddyfile';
 
 interface Ports {
-  /** The proxy's TLS port, and the plain one that redirects to it. */
+  /** The proxy's TLS port, and the plain port that redirects to the TLS port. */
   readonly tls: number;
   readonly plain: number;
   /** Ports of the servers behind it. */

@@ -101,14 +101,14 @@ interface Access {
 describe('access.ended', () => {
   it.each<[string, string, (of: Access) => Promise<unknown>]>([
     [
-      'the member ends it on /account/apps',
+      'the member ends the access on /account/apps',
       'member',
       async ({ browser }) => {
         await browser.submit((await browser.open('/account/apps')) as FormPage, {}, /\/apps\/revoke$/);
       },
     ],
     ['the member ends all access', 'member', ({ id }) => apps().revokeAll(id, { actor: 'user' })],
-    ['an admin ends it', 'platform', ({ id }) => apps().revoke(id, clientId, { actor: 'admin' })],
+    ['an admin ends the access', 'platform', ({ id }) => apps().revoke(id, clientId, { actor: 'admin' })],
     ['an admin disables the member', 'platform', ({ id }) => users().disable(id, 'admin')],
     [
       'an admin erases the member',

@@ -149,7 +149,7 @@ ORDER BY i`,
       'SELECT count(DISTINCT xmin::text) AS commits FROM webhook_deliveries WHERE endpoint_id = $1',
       [id],
     );
-    expect(commits).toBe(3); // the first record; the two that arrived meanwhile; and the locked one
+    expect(commits).toBe(3); // the first record; the two records that arrived meanwhile; and the locked record
     await ended(id);
   });
 });

@@ -100,7 +100,7 @@ describe('webhooks', () => {
   }
 
   describe('a message', () => {
-    it('names the changed record and its members without content, and the published library verifies it', async () => {
+    it('names the changed record and its members without content, and the published library verifies the message', async () => {
       const { userId, secret } = await keyed();
       await rename(userId, 'a secret bio');
       await receiver.untilReceived(1);
@@ -406,32 +406,35 @@ describe('webhooks', () => {
       },
     );
 
-    thorough.it('is disabled after it has failed for five days, and an audit event records this', async () => {
-      const { userId, keyId, id } = await keyed(['profile.updated']);
-      answerWith(500);
-      await rename(userId, 'x');
-      await settled(id, ([first]) => first?.attempts === 1);
-      const shift = (interval: string) =>
-        query(`UPDATE webhook_endpoints SET failing_since = failing_since - $2::interval WHERE id = $1`, [
-          id,
-          interval,
+    thorough.it(
+      'is disabled after it has failed for five days, and an audit event records this',
+      async () => {
+        const { userId, keyId, id } = await keyed(['profile.updated']);
+        answerWith(500);
+        await rename(userId, 'x');
+        await settled(id, ([first]) => first?.attempts === 1);
+        const shift = (interval: string) =>
+          query(`UPDATE webhook_endpoints SET failing_since = failing_since - $2::interval WHERE id = $1`, [
+            id,
+            interval,
+          ]);
+        await shift('4 days 23 hours');
+        await pass(5);
+        await settled(id, ([first]) => first!.attempts === 2);
+        expect((await webhooks.find(id)).status).toBe('failing');
+        await shift('1 hour');
+        await pass(300);
+        await settled(id, ([first]) => first!.status === 'dead');
+        expect(await webhooks.find(id)).toMatchObject({ status: 'disabled', disabled_because: 'failing' });
+        expect(await disablingsOf(id)).toEqual([
+          { actor: 'system', key_id: keyId, details: { webhook: id, reason: 'failing' } },
         ]);
-      await shift('4 days 23 hours');
-      await pass(5);
-      await settled(id, ([first]) => first!.attempts === 2);
-      expect((await webhooks.find(id)).status).toBe('failing');
-      await shift('1 hour');
-      await pass(300);
-      await settled(id, ([first]) => first!.status === 'dead');
-      expect(await webhooks.find(id)).toMatchObject({ status: 'disabled', disabled_because: 'failing' });
-      expect(await disablingsOf(id)).toEqual([
-        { actor: 'system', key_id: keyId, details: { webhook: id, reason: 'failing' } },
-      ]);
-      await expect(webhooks.redeliver(id, 'admin')).rejects.toThrow('was disabled');
-    });
+        await expect(webhooks.redeliver(id, 'admin')).rejects.toThrow('was disabled');
+      },
+    );
 
     thorough.it(
-      'that redirects is not followed; the error differs from that of a broken connection',
+      'that redirects is not followed; the error differs from the error of a broken connection',
       async () => {
         const { userId, id } = await keyed(['profile.updated']);
         const elsewhere = await Receiver.start();
@@ -452,21 +455,24 @@ describe('webhooks', () => {
       },
     );
 
-    thorough.it('whose response never ends is closed early, and counts as accepted', async () => {
-      const { userId, id } = await keyed(['profile.updated']);
-      receiver.respond = (_, response) => {
-        response.writeHead(200);
-        const more = (): void => {
-          if (!response.destroyed && response.write('x'.repeat(65_536))) setImmediate(more);
-          else response.once('drain', more);
+    thorough.it(
+      'whose response never ends is disconnected early, and the message counts as accepted',
+      async () => {
+        const { userId, id } = await keyed(['profile.updated']);
+        receiver.respond = (_, response) => {
+          response.writeHead(200);
+          const more = (): void => {
+            if (!response.destroyed && response.write('x'.repeat(65_536))) setImmediate(more);
+            else response.once('drain', more);
+          };
+          more();
         };
-        more();
-      };
-      await rename(userId, 'x');
-      const [first] = await settled(id, ([found]) => found?.status === 'delivered');
-      expect(first).toMatchObject({ attempts: 1, response_status: 200 });
-      await receiver.until(() => receiver.underWay === 0);
-    });
+        await rename(userId, 'x');
+        const [first] = await settled(id, ([found]) => found?.status === 'delivered');
+        expect(first).toMatchObject({ attempts: 1, response_status: 200 });
+        await receiver.until(() => receiver.underWay === 0);
+      },
+    );
   });
 
   thorough.describe('a slow endpoint', () => {
@@ -617,7 +623,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
         } finally {
           await endApp(app);
         }
-        // The other instances, whose previous key is the next one, can decrypt moved secrets.
+        // The other instances, whose SECRET_KEY_PREVIOUS is the new key, can decrypt secrets that are encrypted again.
         const after = { ...config, secrets: new Secrets(Buffer.alloc(32, 7)) };
         const sender = new WebhookSender(after, oauth.api.app.get(PublicHttps), new WebhookSecrets(after));
         expect(await webhooks.test(id, sender)).toMatchObject({ taken: true });
@@ -646,7 +652,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
     });
 
     thorough.it(
-      'are created in smaller chunks if there are too many for one statement, each one once',
+      'are created in smaller chunks if there are too many for one statement, each message once',
       async () => {
         const { platform } = oauth.api;
         const ids: number[] = [];

@@ -31,7 +31,7 @@ var (
 	errNoSuchKey = errors.New("no such key")
 )
 
-// What each path asks: its statement (from sql.mjs, by way of STATEMENTS) and how its rows become the answer.
+// For each path, its statement (from sql.mjs, passed in STATEMENTS) and the function that makes the response from the rows.
 var routes = map[string]*route{
 	"/api/public/profile":                   {name: "profile", answer: profile},
 	"/api/public/events":                    {name: "events", answer: events},
@@ -88,7 +88,7 @@ func serve(w http.ResponseWriter, request *http.Request) {
 	switch {
 	case errors.Is(err, errNoSuchKey):
 		send(w, http.StatusUnauthorized, map[string]string{"code": "invalid_credentials"})
-	case request.Context().Err() != nil: // the caller has left
+	case request.Context().Err() != nil: // the caller has disconnected
 	case err != nil:
 		log.Print(err)
 		send(w, http.StatusServiceUnavailable, map[string]string{"code": "temporarily_unavailable"})
@@ -174,7 +174,7 @@ type list[T any] struct {
 	Pagination page `json:"pagination"`
 }
 
-// Reads a list's rows; `scan` says whether the row is one (a list without rows is one row of nulls) and where it stands.
+// Reads a list's rows; `scan` returns the item's time and id, or nulls for the only row of an empty list.
 func read[T any](rows pgx.Rows, sort string, scan func(total **int64, item *T) (at *time.Time, id *int64, err error)) (list[T], error) {
 	answer := list[T]{Data: make([]T, 0, limit), Pagination: page{Limit: limit, Sort: sort}}
 	var total *int64

@@ -18,7 +18,7 @@ const authProvider = {
   saveState: (state) => void (kept.state = state),
   storedState: () => kept.state,
   redirectToAuthorization: async (url) => {
-    // Requests all scopes at once: this client never requests another one.
+    // Requests all scopes at once: this client never requests another scope.
     if (SCOPE) url.searchParams.set('scope', SCOPE);
     back = (await signIn(url)).searchParams;
   },

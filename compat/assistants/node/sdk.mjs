@@ -19,7 +19,7 @@ const authProvider = {
   saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
   state: () => (kept.state = crypto.randomUUID()),
   redirectToAuthorization: async (url) => {
-    // Requests all scopes at once: this version never requests another one.
+    // Requests all scopes at once: this version never requests another scope.
     if (SCOPE) url.searchParams.set('scope', SCOPE);
     back = await signIn(url);
   },

@@ -9,7 +9,7 @@ from mcp_use import MCPClient
 
 
 async def main():
-    # Requests all scopes at once: this client never requests another one.
+    # Requests all scopes at once: this client never requests another scope.
     auth = {"client_metadata_url": CLIENT, "callback_port": urlsplit(REDIRECT_URI).port, "scope": SCOPE}
     client = MCPClient({"mcpServers": {"week": {"url": ADDRESS, "auth": auth}}})
     session = await client.create_session("week")

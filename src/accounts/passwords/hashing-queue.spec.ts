@@ -41,7 +41,7 @@ describe('HashingQueue', () => {
     await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 
-  it('rejects a task that has not begun by its deadline, and runs the others in order', async () => {
+  it('rejects a task that has not begun by its deadline, and runs the other tasks in order', async () => {
     const queue = new HashingQueue();
     const running = [task(), task()];
     const runs = running.map(({ run }) => queue.run(run, inAMinute()));

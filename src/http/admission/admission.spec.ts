@@ -50,7 +50,7 @@ describe('admission', () => {
     }
   };
 
-  it('starts requests up to the maximum, and queues the others in order', async () => {
+  it('starts requests up to the maximum, and queues the other requests in order', async () => {
     enterAll(6, 'r');
     expect(begun).toEqual(['r0', 'r1', 'r2', 'r3']);
     expect(admission.state()).toEqual({ atWork: 4, waiting: 2, held: 0 });
@@ -162,7 +162,7 @@ describe('admission', () => {
       expect(reads.slice(3)).toEqual(['a1 read', 'b1 read', 'a2 read']);
     });
 
-    it('keeps reading from an address that has no waiting requests while the waiting addresses are fewer than the running requests allowed', async () => {
+    it('keeps reading an address without waiting requests while the waiting addresses are fewer than the maximum of running requests', async () => {
       await overload();
       const reads: string[] = [];
       answered(reads, 'modest', 'a');

@@ -40,7 +40,7 @@ describe('clip', () => {
   });
 
   it('needs time at most in proportion to the length of a text', async () => {
-    // Walking through its prefixes takes minutes.
+    // Checking every prefix of the text would take minutes.
     expect(
       await costsAtMost(
         100,

@@ -19,7 +19,7 @@ func main() {
 		ClientID:                os.Getenv("CLIENT"), // the URL of your metadata document
 		TokenEndpointAuthMethod: "none",
 		RedirectURI:             os.Getenv("REDIRECT_URI"),
-		Scopes:                  strings.Fields(os.Getenv("SCOPE")), // all scopes at once: this client never requests another one
+		Scopes:                  strings.Fields(os.Getenv("SCOPE")), // all scopes at once: this client never requests another scope
 		TokenStore:              client.NewMemoryTokenStore(),
 		PKCEEnabled:             true,
 	}

@@ -19,7 +19,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut state = OAuthState::Unauthorized(AuthorizationManager::new_allowing_private_addresses(&address).await?);
     let request = AuthorizationRequest::new(std::env::var("REDIRECT_URI")?)
         .with_initial_scope_selection()
-        .with_scopes(std::env::var("SCOPE")?.split_whitespace()) // all scopes at once: this client never requests another one
+        .with_scopes(std::env::var("SCOPE")?.split_whitespace()) // all scopes at once: this client never requests another scope
         .with_client_metadata_url(std::env::var("CLIENT")?); // the URL of your metadata document
     state.start_authorization(request).await?;
     state.handle_callback_url(&sign_in(&state.get_authorization_url().await?)).await?;
