@@ -381,7 +381,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect((await api.get('/profile', key)).body.bio).toBe('kept');
     });
 
-    it('accepts an ETag from before a new connection', async () => {
+    it('accepts an ETag that is older than the member’s latest connection', async () => {
       const { user, key } = await member();
       const { etag } = (await api.get('/profile', key)).headers;
       await api.platform.connection(user, await api.platform.user());

@@ -704,7 +704,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
       expect(await json('users show 0009999999')).toMatchObject({ username: '0009999999' });
     });
 
-    it('disable ends the member’s keys, enable restores them, and repeating either changes nothing', async () => {
+    it('disable ends the member’s keys, enable restores them, and repeating either command changes nothing', async () => {
       const id = await api.platform.user({ username: 'onoff' });
       const { key } = await createKey(id);
       expect((await api.get('/me', key)).status).toBe(200);

@@ -126,7 +126,7 @@ describe('the limits that the code and the database share', () => {
     }
   });
 
-  it('cover numbers: degrees, pins and tags', async () => {
+  it('cover numeric limits: degrees, pins and tags', async () => {
     const bounds: [table: string, column: string, type: string, least: number, most: number][] = [
       ['events', 'location_latitude', 'float8', -MAX_LATITUDE, MAX_LATITUDE],
       ['events', 'location_longitude', 'float8', -MAX_LONGITUDE, MAX_LONGITUDE],

@@ -96,7 +96,7 @@ describe('a form that creates a resource', () => {
     expect(await count('oauth_clients WHERE owner_id', signed.id)).toBe(1);
   });
 
-  it('shows its result only to its own member, and for another member acts as that member’s own form', async () => {
+  it('shows its result only to its own member, and creates a separate link for another member', async () => {
     const [ada, eve] = [await signedIn('/account/calendar'), await signedIn('/account/calendar')];
     const idOf = ({ html }: FormPage) => /name="form" value="([^"]*)"/.exec(html)![1]!;
     const fields = { form: idOf(ada.page), name: 'Phone' };

@@ -258,7 +258,7 @@ describe('a wrong passkey proof', () => {
     });
   });
 
-  it('with a decreased counter is rejected as a copy and audited, and with an increased counter accepted', async () => {
+  it('with a decreased counter is rejected as a copy and audited, and a proof with an increased counter is accepted', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 5));
     const attempt = async () => {
       const { browser, page } = await atSignIn();

@@ -136,7 +136,7 @@ thorough.describe('anonymous requests', () => {
     expect(await state()).toEqual(before);
   });
 
-  it('from pages that send a key record the key’s exposure once, without the page’s path', async () => {
+  it('from pages that send a key cause one record of the key’s exposure, without the page’s path', async () => {
     const key = await oauth.api.key((await oauth.member()).id);
     const before = await state();
     await inParallel(JUNK, (i) =>

@@ -306,7 +306,7 @@ postgres.describe('monitoring', () => {
     return promtool('test', 'rules', file);
   };
 
-  it('alerts on no healthy instance', () => {
+  it('does not alert on a healthy instance', () => {
     expect(Object.keys(HEALTH)).toEqual(NAMES);
     expect(firing([[whole(Object.values(HEALTH).flatMap(([well]) => well)), []]])).toMatchObject({
       status: 0,

@@ -843,7 +843,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       }
     });
 
-    it('of a record without a stored version keeps the higher of two versions that race until the write', async () => {
+    it('of a record without a stored version keeps the higher version if two versions race until the write', async () => {
       const one = id();
       await feed([user(one)]);
       const versioned = (bio: string, version: number) =>

@@ -246,7 +246,7 @@ describe('GET /docs', () => {
     expect(headers['x-frame-options']).toBe('DENY');
   });
 
-  it('is a page: text/html, 304 for its ETag, no body for HEAD, with any query', async () => {
+  it('is served as text/html, with 304 for its ETag and no body for HEAD, for any query', async () => {
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
     const again = await api.send('GET', '/docs', { 'If-None-Match': headers.etag! });
     expect([again.status, again.text]).toEqual([304, '']);

@@ -54,7 +54,7 @@ describe('HashingQueue', () => {
     await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 
-  it('runs tasks of callers with fewer failures first, and among equals the earlier task', async () => {
+  it('runs tasks of callers with fewer failures first, and the earlier task of callers with equal failures', async () => {
     const queue = new HashingQueue();
     const running = [task(), task()];
     const runs = running.map(({ run }) => queue.run(run, inAMinute()));
