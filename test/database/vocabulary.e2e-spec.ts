@@ -97,7 +97,7 @@ describe('the limits that the code and the database share', () => {
     expect(checkedWith(/ANY \(ARRAY/)).toEqual(Object.keys(WORDS).toSorted());
   });
 
-  it.each(Object.entries(WORDS))('allow %s each of %j, and no other value', async (name, words) => {
+  it.each(Object.entries(WORDS))('allow in %s each of %j, and no other value', async (name, words) => {
     const [table, column] = name.split('.') as [string, string];
     const { expression } = checks.find(
       (check) => check.table === table && check.columns.length === 1 && check.columns[0] === column,

@@ -385,7 +385,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       },
     );
 
-    thorough.it('that is stale causes no error, even if the line’s references would', async () => {
+    thorough.it('that is stale causes no error, even if the line’s references would cause an error', async () => {
       const [one, night] = [id(), id()];
       await feed([
         user(one),

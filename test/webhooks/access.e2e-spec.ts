@@ -173,7 +173,7 @@ describe('access.ended', () => {
     expect(await told()).toEqual([]);
   });
 
-  it('is one message if a member ends several sign-ins, and is not sent while a sign-in is left', async () => {
+  it('is one message if a member ends several sign-ins, and is not sent while another sign-in remains', async () => {
     const { id, username } = await oauth.member();
     const tokens: TokenBody[] = [];
     for (let i = 0; i < 3; i++) tokens.push(await access(username, 'unlimited'));
