@@ -7,15 +7,15 @@ import { cost } from './targets.mjs';
 
 /**
  * @typedef {import('./load.mjs').Turn & {ratio: number, cpuRatio: number}} Result
- * medians; `ratio` of requests/s to the yardstick's, `cpuRatio` of requests per CPU time, of server and database
+ * medians; `ratio`: requests/s divided by the yardstick's; `cpuRatio`: the same for requests per CPU time of server and database
  * @typedef {Record<string, Result>} Results by the candidate's name
  * @typedef {{name: string, turn: (seconds: number) => Promise<import('./load.mjs').Turn>}} Candidate
  */
 
-/** Measured first, since access tokens live ten minutes. */
+/** Measured first, since access tokens are valid for ten minutes. */
 const WITH_TOKENS = COMPARED.slice(0, 2);
 
-/** This server next to its peers; two kinds of request also with access tokens, which the peers do not support. */
+/** Compares this server with its peers, and measures two kinds of request also with access tokens, which the peers do not support. */
 export async function compareServers(servers, dataset, tokens, plan) {
   const compared = {};
   for (const question of plan.questions) {

@@ -112,7 +112,7 @@ const refreshOf = (html) =>
 /** The first form of a page, with everything ticked and the last button pressed. */
 const fill = (html, typed) => formsOf(html, typed)[0];
 
-/** The forms of a page, filled likewise. @returns {{path: string, form: [name: string, value: string][]}[]} */
+/** The forms of a page, filled in the same way. @returns {{path: string, form: [name: string, value: string][]}[]} */
 export function formsOf(html, typed = {}) {
   const forms = html.matchAll(/<form[^>]*?action="([^"]*)"[\s\S]*?<\/form>/g);
   return [...forms].map(([form, action]) => fillForm(form, action, typed));

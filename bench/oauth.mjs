@@ -43,7 +43,7 @@ export async function prepareMembers({ url, members }) {
 }
 
 /**
- * Signs members in, each in their own browser, up to the app's tokens.
+ * Signs members in, each in a separate browser, until the app has their tokens.
  *
  * @returns {Promise<{turn: import('./load.mjs').Turn, browsers: Browser[], tokens: import('./questions.mjs').Credential[]}>}
  * `tokens` has gaps for failed sign-ins

@@ -9,11 +9,11 @@ import { cpuMicroseconds, memoryMegabytes } from './usage.mjs';
 /** Closed loop, to find the server's capacity. */
 const PEAK_CONNECTIONS = 32;
 const PROBE_MS = 50;
-/** Pause between two loads, so that the disconnection of a thousand clients is not measured with the next one. */
+/** Pause between two loads, so that the disconnection of a thousand clients is not measured with the next load. */
 const SETTLE_MS = 1_000;
 const HONEST_ADDRESS = '127.0.0.2';
 
-/** Loads below capacity without failures; at the peak with 85 % of it served; and a flood that must not affect other callers. */
+/** Loads below capacity, without a rejection; above the peak, with 85 % of the peak served; and a flood that must not affect other callers. */
 const LOADS = [
   { name: '200 clients', connections: 200, isHonest: true },
   ...[0.25, 0.5, 0.75].map((times) => ({
@@ -26,7 +26,7 @@ const LOADS = [
   { name: 'one caller, 1,000 clients', connections: 1_000, isFlood: true },
 ];
 const GOALS = { ratio: 0.85, halfLoadP99: 25, honestP99: 100 };
-/** Minimum on any host, even a busy host: a collapse (8 of 4,000 served) is below this minimum. */
+/** Minimum on any host, even if busy: a collapse (8 of 4,000 served) is below this minimum. */
 const MIN_RATIO = 0.3;
 
 /**

@@ -54,10 +54,10 @@ if (flags.help) {
   --seconds N      length of a turn (5)
   --connections N  of the load generator (32)
   --only TEXT      compare only questions whose name contains TEXT, and measure nothing else
-  --overload       only this server, from a quarter of what it can do to five times as much, and in a flood: nothing may fail
-                   below the peak, and above it as much be answered as at it. Ends with 1 where it collapses
-  --short          2,000 members, 1 round of 1 s, the two questions and peers that count most, nothing written: for CI.
-                   With --overload one question of each kind
+  --overload       only this server, at a quarter of its peak up to five times its peak, and in a flood: no request may fail
+                   below the peak; above it, the goal is 85 % of the peak. Exits with 1 if the server collapses
+  --short          2,000 members, 1 round of 1 s, the two most important questions and peers, and no result files: for CI.
+                   With --overload, one question of each kind
 
 A full run writes bench/results and, with 100,000 users, bench/benchmark.md. Databases are kept in bench/.data for the
 next run with the same schema and size.`);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Upgrades the previous released commit to this tree, under load: `node bench/upgrade.mjs [--members 300000] [--from <commit>]`. The released
-// program is installed from its own lock file, creates its own database, and serves it twice. Meanwhile this tree's migrations run; then one
+// program is installed from its own lock file, creates its own database, and runs as two servers. Meanwhile this tree's migrations run; then one
 // server of each version serves, one of the released version starts over the new schema, and all are replaced. Finally, the migrations are
 // undone, and the released program serves again. Fails if a request fails, or if a session waits for a lock for more than two seconds.
 import './own-node.mjs';

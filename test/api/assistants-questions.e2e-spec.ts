@@ -269,7 +269,7 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
   };
 
   it.each(QUESTIONS.map((asked) => [asked[0], asked] as const))(
-    'an assistant gets the answer in at most two calls and 3,000 characters: %s',
+    'gets the answer in at most two calls and 3,000 characters: %s',
     async (question, [, answer, first, next]) => {
       const texts = [await use(first())];
       if (next) texts.push(await use(next(JSON.parse(texts[0]!))));

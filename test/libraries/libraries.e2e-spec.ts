@@ -26,19 +26,16 @@ const SMOKE = {
   });
   afterAll(() => signIns.close());
 
-  it.each(Object.entries(SMOKE))(
-    'programs in %s sign a member in and call the API: %s',
-    async (name, program) => {
-      await signIns.install(name);
-      const [run] = runsOf(LANGUAGES[name]!).filter(([one]) => one === program);
-      await signIns.signIn(name, run!);
-    },
-  );
+  it.each(Object.entries(SMOKE))('in %s sign a member in and call the API: %s', async (name, program) => {
+    await signIns.install(name);
+    const [run] = runsOf(LANGUAGES[name]!).filter(([one]) => one === program);
+    await signIns.signIn(name, run!);
+  });
 
   it.each([
     ['oidc-client-ts', 'compat/node', ''],
     ['the MCP SDK', 'compat/assistants/node', '/api/public/mcp'],
-  ])('programs stay signed in for a year with one sign-in: %s', async (_, from, path) => {
+  ])('stay signed in for a year with one sign-in: %s', async (_, from, path) => {
     const folder = mkdtempSync(join(tmpdir(), 'pua-year-'));
     await installLanguage('node', LANGUAGES.node!, from, folder);
     const year = await Year.start();

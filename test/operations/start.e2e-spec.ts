@@ -67,7 +67,7 @@ postgres.describe('the first start', () => {
     expect(first.join('\n').split(key)).toHaveLength(2); // once
   });
 
-  it('prints each step immediately, finally how to stop the server, and no warning', () => {
+  it('prints first that it starts, last how to stop the server, and no warning', () => {
     expect(server.errors).toBe('');
     expect(first[0]).toBe(`Starting on the embedded database in ${folder} …`);
     expect(first.filter((text) => text !== '').at(-1)).toBe('Ctrl-C ends it.');

@@ -23,7 +23,7 @@ export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
 const MARKED_DEPTH = Symbol.for('pua.markedDepth');
 const depth = globalThis as { [MARKED_DEPTH]?: number };
 
-/** Counts up while the function defines tests, so that native-environment.mjs knows them. */
+/** Counts up while the function defines tests, so that native-environment.mjs can recognize these tests. */
 function marking<Define extends object>(define: Define): Define {
   return new Proxy(define, {
     apply(target, self, given: unknown[]) {
@@ -115,7 +115,7 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
   };
 }
 
-/** Several times those of production ({@link Config.databaseDeadlines}): a busy host connects slowly. */
+/** Several times the deadlines of production ({@link Config.databaseDeadlines}): a busy host connects slowly. */
 export const DEADLINES = { connect: 3_000, lock: 1_500, statement: 3_000, answer: 5_000 };
 
 /** The configuration for such an environment, with long deadlines, since the host may be slow. */
