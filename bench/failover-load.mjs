@@ -275,7 +275,7 @@ export class Load {
     };
   }
 
-  /** @returns the result of `work`; undefined if it was rejected temporarily */
+  /** @returns the result of `work`; undefined if the request was rejected temporarily */
   async #tried(work) {
     try {
       return await work();

@@ -81,7 +81,7 @@ export class Instance {
     return this.child.pid;
   }
 
-  /** @returns {Promise<this>} when it is ready */
+  /** @returns {Promise<this>} when the server is ready */
   async start() {
     this.#spawn();
     for (let starts = 1; !(await fetch(`${this.url}/readyz`).catch(() => undefined))?.ok; await pause(20)) {

@@ -34,7 +34,7 @@ const SETTINGS = {
   'auto_explain.log_nested_statements': 'on',
 };
 
-/** A table with this many rows grows with the platform; the others have at most a hundred. */
+/** A table with this many rows grows with the platform; other tables have at most a hundred rows. */
 const MANY = 5_000;
 /** Number of unused rows of such a table that one statement may read: some rows of one member or batch. */
 const MAX_CHECKED = 2_000;

@@ -261,7 +261,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
   it('replace changed functions and triggers of schema/, and drop functions and triggers that only the previous version had', async () => {
     const byName = async () => (await schema()).toSorted((a, b) => (a.name < b.name ? -1 : 1)); // new columns are last
     const before = await byName();
-    // The state after a previous version: one function differs, a trigger and a function are missing, and there are additional ones of both.
+    // The state after a previous version: one function differs, a trigger and a function are missing, and a trigger and two functions are additional.
     await dataSource.query(`
 CREATE OR REPLACE FUNCTION fold_case(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN upper(value);
 DROP TRIGGER users_derive ON users;

@@ -99,7 +99,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
       await rename(CHLOE, 'Lotta');
       await rename(DMITRI, 'Maksim');
       await api.platform.copyNames();
-      expect(await findStaleCopies(api.dataSource.manager)).toEqual([]); // visible names are correct, and the others remain pending
+      expect(await findStaleCopies(api.dataSource.manager)).toEqual([]); // visible names are correct, and all other names remain pending
       await program.commit();
       expect(await stale()).toEqual([]);
       expect(

@@ -117,7 +117,7 @@ describe('a migration with steps', () => {
       await eventually(async () => (await hasCome().catch(() => undefined)) || undefined);
       child.kill('SIGKILL');
       await ended;
-      // PostgreSQL notices the lost client only when it sends something: a waiting statement would still run.
+      // PostgreSQL notices the lost client only when PostgreSQL sends something: a waiting statement would still run.
       await dataSource.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );

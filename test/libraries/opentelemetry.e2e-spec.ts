@@ -65,7 +65,7 @@ class Collector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The span of a request of this trace, and all others of the trace, once it has arrived. */
+  /** The span of a request of this trace, and all other spans of the trace, once the request's span has arrived. */
   trace(traceId: string): Promise<{ request: Span; others: Span[] }> {
     return eventually(() => {
       const all = this.spans.filter((span) => span.traceId === traceId);

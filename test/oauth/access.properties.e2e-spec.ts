@@ -30,7 +30,7 @@ type Duration = (typeof DURATIONS)[number];
 const secondsOf = (duration: Duration) =>
   duration === 'once' ? 660 : duration === 'unlimited' ? Infinity : Number(duration) * DAY;
 
-/** Names of steps; repeated ones are more likely. */
+/** Names of steps; repeated names are more likely. */
 const STEPS = `consent consent consent consent consent consent consent consent signInAgain signInAgain signInAgain redeem redeem
 refresh refresh refresh refresh reuse revokeToken change change endAccess endAccess enableMember enableMember toggleApp approve
 sweep sweep passTime passTime passTime passTime passTime`;

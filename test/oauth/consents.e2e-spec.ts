@@ -263,7 +263,7 @@ describe('a consent', () => {
     expect(scopesOn(page.html)).toContain('profile:read');
     expect(page.html).toContain(new URL(added).host);
 
-    // The consent counts at its own origin and, after the next one, at both.
+    // The consent counts at its own origin and, after the next consent, at both origins.
     const there = oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url;
     expect(codeIn(await browser.open(there))).not.toBeNull();
     await browser.submit(page, { scope: scopesOn(page.html), decision: 'allow' }, /\/consent$/);

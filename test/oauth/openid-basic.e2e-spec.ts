@@ -37,7 +37,7 @@ const requestOf = ({ id }: Client, parameters: Parameters) =>
     ...parameters,
   }).url;
 
-/** Opens a request, and signs the member in if required. @returns a page, unless it ends at the app */
+/** Opens a request, and signs the member in if required. @returns a page, unless the request ends at the app */
 async function open(
   url: URL,
   { username, browser = oauth.browser() }: { username?: string; browser?: Browser },

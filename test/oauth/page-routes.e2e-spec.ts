@@ -131,7 +131,7 @@ const UNLIMITED: Readonly<Record<string, string>> = {
   UserinfoController: 'the limits of the API',
 };
 
-/** Images on pages: they respond 404 unless an operator or developer has set one. */
+/** Images on pages: they respond 404 unless an operator or developer has set an image. */
 const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
 
 /** Every other form of members and developers, and the way to undo its effect. */

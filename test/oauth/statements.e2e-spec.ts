@@ -18,7 +18,7 @@ beforeAll(async () => {
     const run = database[way].bind(database) as (statement: unknown, values: unknown[]) => Promise<never[]>;
     database[way] = (statement: string | { text: string }, values: unknown[]) => {
       const text = typeof statement === 'string' ? statement : statement.text;
-      if (requests.current && !NOT_COUNTED.test(text)) sent.push(text); // except those of periodic work
+      if (requests.current && !NOT_COUNTED.test(text)) sent.push(text); // except statements of periodic work
       return run(statement, values);
     };
   }

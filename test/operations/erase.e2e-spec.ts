@@ -99,7 +99,7 @@ describe('pua users erase', () => {
     const account = (await browser.open('/account/apps')) as FormPage;
     expect(account.html).toContain('password');
 
-    // Others see no connection, and the event continues.
+    // Other members see no connection, and the event continues.
     const friends = await oauth.api.get('/profile', await oauth.api.key(friend));
     expect(friends.body).toMatchObject({ connections_count: 0 });
     await oauth.api.platform.participant(event, friend);

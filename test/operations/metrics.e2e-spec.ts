@@ -239,7 +239,7 @@ postgres.describe('metrics of several processes', () => {
   const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const SERVED =
     'http_request_duration_seconds_count{method="GET",route="/api/public/problems",status="200"}';
-  /** Uses a separate connection for each request, so that all processes get some. */
+  /** Uses a separate connection for each request, so that all processes get some requests. */
   const call = async (times: number) => {
     for (let i = 0; i < times; i++)
       expect((await supertest(server.url).get('/api/public/problems')).status).toBe(200);

@@ -109,7 +109,7 @@ describe('GET /api/platform/changes', () => {
     postgres.it('the state after concurrent changes, not the state at the start of the request', async () => {
       const { userId, key: ada } = await member();
       const writer = await hold(oauth.dataSource, `UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
-      const waiting = put(ada, { bio: 'old' }); // the state at the start of the request, which differs when it is written
+      const waiting = put(ada, { bio: 'old' }); // equals the profile at the start of the request, but not when the server writes
       await eventually(async () => {
         const [row] = await oauth.dataSource.query<{ waits: boolean }[]>(
           `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,

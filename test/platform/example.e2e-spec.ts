@@ -99,7 +99,7 @@ describe('examples/platform', () => {
   });
 
   (available ? postgres.it : it.skip)(
-    'feeds montana-meetups completely while the server is killed repeatedly: an import of it changes nothing',
+    'feeds montana-meetups completely while the server is killed repeatedly: a later import changes nothing',
     async () => {
       const api = await TestApi.start();
       const port = new URL(api.url).port; // settings of the test's application, which gets no request here

@@ -647,7 +647,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
           fc.asyncProperty(
             fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.json(), nonsense()), { maxLength: 20 }),
             async (lines) => {
-              // One line is always bad; the others may be valid by chance.
+              // One line is always bad; other lines may be valid by chance.
               const { status } = await feed([...lines, 'nonsense']);
               expect(status).toBe(422);
             },

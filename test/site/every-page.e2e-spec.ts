@@ -22,7 +22,7 @@ import { OauthTest } from '../support/oauth.js';
 const KB = 1024;
 const WHOLE = ['html'];
 
-// One operation of each kind from the reference: the others look the same, and axe is slow.
+// One operation of each kind from the reference: other operations look the same, and axe is slow.
 const OF_REFERENCE = [
   'header',
   '#start',

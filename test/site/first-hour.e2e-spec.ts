@@ -16,7 +16,7 @@ import { until } from '../support/timing.js';
 const run = promisify(execFile);
 const MODULE = 'public-user-api.example/publicuserapi';
 
-/** Maximum duration of each path in ms, from its first click or command; an idle host takes a tenth. */
+/** Maximum duration of each path in ms, from its first click or command; an idle host needs a tenth of this time. */
 
 /** The page of an app around the lines that `/developer` shows, as in the README of the TypeScript client. */
 const page = (server: string) => `<!doctype html><title>Trailmix</title><button>Sign in</button><p></p>

@@ -194,7 +194,7 @@ function stopHere(): Stop {
   const label = (element as HTMLInputElement).labels?.[0];
   const elements = [element, element.parentElement!, ...(label ? [label] : [])];
   kept.before = { elements, looks: looksOf(elements) };
-  // The label of a radio button draws it.
+  // The label of a radio button draws the button.
   const drawn = label && (element as HTMLInputElement).type === 'radio' ? label : element;
   const { left, top, right, bottom } = drawn.getClientRects()[0]!;
   const onScreen = [0.1, 0.5, 0.9].some((x) =>

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { AuthEventType } from '../../src/audit/audit.js';
 
-/** Events that any request may cause, and those of the server itself. */
+/** Events that any request may cause, and events of the server itself. */
 const BESIDE = [
   'change_marks',
   'change_places',

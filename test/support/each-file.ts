@@ -2,7 +2,7 @@
 import { afterEach, expect } from '@jest/globals';
 import fc from 'fast-check';
 
-// The same seed for a whole run, which prints it (global-setup.mjs).
+// The same seed for a whole run, which prints the seed (global-setup.mjs).
 fc.configureGlobal({ seed: Number(process.env.FUZZ_SEED) });
 
 afterEach(() => {

@@ -6,7 +6,7 @@ import type { EmbeddedFiles, OpenInThread } from '../../src/database/embedded/th
 const KEPT = Symbol.for('embedded databases');
 const kept = globalThis as { [KEPT]?: Promise<EmbeddedDatabases> };
 
-/** Opens an embedded database for this worker, in the process that hosts those of all workers (`embedded-host.mjs`). */
+/** Opens an embedded database for this worker, in the process that hosts the databases of all workers (`embedded-host.mjs`). */
 export async function openEmbedded(files: EmbeddedFiles): Promise<OpenInThread> {
   kept[KEPT] ??= EmbeddedDatabases.connect(process.env.TEST_EMBEDDED_HOST!);
   return (await kept[KEPT]).open(files);

@@ -20,7 +20,7 @@ export class ProxiedServers {
 
   private constructor(
     readonly oauth: OauthTest,
-    /** The environment of each server, the spare ones last; each has a METRICS_PORT. */
+    /** The environment of each server, spare servers last; each has a METRICS_PORT. */
     readonly settings: readonly Readonly<Record<string, string>>[],
   ) {}
 

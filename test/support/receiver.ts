@@ -68,7 +68,7 @@ export class Receiver {
     return this.received.map(({ message: { type, data } }) => `${type} ${data.id} of ${data.member_id}`);
   }
 
-  /** Resolves when `isSo` is true; it is checked at each message and each response. */
+  /** Resolves when `isSo` is true; the condition is checked at each message and each response. */
   async until(isSo: () => boolean): Promise<void> {
     while (!isSo()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }

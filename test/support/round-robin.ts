@@ -2,7 +2,7 @@ import { createServer, request, type Server } from 'node:http';
 import { pipeline } from 'node:stream';
 import { freePort } from './oauth.js';
 
-/** A load balancer that sends each request to the next instance, so consecutive requests of a flow reach different ones. */
+/** A load balancer that sends each request to the next instance, so consecutive requests of a flow reach different instances. */
 export class RoundRobin {
   /** Origins of the instances. */
   targets: readonly string[] = [];

@@ -46,7 +46,7 @@ export class TcpProxy {
     this.#delayMs = delayMs;
   }
 
-  /** Breaks every connection, and rejects new ones. */
+  /** Breaks every connection, and rejects new connections. */
   cut(): void {
     this.#refusing = true;
     for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
@@ -61,7 +61,7 @@ export class TcpProxy {
     this.#refusing = false;
   }
 
-  /** Sends new connections to another PostgreSQL; existing ones remain. */
+  /** Sends new connections to another PostgreSQL; existing connections remain. */
   leadTo(target: string): void {
     this.target = new URL(target);
   }

@@ -4,7 +4,7 @@ import { expect } from '@jest/globals';
 /** Limit of a wait, in ms: only a failing test takes this long. */
 export const PATIENCE_MS = 120_000;
 
-/** Limit of a wait for a notification between servers, in ms: it takes under a second, or 30 s without notifications. */
+/** Limit of a wait for a notification between servers, in ms: the change takes effect in under a second, or after 30 s without notifications. */
 const SOON_MS = 20_000;
 
 /** Pause between two checks in ms, so that the test does not take processor time from the awaited work. */

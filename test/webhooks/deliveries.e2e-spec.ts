@@ -201,7 +201,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
     dataSource.query('UPDATE events SET title = $2 WHERE id = $1', [event, title]);
   const rename = (member: number, bio: string) =>
     dataSource.query('UPDATE users SET bio = $2 WHERE id = $1', [members[member], bio]);
-  /** Creates one slice of messages of all changes so far, on an instance that has created none before. */
+  /** Creates one slice of messages of all changes so far, on an instance that has created no messages before. */
   const slice = async () => {
     await platform.settleChanges();
     return new WebhookDeliveries(dataSource, [{ changes: 200, members: 2 }]).fanOut();
