@@ -128,7 +128,7 @@ class ImportRun {
     const { signal } = options;
     let cancel = () => {};
     try {
-      // Not with the data source's `transaction`, which retries: the lines can be read only once.
+      // Not by the data source, which retries: the lines can be read only once.
       return await dataSource.manager.transaction(async (manager) => {
         const [{ pid }] = await manager.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
         cancel = () => void dataSource.query('SELECT pg_cancel_backend($1)', [pid]).catch(() => undefined);

@@ -93,7 +93,7 @@ export class FeedService {
     const runner = dataSource.createQueryRunner();
     try {
       if (keepsTables) await keepStaging(runner, types);
-      // Not with the data source's `transaction`, which would also retry.
+      // Not by the data source, which would also retry it.
       return await runner.manager.transaction(async (manager) => {
         if (!keepsTables) await createStaging(manager, types);
         const staging = new Staging(manager, keepsTables && lines.length <= FEW_LINES);
