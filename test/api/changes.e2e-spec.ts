@@ -275,8 +275,8 @@ ON CONFLICT (user_id, event_id) DO UPDATE SET rsvp_status = 'maybe'`,
         for (let last = false; !last;) {
           last = !writing;
           const next = await now();
-          // The marks are now ten seconds older, and so is the time of the last request.
-          const aged = new Date(Date.parse(asked) - 10_000).toISOString();
+          // Marks up to this request are now twenty seconds older, and so is the time of the last request.
+          const aged = new Date(Date.parse(asked) - 20_000).toISOString();
           take(await read(key, `&updated_since=${encodeURIComponent(aged)}`));
           asked = next;
         }
