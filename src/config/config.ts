@@ -87,6 +87,13 @@ function readPlace(env: Environment) {
   return { production, host, publicUrl, loopbackOnly };
 }
 
+/** In ms. The API promises a 503 within a second. Requests to the embedded database share one session; tests run on busy hosts. */
+function databaseDeadlines({ DATABASE_URL, NODE_ENV }: Environment) {
+  if (!DATABASE_URL) return { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 };
+  if (NODE_ENV === 'test') return { connect: 5_000, lock: 5_000, statement: 5_000, answer: 10_000 };
+  return { connect: 300, lock: 300, statement: 600, answer: 900 };
+}
+
 function decided(
   env: Environment,
   { production, loopbackOnly }: ReturnType<typeof readPlace>,
@@ -98,10 +105,7 @@ function decided(
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && env.NODE_ENV === 'development'),
     databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
     databaseReadUrls: (env.DATABASE_READ_URL ?? []) as readonly string[],
-    /** In ms. The API promises a 503 within a second, but requests to the embedded database share one session, and may wait longer. */
-    databaseDeadlines: env.DATABASE_URL
-      ? { connect: 300, lock: 300, statement: 600, answer: 900 }
-      : { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 },
+    databaseDeadlines: databaseDeadlines(env),
     /** In ms; the server disconnects slower clients. */
     requestDeadlines: { headers: 5_000, whole: 10_000 },
     /** Maximum wait of a sign-in for its turn, in ms; then the server rejects it as busy. */

@@ -28,7 +28,8 @@ const optional = <Type extends z.ZodType>(read: Type, texts: Texts) => ({ read: 
 export const SETTINGS = {
   NODE_ENV: setting(is.oneOf('development', 'test', 'production'), 'development', {
     meaning:
-      '`production` rejects development secrets, the embedded database, and a PUBLIC_URL without https (except on localhost)',
+      '`production` rejects development secrets, the embedded database, and a PUBLIC_URL without https (except on localhost); ' +
+      '`test` waits longer for the database',
     set: 'to `production` if others reach the server',
   }),
   HOST: optional(is.nonEmpty, {
