@@ -409,6 +409,15 @@ describe('a step of a completed sign-in', () => {
     expect((await signIn()).url.pathname).toMatch(/^\/interaction\//);
   });
 
+  it('redirects to the open consent if the response to a second click arrives after the consent page', async () => {
+    const { browser, page, username } = await atSignIn();
+    const signIn = () => browser.post(page, `${page.url.pathname}/sign-in`, { username, password: PASSWORD });
+    const [first, second] = [await signIn(), await signIn()].map(({ headers }) => headers.get('location')!);
+    const consent = (await browser.open(first!)) as FormPage;
+    expect(consent.html).toContain('name="decision"');
+    expect(((await browser.open(second!)) as FormPage).url.href).toBe(consent.url.href);
+  });
+
   it('reports completion with a link back to the app, after Back, a reload and a second click', async () => {
     const { browser, page, username } = await atSignIn();
     const consent = await browser.press(page, { username, password: PASSWORD });

@@ -105,6 +105,10 @@ describe('oidc-provider', () => {
     ],
     ['session.state', 'const { secret } = ctx.oidc.session.state;'],
     ['the error for an expired step', "throw new SessionNotFound('interaction session not found');"],
+    [
+      'the error for a step without a cookie',
+      "throw new errors.SessionNotFound('authorization request has expired');",
+    ],
     ['the error for an expired sign-out', "checkXsrf('could not find logout details')"],
   ])('contains the source code that this server replaces or relies on: %s', (_, code) => {
     expect(SOURCE.replaceAll(/\s+/g, ' ')).toContain(code);

@@ -105,6 +105,7 @@ export function onFailures(library: Provider, note: (error: Error) => void): voi
 }
 
 const STEP_GONE = 'interaction session not found';
+const STEP_COOKIE_GONE = 'authorization request has expired';
 const SIGN_OUT_GONE = 'could not find logout details';
 
 /** Another request continued the step, or the step has expired: a page explains this to the member, and the app gets no error. */
@@ -112,9 +113,12 @@ export function stepGone(): errors.SessionNotFound {
   return Object.assign(new errors.SessionNotFound(STEP_GONE), { allow_redirect: false });
 }
 
-/** Tells whether the step of this browser’s cookie has expired or ended. */
+/** Tells whether the step of this browser’s cookie has expired or ended; the cookie itself is deleted at the end. */
 export function isStepGone(error: unknown): boolean {
-  return error instanceof errors.SessionNotFound && error.error_description === STEP_GONE;
+  return (
+    error instanceof errors.SessionNotFound &&
+    [STEP_GONE, STEP_COOKIE_GONE].includes(error.error_description!)
+  );
 }
 
 /** Tells whether the sign-out of this form has ended, since the form was already sent. */
