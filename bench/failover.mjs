@@ -119,9 +119,7 @@ process.exit(0);
 async function drill() {
   const settings = {
     PATH: process.env.PATH,
-    NODE_ENV: 'development', // Callers are on this host, and `test` has longer deadlines
-    SEED_DEMO: 'false',
-    ASSISTANTS: 'false',
+    NODE_ENV: 'production', // with its deadlines
     SECRET_KEY: randomBytes(32).toString('base64'),
     DATABASE_URL: cluster.url,
     ...(flags.replicas ? { DATABASE_READ_URL: cluster.nodeUrls.join(' ') } : {}),
