@@ -3,7 +3,7 @@ import { AccessEnds } from '../../src/clients/access-ends.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { dpopKey } from '../support/client-kinds.js';
-import { postgres } from '../support/database.js';
+import { hold, postgres, waitingForLock } from '../support/database.js';
 import type { TestApi } from '../support/api.js';
 import { OauthTest, type Answer } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
@@ -140,6 +140,23 @@ WHERE endpoint_id = $1 AND user_id = $2`,
         [one.id],
       );
       expect(events.map(({ type }) => type)).toEqual(['access.changed', 'token.issued']);
+    }
+  });
+
+  it('return the end of access that the member chooses just before the code is redeemed', async () => {
+    for (const [days, end] of [
+      [180, expect.closeTo(180, 1)],
+      [null, NaN],
+    ] as const) {
+      const one = await oauth.member();
+      const form = await oauth.code(clientId, one.username);
+      const change = `UPDATE oauth_grants SET access_ends_at = now() + make_interval(days => $2) WHERE user_id = $1`;
+      const changing = await hold(oauth.dataSource, change, [one.id, days]);
+      const redeeming = oauth.token(form);
+      await waitingForLock(oauth.dataSource);
+      await changing.commit();
+      const { status, body } = await redeeming;
+      expect([status, Number(body.refresh_token_expires_in) / 86_400]).toEqual([200, end]);
     }
   });
 

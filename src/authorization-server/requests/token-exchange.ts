@@ -12,7 +12,7 @@ import { endGrant, findToken, payloadOf, type StoredToken } from './stored-token
 interface Accepted {
   readonly step: 'accepted';
   readonly token: StoredToken;
-  /** Whether each use of the token gets a new response, since each use requires the client's key. */
+  /** Whether the token stays valid after use, since each use requires the client's key. */
   readonly staysValid: boolean;
   readonly issued: NewToken[];
 }
@@ -23,14 +23,14 @@ type Progress =
   | Accepted;
 
 /**
- * Exchanges a code or refresh token. The library reads, consumes and issues tokens through adapters; {@link commit} writes once, since a
- * crash between the library's own writes would sign the member out. A rejected request writes nothing.
+ * Exchanges a code or refresh token. The library reads, consumes and issues tokens through adapters. {@link commit} writes once, since a
+ * crash between several writes would sign the member out. A rejected request writes nothing.
  */
 export class TokenExchange {
   static readonly #exchanges = new WeakMap<object, TokenExchange>();
 
   #progress: Progress = { step: 'started' };
-  /** The end of the access of an ended refresh token. */
+  /** When and why the refresh token's access ended. */
   ended: EndedAccess | undefined;
 
   constructor(
@@ -49,7 +49,7 @@ export class TokenExchange {
     return this.#progress.token;
   }
 
-  /** Finds the code or token. To the library, a token whose response is repeated is unused. */
+  /** Finds the code or token. Presents it to the library as unused if the server repeats its response. */
   async read(model: string, id: string): Promise<AdapterPayload | undefined> {
     const { token, ended } = await findToken(this.database, model, id);
     this.ended = ended;
@@ -83,7 +83,8 @@ export class TokenExchange {
     const response = staysValid ? null : await encryptResponse(this.ctx);
     const event = this.database.eventValues(buildEvent(this.ctx));
     const { text, values } = storing(progress, response, idleOf(this.ctx), event);
-    if ((await this.database.rows(text, values)).length === 1) return;
+    const [stored] = await this.database.rows<Pick<StoredToken, 'seconds_left'>>(text, values);
+    if (stored) return this.#tellEnd(stored); // the member may have changed the end since `read`
     // Another request used the token first: respond as if this request had come later.
     const { token: now, ended } = await findToken(this.database, token.model, token.id);
     this.ended = ended;
@@ -109,11 +110,16 @@ export class TokenExchange {
     this.ctx.body = body;
   }
 
-  #tellEnd({ seconds_left: left }: StoredToken): void {
-    const body = this.ctx.body as { refresh_token?: string };
-    if (body.refresh_token !== undefined && left !== null)
-      this.ctx.body = { ...body, refresh_token_expires_in: Math.max(1, Math.floor(left)) };
+  #tellEnd({ seconds_left: left }: Pick<StoredToken, 'seconds_left'>): void {
+    const { refresh_token_expires_in: _, ...body } = this.ctx.body as TokenResponse;
+    const hasEnd = body.refresh_token !== undefined && left !== null;
+    this.ctx.body = hasEnd ? { ...body, refresh_token_expires_in: Math.max(1, Math.floor(left)) } : body;
   }
+}
+
+interface TokenResponse {
+  readonly refresh_token?: string;
+  readonly refresh_token_expires_in?: number;
 }
 
 const usedMeanwhile = (detail: string) => because('token_used_meanwhile', new errors.InvalidGrant(detail));
@@ -162,10 +168,11 @@ function storing(
     return `(${[...stored, parameters.add(payload, 'jsonb'), parameters.add(seconds, 'float8')].join(', ')})`;
   });
   const text = `WITH family AS MATERIALIZED (
-  SELECT id FROM oauth_grants WHERE id = ${grant} FOR UPDATE
+  SELECT id, access_ends_at FROM oauth_grants WHERE id = ${grant} FOR UPDATE
 ), used AS (
   UPDATE oauth_tokens t SET ${change}
-  FROM family WHERE t.key = ${parameters.add(token.key)} AND t.grant_id = family.id AND t.consumed_at IS NULL RETURNING 1
+  FROM family WHERE t.key = ${parameters.add(token.key)} AND t.grant_id = family.id AND t.consumed_at IS NULL
+  RETURNING EXTRACT(epoch FROM family.access_ends_at - now())::float8 AS seconds_left
 ), renewed AS (
   UPDATE oauth_grants g SET expires_at = now() + make_interval(secs => ${idle} + 86400) FROM used
   WHERE g.id = ${grant} AND g.expires_at - now() NOT BETWEEN make_interval(secs => ${idle}) AND make_interval(secs => ${idle} + 86400)
@@ -175,6 +182,6 @@ function storing(
   FROM used, (VALUES ${rows.join(', ')}) AS n (key, model, grant_id, payload, seconds)
 ), recorded AS (
   ${recordEventIf('used', parameters.addAll(event))}
-) SELECT FROM used`;
+) SELECT seconds_left FROM used`;
   return { text, values: parameters.values };
 }
