@@ -12,7 +12,7 @@ let api: TestApi;
 beforeAll(async () => void (api = await TestApi.start()));
 afterAll(() => api.close());
 
-// The catalog and the number of active members belong to the platform, so each test starts without achievements and active members.
+// All members share the catalog and the number of active members, so each test starts without achievements and active members.
 beforeEach(async () => {
   await api.dataSource.query('DELETE FROM user_achievements');
   await api.dataSource.query('DELETE FROM achievements');
@@ -125,7 +125,7 @@ describe('GET /api/public/achievements: an achievement', () => {
     [1999, 20_000, 10], // 9.995
     [19_999, 20_000, 100], // 99.995
     [7, 5, 100],
-  ])('at %s of %s shows its progress in percent, rounded half up', async (current, target, percentage) => {
+  ])('shows a progress of %s of %s in percent, rounded half up', async (current, target, percentage) => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement({ target });
     if (current !== undefined) await api.platform.progress(id, achievement, { progress: current });
@@ -150,7 +150,7 @@ describe('GET /api/public/achievements: rarity', () => {
     [200, 2, 'epic', 1],
     [200, 1, 'legendary', 0.5],
     [800, 1, 'legendary', 0.13], // 0.125
-  ])('among %s active members with %s earners is %s', async (active, earners, rarity, percentage) => {
+  ])('for %s active members and %s earners is %s', async (active, earners, rarity, percentage) => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement();
     const others = await members(active - 1);
@@ -391,7 +391,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     });
   });
 
-  it('sums up categories and tiers, also if empty, and agrees with the lists', async () => {
+  it('has totals for each category and tier, even if empty, that match the lists', async () => {
     const { id, key } = await member();
     const others = await members(9);
     const rare = await earned(
@@ -431,7 +431,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     expect((await api.get('/profile', await api.key(id))).body.achievements_count).toBe(2);
   });
 
-  it('names the rarest earned achievement, and the oldest among equally rare achievements', async () => {
+  it('names the rarest earned achievement, or the oldest of equally rare achievements', async () => {
     const { id, key } = await member();
     const first = await earned(id, { category: 'z' });
     const second = await earned(id, { category: 'a' });
@@ -455,7 +455,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     });
   });
 
-  it('sorts categories like the database', async () => {
+  it('sorts categories in the order of the database', async () => {
     const { key } = await member();
     for (const category of [
       'Zoo',
@@ -618,9 +618,9 @@ describe('GET /api/public/achievements: parameters', () => {
   });
 });
 
-// Last, because later tests would have to disable this many members.
+// The next two suites are last: later tests would have to disable the thousands of members.
 describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}', () => {
-  /** Each view’s own path, and the query that selects it. */
+  /** The path of each view, and the query that selects the view. */
   const views = (id: number): [path: string, query: string][] => [
     ['/earned?', ''],
     ['/earned?sort=name&limit=1&', 'sort=name&limit=1&'],
@@ -673,7 +673,7 @@ describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}',
 });
 
 thorough.describe('GET /api/public/achievements: rarity among thousands of members', () => {
-  it('derives its tier from the unrounded value', async () => {
+  it('selects the tier by the unrounded percentage', async () => {
     const { id, key } = await member();
     const crowd = [id, ...(await members(4000))];
     for (const [earners, rarity, shown] of [

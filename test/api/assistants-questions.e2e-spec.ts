@@ -6,7 +6,7 @@ import { TestApi } from '../support/api.js';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
 
-/* Questions of members to their assistants over real data, each with the calls that answer it and the text that a model must read. */
+/* Members' questions about real data, each with the tool calls that an assistant needs and the text that the model must get. */
 
 const MONTANA = join(process.cwd(), '../shared/data/montana-meetups');
 const available = existsSync(MONTANA);
@@ -14,7 +14,7 @@ if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not a
 
 const MAX_CALLS = 2;
 const MAX_CHARACTERS = 3_000;
-/** A member with 55 events and 28 connections, more than nearly all other members. */
+/** A member with 55 events and 28 connections: more than nearly all other members have. */
 const MEMBER = 9;
 const DAY_MS = 86_400_000;
 const day = (offset: number) => new Date(Date.now() + offset * DAY_MS).toISOString();

@@ -38,7 +38,7 @@ const envelope = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 
-/** A request of the current revision, with the headers that repeat it. */
+/** A message of the current protocol revision, and the headers that repeat its method and name. */
 function messageOf(method: string, params: Record<string, unknown> = {}) {
   const name = params.name ?? params.uri;
   const headers: Record<string, string> = {
@@ -64,7 +64,7 @@ const eventOf = async (user: number, fields: Record<string, unknown> = {}): Prom
 };
 /** The response of a tool. */
 const answerOf = ({ body }: Response): any => JSON.parse(body.result.content[0].text);
-/** A body of the API as tools return it: without null and false values. */
+/** An API response body as tools return it: without null and false values. */
 const withoutNothing = (body: unknown) =>
   JSON.parse(
     JSON.stringify(body, (_, value: unknown) => (value === null || value === false ? undefined : value)),
@@ -84,7 +84,7 @@ describe('POST /api/public/mcp', () => {
     }
   });
 
-  it('states to a caller without a credential where to get a credential, and which scopes to request', async () => {
+  it('tells a caller without a credential where to get a credential, and which scopes to request', async () => {
     const metadata = `${api.config.publicUrl}/.well-known/oauth-protected-resource${PATH}`;
     const challenge = `Bearer realm="public-user-api", scope="${READING.join(' ')}", resource_metadata="${metadata}"`;
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
@@ -99,14 +99,14 @@ describe('POST /api/public/mcp', () => {
     });
   });
 
-  it('rejects a key sent by a browser page, which would expose it', async () => {
+  it('rejects a key sent by a browser page, which would expose the key', async () => {
     const key = await api.key(await api.platform.user());
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
     const response = await send(message, { 'X-API-Key': key, Origin: 'https://assistant.example' });
     expect([response.status, response.body.code]).toEqual([403, 'api_key_in_browser']);
   });
 
-  it.each(['GET', 'DELETE'])('offers no stream and no session to end: %s responds 405', async (method) => {
+  it.each(['GET', 'DELETE'])('responds 405 to %s, since it has no stream and no session', async (method) => {
     const key = await api.key(await api.platform.user());
     const response = await api.send(method, PATH, { 'X-API-Key': key });
     expect([response.status, response.headers.allow]).toEqual([405, 'POST, OPTIONS']);
@@ -132,7 +132,7 @@ describe('POST /api/public/mcp', () => {
     },
   );
 
-  it('uses the current revision if the client requests the supported revisions', async () => {
+  it('names the current revision as the only supported revision (server/discover)', async () => {
     const key = await api.key(await api.platform.user());
     const { body } = await ask(key, 'server/discover');
     expect(body.result).toMatchObject({ supportedVersions: [CURRENT], resultType: 'complete' });
@@ -275,7 +275,7 @@ describe('the MCP tools', () => {
     );
   });
 
-  it('return the most needed fields of each item, or the requested fields', async () => {
+  it('return the most important fields of each item, or the requested fields', async () => {
     const [user, friend] = [
       await api.platform.user(),
       await api.platform.user({ username: 'sam', profile_picture: 'https://x.example/p.png' }),
@@ -740,7 +740,7 @@ describe('the MCP endpoint', () => {
     await rounds(5);
     const before = await rounds(5);
     await rounds(60);
-    // Closing sockets keep closures; a leak of one closure per message of a single kind would be 60.
+    // Sockets that close still have closures. A leak of one closure for one kind of message would be 60.
     await until(() => queryObjects(Function, { format: 'count' }) - before < 60);
     expect(queryObjects(Function, { format: 'count' }) - before).toBeLessThan(60);
   });

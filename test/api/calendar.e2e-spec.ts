@@ -16,7 +16,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-/** Only the page after the form shows a link's URL. */
+/** A new link's URL, which only the response to the form shows. */
 const LINK = /value="(http[^"]*\/calendar\/[\w-]{43}\.ics)"/;
 
 async function accountPage(username: string, browser = oauth.browser()) {
@@ -27,7 +27,7 @@ async function accountPage(username: string, browser = oauth.browser()) {
 const make = async (browser: Browser, page: FormPage, name = 'Phone') =>
   (await browser.submit(page, { name }, /\/calendar\/create$/)) as FormPage;
 
-/** A link created without the page, which has its own test. */
+/** Creates a link without the page, which another test covers. */
 const linkOf = (userId: number) =>
   oauth.api.app.get(CalendarLinks).create(userId, 'Phone', { actor: 'user' });
 
@@ -36,7 +36,7 @@ async function read(link: string, headers: Record<string, string> = {}, method =
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** The file as node-ical reads it, by UID. */
+/** The events that node-ical reads from a calendar file, by UID. */
 async function entries(link: string): Promise<Record<string, VEvent>> {
   const { status, text } = await read(link);
   expect(status).toBe(200);
@@ -53,10 +53,10 @@ async function memberWithEvent(fields: Record<string, unknown> = {}, relation: R
   return { member, event, link: await linkOf(member.id) };
 }
 
-/** The URL, which the file declares as a URI. */
+/** The event's URL, which the file declares as a URI. */
 const urlOf = ({ url }: VEvent) => (url as unknown as { val: string } | undefined)?.val ?? null;
 
-/** Entries of a file, unfolded. */
+/** The unfolded lines of a calendar file. */
 const linesOf = (text: string) => text.replaceAll('\r\n ', '').split('\r\n');
 
 describe('a calendar link', () => {
@@ -104,7 +104,7 @@ describe('a calendar link', () => {
   );
 
   thorough.it(
-    'can be created if the member has fewer than ten, and revoking a link allows another',
+    'can be created if the member has fewer than ten links, also after revoking the tenth',
     async () => {
       const { username, id } = await oauth.member();
       const { browser, page } = await accountPage(username);
@@ -252,7 +252,7 @@ describe('a calendar link', () => {
       try {
         const { link } = await memberWithEvent();
         const there = link.replace(oauth.issuer, limited.issuer);
-        /** Number of requests before the limit, and the limit's response; one window may end meanwhile, but not two. */
+        /** Statuses before the first 429, and the 429 response. At most one rate-limit window ends meanwhile. */
         const untilRefused = async (url: string) => {
           const before = new Set<number>();
           for (let i = 0; i < 10; i++) {
@@ -592,7 +592,7 @@ postgres.describe('calendar links of one member', () => {
       expect(server.output).toContain('/calendar/');
       expect(server.output + server.errors).not.toContain(secret);
     }
-    // The server recorded the last use when it ended.
+    // The server recorded the last use at its shutdown.
     expect(await oauth.api.app.get(CalendarLinks).list(member.id)).toMatchObject([
       { last_used_at: expect.any(String) },
     ]);

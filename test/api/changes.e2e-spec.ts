@@ -28,14 +28,14 @@ describe('GET /api/public/events?updated_since', () => {
     (await read(key, `&updated_since=${encodeURIComponent(moment)}`, list))
       .map(({ id }) => id)
       .toSorted((a, b) => a - b);
-  /** Makes the marks, and their content, older by this many seconds. */
+  /** Makes the change marks older by this many seconds. */
   const age = (seconds: number) =>
     api.dataSource.query(`UPDATE change_marks SET taken_at = taken_at - make_interval(secs => $1)`, [
       seconds,
     ]);
-  /** The current time, as the next request states it. */
+  /** The time of a new change mark. */
   const now = async () => {
-    await age(10); // the request would reuse a mark of this second
+    await age(10); // otherwise a mark of this second would be reused
     await api.app.get(Upkeep).takeChangeMark();
     await age(10);
     const [row] = await api.dataSource.query<{ now: string }[]>(
@@ -166,7 +166,7 @@ RETURNING taken_at::text AS at`,
     };
     const kept = [await put('30 minutes', 30), await put('62 minutes', 2), await put('39 days', 2)];
     const gone = [await put('62 minutes', 30), await put('41 days', 2)];
-    await age(0); // without a change, no mark is recorded
+    await age(0); // a change, without which no mark is recorded
     await api.dataSource.query("DELETE FROM change_marks WHERE taken_at > now() - interval '2 s'");
     await api.app.get(Upkeep).takeChangeMark();
     const found = await api.dataSource.query<{ at: string }[]>(
@@ -275,7 +275,7 @@ ON CONFLICT (user_id, event_id) DO UPDATE SET rsvp_status = 'maybe'`,
         for (let last = false; !last;) {
           last = !writing;
           const next = await now();
-          // Marks up to this request are now twenty seconds older, and so is the time of the last request.
+          // now() has made all earlier marks twenty seconds older; the time of the last request must match.
           const aged = new Date(Date.parse(asked) - 20_000).toISOString();
           take(await read(key, `&updated_since=${encodeURIComponent(aged)}`));
           asked = next;

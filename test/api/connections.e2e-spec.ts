@@ -70,7 +70,7 @@ describe('GET /api/public/connections: a connection', () => {
     ]);
   });
 
-  it('is shared by two members, each of whom sees the other and their own side', async () => {
+  it('shows each of its two members the other member, and the status for the member who reads', async () => {
     const [one, two, three] = [await member(), await member(), await member()];
     const accepted = await api.platform.connection(one.id, two.id);
     const pending = await api.platform.connection(one.id, three.id, { status: 'pending' });

@@ -13,7 +13,7 @@ import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { soon, until } from '../support/timing.js';
 
-/** On PostgreSQL credentials are cached; the embedded database queries each one, with the same results. */
+/** On PostgreSQL the server caches credentials. With the embedded database it queries each credential, with the same results. */
 let oauth: OauthTest;
 beforeAll(async () => {
   oauth = await OauthTest.start({ assistants: true });
@@ -103,14 +103,14 @@ describe('the kind of a credential', () => {
   });
 });
 
-describe('the API, for a key revoked during its request,', () => {
+describe('the API', () => {
   /** Revokes a key for every later request. */
   const revoke = async (key: string) => {
     const keyId = key.split('_')[2]!;
     await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'leaked', 'admin');
     await until(() => oauth.api.app.get(CredentialCache).find('api_key', key) === undefined);
   };
-  /** Sends a request, revokes its key when the server waits for the second half of the body, and then sends this half. */
+  /** Sends a request, revokes its key while the server waits for the second half of the body, and sends the second half. */
   const revokedBeforeBodyEnds = async (method: string, path: string, key: string, body: string) => {
     const { connections } = (oauth.api.app.getHttpAdapter() as ApiAdapter).entryPoint;
     const type = path === FEED ? 'application/x-ndjson' : 'application/json';
@@ -247,7 +247,7 @@ postgres.describe('a cached credential', () => {
     });
     const enabled = await clients.find(id, new Set(['ES256']));
     disabling.mockRestore();
-    expect(enabled).toMatchObject({ client_id: id }); // the request in progress
+    expect(enabled).toMatchObject({ client_id: id }); // the response to the query that began before the client was disabled
     expect(await clients.find(id, new Set(['ES256']))).toBeUndefined();
   });
 });

@@ -264,7 +264,7 @@ describe('API credentials', () => {
       await api.app.get(PeriodicWork).beforeApplicationShutdown(); // otherwise periodic work would create signing keys
       const { key } = await newKey();
       const ask = async (secrets: Secrets) => {
-        // Signing keys are encrypted under SECRET_KEY, too; here they may be created again.
+        // Signing keys are also encrypted under SECRET_KEY; each application here creates new keys.
         await api.dataSource.query('DELETE FROM signing_keys');
         const app = await createApp({ ...api.config, secrets });
         await app.init();

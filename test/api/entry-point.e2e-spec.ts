@@ -57,7 +57,7 @@ const headersOf = (answer: string): Record<string, string> =>
       .map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
   );
 
-/** Contract §10, and §8 for errors. */
+/** Headers of every API response (docs/api-contract.md §10, §8). */
 const HEADERS_OF_API = {
   'x-request-id': expect.any(String),
   vary: 'Authorization, X-API-Key, Origin',
@@ -153,7 +153,7 @@ describe('the request target', () => {
   it('reaches a route only by an exact match', async () => {
     const routes = [
       ...api.app.get(RouteTable).routes.map(({ path }) => path),
-      // Sent by the library.
+      // oidc-provider responds to these paths.
       '/oauth/jwks',
       '/oauth/authorize',
       '/oauth/logout',
@@ -175,14 +175,14 @@ describe('the request target', () => {
       fc.asyncProperty(targets, async (target) => {
         const answer = await ask(target);
         const status = statusOf(answer);
-        if (answer === '') return; // not a request for Node: it closes the connection
+        if (answer === '') return; // Node cannot parse the request, and closes the connection
         if (status === 404 || (status === 400 && !/\nx-request-id:/i.test(answer))) return;
         const path = target
           .replace(/^https?:\/\/[^/?#@\\]+/i, '')
           .replace(/[?][^#\\]*$/, '')
           .replace(/^$/, '/'); // RFC 9112 §3.2.1
         if (status === 308) {
-          expect([target, isRoute(path.slice(0, -1))]).toEqual([target, true]); // an extra slash, typed manually
+          expect([target, isRoute(path.slice(0, -1))]).toEqual([target, true]); // a trailing slash, which users may type
           return;
         }
         expect([target, status, isRoute(path)]).toEqual([target, status, true]);
@@ -201,7 +201,7 @@ thorough.describe('a slow request body', () => {
   let api: TestApi;
   let impatient: TestApi;
   let key: string;
-  /** The final response to a client that never ends its body: awaited while other tests run. */
+  /** The final responses to clients that never complete their body; they arrive while other tests run. */
   let cutOff: Promise<string[]>;
   beforeAll(async () => {
     api = await TestApi.start({
@@ -263,7 +263,7 @@ thorough.describe('a slow request body', () => {
     async (kind, line, headers) => {
       const { connections, admissions } = entryPointOf(api);
       const clients = await Promise.all(Array.from({ length: 300 }, () => Client.open(api.url)));
-      // A few at a time: with more concurrent callers than slots, a slow host rejects some callers before it waits for their bodies.
+      // Sent in small groups: if more requests than slots arrive at once, a slow host rejects some before it waits for their bodies.
       for (const [index, { socket }] of clients.entries()) {
         socket.write(
           `${line} HTTP/1.1\r\nHost: x\r\n${headers()}Content-Length: 16384\r\n\r\n${'x'.repeat(16_000)}`,
@@ -302,7 +302,7 @@ describe('a client that pipelines requests', () => {
     for (const { socket } of clients) socket.pause().write(flood);
     for (let i = 0; i < 20; i++) expect((await api.send('GET', '/livez')).status).toBe(200);
     const after = process.memoryUsage();
-    expect(after.rss - before.rss).toBeLessThan(200e6); // was 1.2 GB
+    expect(after.rss - before.rss).toBeLessThan(200e6); // 1.2 GB in an earlier version
     for (const { socket } of clients) socket.destroy();
   });
 
@@ -404,7 +404,7 @@ describe('an overloaded process', () => {
   });
   afterAll(() => api.close());
 
-  /** As many endless requests of the kind as may run at once. */
+  /** Starts the maximum number of concurrent requests of a kind, and ends none of them. */
   const fill = (kind: Kind) => {
     for (let i = 0; i < MAX_CONCURRENT; i++)
       entryPoint.admissions[kind].enter(

@@ -24,7 +24,7 @@ interface OpenApi {
   components: { schemas: Record<string, { enum?: string[] }> };
 }
 
-/** Responses that change without a write to their data: with any transaction, or with each half minute. */
+/** Routes whose responses change without a write to their data: after any transaction, or every half minute. */
 const MOVING = ['/api/public/sync', '/api/public/achievements/stats', '/api/public/achievements/1'];
 
 describe('every API response', () => {
@@ -78,11 +78,11 @@ describe('every API response', () => {
       ['events?time_filter=soon', 'time_filter must be one of all, upcoming, ongoing, past.'],
       ['events?rsvp_status=gone', /^rsvp_status must be one or more of going, [a-z_, ]+\.$/],
       ['achievements?action=none', 'action must be one of all, stats, detail, pinned.'],
-      ['me?x=1', 'This route has no parameter x. It has none.'],
+      ['me?x=1', 'This route has no parameter x. It accepts no parameters.'],
       ['events?cursor=x', /^cursor was altered, /],
       [
         'connections?limit=0&sort=up&a=1&status=x',
-        /^4 parameters are invalid\. The first three: This route has no parameter a\. It has limit, [a-z_, ]+\. sort must be one of [a-z_, -]+\. status must be one or more of [a-z_, ]+\.$/,
+        /^4 parameters are invalid\. The first three: This route has no parameter a\. It accepts limit, [a-z_, ]+\. sort must be one of [a-z_, -]+\. status must be one or more of [a-z_, ]+\.$/,
       ],
       ['events?limit=0&limit=2', 'limit must be given only once.'],
       ['events?limit=0&a=1', /^2 parameters are invalid\. This route .+ limit must be a whole .+\.$/],
@@ -94,7 +94,7 @@ describe('every API response', () => {
     it.each([
       ...['POST', 'DELETE', 'PATCH', 'PUT'].map((method) => [method, 'me', 'GET, HEAD, OPTIONS']),
       ['DELETE', 'profile', 'GET, PUT, HEAD, OPTIONS'],
-    ])('is 405 with Allow for %s /%s, which has %s', async (method, path, allow) => {
+    ])('is 405 for %s /%s, with Allow: %s', async (method, path, allow) => {
       const { status, headers, body } = await api.send(method!, `/api/public/${path}`);
       expect([status, body.code, headers.allow]).toEqual([405, 'method_not_allowed', allow]);
     });
@@ -131,7 +131,7 @@ describe('every API response', () => {
     });
   });
 
-  describe('follows the order of checks, with the error', () => {
+  describe('has the error of the first failed check, in the documented order:', () => {
     const large = 'x'.repeat(20_000);
     const steps: [code: string, request: () => Promise<Response>][] = [
       ['not_found', () => api.send('DELETE', '/api/public/nope', { Accept: 'text/html' })],
@@ -185,7 +185,7 @@ describe('every API response', () => {
       '<script>',
       `pua_secret_${'x'.repeat(43)}`,
       'T0ken'.repeat(9).slice(2),
-    ])('with a new request id if the caller’s is %j', async (id) => {
+    ])('with a new request id if the caller sends %j', async (id) => {
       const { headers } = await api.send('GET', '/api/public/problems', { 'X-Request-Id': id });
       expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     });
@@ -203,7 +203,7 @@ describe('every API response', () => {
       }
     });
 
-    it('that are equal for HEAD, which has no body', async () => {
+    it('that are equal for GET and HEAD, whose response has no body', async () => {
       for (const path of gets()) {
         const answer = await get(path);
         const head = await api.send('HEAD', path, { 'X-API-Key': key });
@@ -229,7 +229,7 @@ describe('every API response', () => {
       expect(headers['access-control-allow-credentials']).toBeUndefined();
     });
 
-    it('that pages can read', async () => {
+    it('that scripts in pages can read', async () => {
       const exposed = (await get('/api/public/me')).headers['access-control-expose-headers']!.split(', ');
       expect(exposed).toEqual(
         'Age, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Total-Count, X-Request-Id, WWW-Authenticate, X-OAuth-Scopes, X-Accepted-OAuth-Scopes, Deprecation, Sunset'.split(

@@ -269,7 +269,7 @@ describe('GET /api/public/events/{id}', () => {
     [1, 0],
     [2, 0],
     [3, 1],
-  ])('shows how many spots of %s two guests leave, never below 0', async (capacity, left) => {
+  ])('with capacity %s and two guests has spots_left %s', async (capacity, left) => {
     const { id, key } = await member();
     const event = await eventOf(id, { capacity });
     await api.platform.participant(event, await api.platform.user());

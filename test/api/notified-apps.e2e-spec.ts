@@ -51,7 +51,7 @@ describe('an app or key with access to some of a member’s data', () => {
       const keyId = key.split('_')[2]!;
       const { url } = receiver;
       const { id } = await webhooks.create({ url, types: WEBHOOK_TYPES, keyId, actor: 'admin' });
-      // An endpoint can request only what its key permits; nevertheless the scopes decide on each message.
+      // An endpoint can request only types that its key's scopes permit. The server checks the scopes again for each message.
       await query('UPDATE api_keys SET scopes = $2 WHERE id = $1', [keyId, scopes]);
       readers.push({ scopes, key, endpoint: id, next: (await sync(key)).next });
     }
@@ -170,7 +170,7 @@ describe('an app or key with access to some of a member’s data', () => {
     }
   }
 
-  it('does not see the member’s actions that only the platform is notified of', async () => {
+  it('cannot read a member’s actions at GET /api/platform/changes', async () => {
     const changesFor = (key: string) => api.send('GET', '/api/platform/changes', { 'X-API-Key': key });
     for (const { key, scopes } of readers)
       expect([scopes, (await changesFor(key)).status]).toEqual([scopes, 403]);

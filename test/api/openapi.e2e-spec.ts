@@ -44,7 +44,7 @@ interface Answer {
   links?: Record<string, { operationId: string; parameters: Record<string, string> }>;
 }
 
-/** The compared parts of the examples. */
+/** The fields of the examples that tests compare. */
 interface Shown extends Record<string, unknown> {
   id?: number;
   data?: (Record<string, unknown> & { id?: number; location?: object | null; code?: string })[];
@@ -84,7 +84,7 @@ describe('GET /api/public/openapi.json', () => {
     const names = operations().map(({ operation }) => operation.operationId);
     expect(names).toEqual([...new Set(names)]);
     expect(names.filter((name) => !/^(get|list|update)[A-Z][A-Za-z]+$/.test(name))).toEqual([]);
-    // Clients have methods with these names.
+    // The published clients have methods with these names.
     const known =
       'getAchievement getAchievementStatistics getCredential getEvent getMe getOpenApi getProblem getProfile listAchievements listAllAchievements listChanges listConnections listEarnedAchievements listEvents listPinnedAchievements listProblems updateProfile';
     expect(names).toEqual(expect.arrayContaining(known.split(' ')));
@@ -228,7 +228,7 @@ describe('GET /api/public/openapi.json', () => {
       ['rarity', undefined],
       ['updated_since', undefined],
     ]);
-    // A default of one view is rejected by another view.
+    // One view's default is invalid for another view.
     expect(taken.listAchievements).toEqual(
       'action limit cursor sort category rarity earned_after earned_before q updated_since earned id'
         .split(' ')
@@ -418,7 +418,7 @@ describe('GET /api/public/openapi.json', () => {
       }),
     );
     const item = (name: string, of: string) => shown[name]!.data!.find(({ id }) => id === shown[of]!.id);
-    // An item of a list, and its detail response.
+    // A list item equals its detail response.
     for (const [list, one] of [
       ['listEvents', 'getEvent'],
       ['listEarnedAchievements', 'getAchievement'],
@@ -435,7 +435,7 @@ describe('GET /api/public/openapi.json', () => {
       ),
     );
     expect(ids).toEqual(ids.map(([id]) => [id, [id]]));
-    // The member.
+    // All examples show one member.
     const { getMe: me, getProfile: profile, updateProfile: updated } = shown;
     expect(profile).toMatchObject({ id: me!.id, username: me!.username, display_name: me!.display_name });
     expect(updated!.profile).toMatchObject({ id: me!.id, username: me!.username });

@@ -60,7 +60,7 @@ describe('paging', () => {
     [200, 0],
     [201, 1],
   ])(
-    'reads %i rows with a filter in order, forward and backward, with %i long statements per page',
+    'reads %i filtered rows in order, forward and backward, with %i long statements per page',
     async (rows, longOnes) => {
       const member = await api.platform.user();
       await api.dataSource.query(
@@ -312,7 +312,7 @@ describe('paging', () => {
       },
     );
 
-    it('that is far too long', async () => {
+    it('that is longer than any valid cursor', async () => {
       await isRefused('/events', 'A'.repeat(4000));
     });
 

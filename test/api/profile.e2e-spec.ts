@@ -361,7 +361,7 @@ describe('the profile', () => {
       expect(await put(await tagOf(other.key))).toBe(412);
       await api.put('/profile', key, { bio: 'lost in the restore' });
       const lost = await tagOf(key);
-      // The version equals that of the lost change; the values differ.
+      // The new change has the version of the lost change, but other values.
       await api.dataSource.query(`UPDATE users SET bio = 'written after the restore' WHERE id = ${user};
 UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect(await put(lost)).toBe(412);
@@ -461,7 +461,7 @@ postgres.it('PUT /profile waits for several concurrent writers of the member', a
       await holder.query('UPDATE users SET first_name = $2 WHERE id = $1', [member, 'Imported']);
     };
     await held();
-    now.mockReturnValue(performance.now()); // the update retries without limit here
+    now.mockReturnValue(performance.now()); // the clock stops, so the update retries without a limit
     const put = api.put('/profile', key, { bio: 'new' });
     const waits = new Set<string>();
     await until(async () => {

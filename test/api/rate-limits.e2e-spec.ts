@@ -43,7 +43,7 @@ describe('rate limits', () => {
       expectSameInAllHeaders(answer.headers);
   });
 
-  itInOneWindow('respond 429 with the seconds to wait when used up', async () => {
+  itInOneWindow('reject a request beyond the limit with 429 and the seconds to wait', async () => {
     const { key } = await memberWithKey();
     for (let i = 0; i < 5; i++) expect((await api.get('/me', key)).status).toBe(200);
     const { status, headers, body } = await api.get('/me', key);
@@ -196,7 +196,7 @@ describe('the limit of OAuth routes and pages', () => {
     },
   );
 
-  /** First segments of paths outside the API that are the same for everyone, or have another limit. */
+  /** First path segments outside the API whose responses are equal for all visitors, or have another limit. */
   const UNLIMITED =
     ' .well-known apple-touch-icon.png calendar clients docs favicon.ico health icon.svg livez llms.txt oauth readyz robots.txt ' +
     'site.webmanifest social-card';

@@ -106,7 +106,7 @@ describe('GET /api/public/sync', () => {
     it.each<[what: string, sql: string, changes: string]>([
       ['a new bio', `UPDATE users SET bio = 'new' WHERE id = :id`, 'profile updated'],
       [
-        'a new title of an event, also where two people met',
+        'a new title of an event, also in the connection of two members who met there',
         `UPDATE events SET title = 'new' WHERE id = :event`,
         both,
       ],
@@ -140,28 +140,28 @@ describe('GET /api/public/sync', () => {
         both,
       ],
       [
-        'a connection with another name',
+        'a connected member with another name',
         `UPDATE users SET username = username || 'x' WHERE id = :peer`,
         'connections updated',
       ],
       [
-        'a connection who was disabled',
+        'a connected member who was disabled',
         'UPDATE users SET disabled_at = now() WHERE id = :peer',
         'connections removed, profile updated',
       ],
       [
-        'a connection who was disabled and enabled again',
+        'a connected member who was disabled and enabled again',
         'UPDATE users SET disabled_at = now() WHERE id = :peer; UPDATE users SET disabled_at = NULL WHERE id = :peer',
         'connections updated, profile updated',
       ],
-      ['a connection who was erased', 'erase :peer', 'connections removed, profile updated'],
+      ['a connected member who was erased', 'erase :peer', 'connections removed, profile updated'],
       [
         'a connection that ended',
         'DELETE FROM connections WHERE id = :connection',
         'connections removed, profile updated',
       ],
       [
-        'a revoked achievement, and the later pins that move up',
+        'a revoked achievement, and later pins, whose positions change',
         'DELETE FROM user_achievements WHERE user_id = :id AND achievement_id = :achievement',
         'achievements removed, other updated, profile updated',
       ],
@@ -192,7 +192,7 @@ describe('GET /api/public/sync', () => {
       expect(await since(of.key, await start(of.key))).toEqual([]);
     });
 
-    it('to all affected members that a co-organizer’s row changes its member, and then its event', async () => {
+    it('a moved co-organizer row to all affected members: first to another member, then to another event', async () => {
       const [of, other, successor] = [await world(), await world(), await member()];
       const keys = [of.key, await api.key(of.coOrganizer), successor.key, other.key];
       const afterwards = async (column: string, values: number[]) => {
@@ -289,7 +289,7 @@ connected_at = connected_at`,
           await api.platform.participant(events[i]!, id);
         }
         const cursor = await start(key);
-        // One row of the log, five records.
+        // One row in the change log reports five records.
         await sql(`UPDATE users SET first_name = 'new' WHERE id = $1`, [organizer]);
         for (const limit of ['1', '2', '5', '1000'])
           expect(await since(key, cursor, { limit })).toEqual(
@@ -330,7 +330,7 @@ connected_at = connected_at`,
       ]);
     });
 
-    it('keeps one row of a repeatedly changed record, and loses no change', async () => {
+    it('keeps one row for a repeatedly changed record, and loses no change', async () => {
       const { id, key } = await member();
       const event = await api.platform.event();
       await api.platform.participant(event, id);
@@ -356,7 +356,7 @@ GROUP BY resource, user_id, kind`,
   });
 
   describe('with include=data', () => {
-    /** Reads the records from their own routes. */
+    /** Reads the records through their own routes. */
     const routesOf = (key: string): Partial<Record<Resource, (id: number) => Promise<string>>> => {
       const text = async (path: string) => (await api.get(path, key)).text;
       return {
@@ -525,7 +525,7 @@ GROUP BY resource, user_id, kind`,
       expect(await since(key, await start(key))).toEqual([]);
     });
 
-    it('no cursor of a restored dump whose positions are far above this server’s positions', async () => {
+    it('no cursor from a restored dump, even if its position is above all positions of this server', async () => {
       const { id, key } = await member();
       await sql('UPDATE change_places SET changed_in = 9000000000000');
       await sql(

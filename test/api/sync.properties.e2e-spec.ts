@@ -85,7 +85,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
         !FOLLOWED.some((id) => new RegExp(`disabled_at = (now|CASE).* WHERE id = ${id}\\b`).test(text)),
     );
 
-  /** The copy without counts that depend on other members. */
+  /** An item without the counts that depend on other members. */
   const shown = (item: Item) => {
     const { attendees_count: _a, spots_left: _s, rarity: _r, rarity_percentage: _p, ...others } = item;
     const { earned_by_count: _e, eligible_users_count: _u, rarity_computed_at: _c, ...rest } = others;
@@ -102,7 +102,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     if (resource !== 'events') return items;
     for (const event of body.data.map((item) => item.id)) {
       const detail = await api.get(`/events/${event}`, key);
-      // The event may have been hidden in between.
+      // The event may have been hidden after the list was read.
       if (detail.status === 200) items.set(event, shown(detail.body as Item));
       else items.delete(event);
     }

@@ -109,7 +109,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     const flushing = (async () => {
       while (calling) {
         await flush();
-        await setImmediate(); // yields to other work if nothing was to be written
+        await setImmediate(); // lets other work run if nothing had to be written
       }
     })();
     await Promise.all(lanes);
@@ -121,7 +121,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     expect([...expected.values()].reduce((sum, uses) => sum + uses, 0)).toBeGreaterThan(500);
   });
 
-  it('are kept while they cannot be written, and counted once', async () => {
+  it('are kept while the database rejects writes, and then counted once', async () => {
     const member = await oauth.api.platform.user();
     const key = await oauth.api.key(member);
     await oauth.api.get('/me', key);

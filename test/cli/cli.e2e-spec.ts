@@ -529,7 +529,9 @@ describe('pua', () => {
       const { stdout, stderr } = await run('users list --search paged_');
       expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 1000);
       const [, before] =
-        /^There are more: continue with --before (\d+), or narrow it down with --search\n$/.exec(stderr)!;
+        /^There are more members: continue with --before (\d+), or narrow the list down with --search\n$/.exec(
+          stderr,
+        )!;
       expect(await json('users list --search paged_ --before', before!)).toEqual({
         data: [expect.objectContaining({ username: 'paged_1' })],
         truncated: false,
@@ -664,7 +666,7 @@ describe('pua', () => {
       const args = ['users', 'set-password', 'forgetful', '--password-stdin'];
       const { code, stdout, stderr } = await pua(api.environment, args, 'remember this');
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toBe('forgetful has a new password, and is signed out everywhere\n');
+      expect(stdout).toBe('forgetful has a new password, and all sessions have ended\n');
       expect(await verifyPassword(await stored(id), 'remember this')).toMatchObject({ matches: true });
     });
 
@@ -1083,7 +1085,9 @@ describe('pua doctor', () => {
       {
         name,
         status: 'fail',
-        message: expect.stringMatching(/^is wrong in \d+ rows: \w+ has -?\d+, but the recount is \d+$/),
+        message: expect.stringMatching(
+          /^is wrong in \d+ rows: the row with id \w+ has -?\d+, but the recount is \d+$/,
+        ),
         mend: expect.stringContaining('pua doctor --mend'),
       },
     ]);
@@ -1299,7 +1303,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     await examine({}, ['--mend', '--textfile', file]);
     expect(readFileSync(file, 'utf8')).toContain('doctor_finding{check="sequences"} 0\n');
     const { stderr } = await pua(api.environment, ['doctor', '--textfile', join(folder, 'none/doctor.prom')]);
-    expect(stderr).toContain('name a file in a folder of this user');
+    expect(stderr).toContain('name a file that this user can write to');
   });
 
   // The ranges of a sample are chosen from existing ids.

@@ -71,7 +71,7 @@ describe('pua status', () => {
     [
       'another program responds',
       (_, response) => response.end('<html>'),
-      /^answers 200, and is not this server$/,
+      /^responds with 200, and is not this server$/,
     ],
     [
       'the server is not ready, with the reason',

@@ -19,11 +19,11 @@ postgres.describe('a pooled client', () => {
       const released = new Promise((resolve) => (client.release = resolve));
       const error: unknown = await client.query('SELECT pg_sleep(60)').catch((thrown: unknown) => thrown);
       expect([error, isUnavailable(error)]).toEqual([expect.any(Error), true]);
-      client.release(); // like a pool, which gets the client back when the statement has ended
+      client.release(); // as a pool does when the statement has ended
       const ended = new Promise<void>((resolve) => void client.once('end', resolve));
       proxy.cut();
       await ended;
-      expect(await released).toBe(true); // closed, and passed to no caller
+      expect(await released).toBe(true); // true: the pool must not reuse the client
     } finally {
       await proxy.close();
       await database.drop();

@@ -103,7 +103,7 @@ describe('the embedded database, with many connections', () => {
       expect((await connected((client) => client.query<object>(long, [n]))).rows).toEqual([
         { ['x'.repeat(63)]: n },
       ]);
-      await connected((client) => client.query(`SELECT $1::int + ${n}`, [1])); // the response arrives once
+      await connected((client) => client.query(`SELECT $1::int + ${n}`, [1])); // gets exactly one response
     }
     await expect(
       connected((client) => client.query('SELECT * FROM nothing WHERE id = $1', [1])),
@@ -201,9 +201,9 @@ postgres.describe('the lock of the embedded database', () => {
   });
 });
 
-// Always on the embedded database. Each test creates new databases, so not in every `npm test`.
-postgres.describe('the snapshot that embedded databases begin with', () => {
-  /** Returns the built program, without files that it has created since. */
+// Uses only the embedded database. `npm test` skips these slow tests: each test creates databases.
+postgres.describe('the initial snapshot of embedded databases', () => {
+  /** Copies the built program, without the files that the program creates at run time. */
   const program = () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'program-'));
     for (const part of ['src', 'migrations', 'schema'])

@@ -16,7 +16,7 @@ import { eventually } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-/** Logs every executed plan with the rows that it read, including those of triggers and foreign keys. */
+/** Logs every executed plan with the rows that it read, including plans of triggers and foreign keys. */
 const SETTINGS = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -36,11 +36,11 @@ const SETTINGS = {
 
 /** A table with this many rows grows with the platform; other tables have at most a hundred rows. */
 const MANY = 5_000;
-/** Number of unused rows of such a table that one statement may read: some rows of one member or batch. */
+/** Maximum rows of such a table that one step of a plan may read: some rows of one member or batch. */
 const MAX_CHECKED = 2_000;
 /** PostgreSQL plans each batch of usage rows with the table's size: it scans the table only while a scan costs less. */
 const BATCH = /jsonb_to_recordset/;
-/** Without statistics, PostgreSQL sorts unread changes instead of reading them in order: at most the unread changes. */
+/** Without statistics, PostgreSQL sorts all unread changes instead of reading them in order. */
 const UNREAD = /FROM platform_changes WHERE \(changed_in, sequence\) > \(\$1, \$2\)/;
 const ROWS = 20_000;
 /** Number of members when statistics were taken, so that two records are a quarter of all. */
@@ -127,7 +127,7 @@ const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes
 postgres.describe('the first minute of a new database', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-first-minute-'));
   let cluster: Cluster;
-  /** For statements from outside the program: their plans are irrelevant. */
+  /** Connection for statements of the test, whose plans are irrelevant. */
   let admin: pg.Client;
   /** Resources of a test, to be released after it. */
   const open: { end: () => Promise<unknown> }[] = [];
@@ -344,7 +344,7 @@ postgres.describe('the first minute of a new database', () => {
     });
   }
 
-  /** Statements that read more rows of a growing table than they used, each once. */
+  /** Statements that scan a growing table sequentially, or read too many of its rows. */
   function faultsOf(plans: readonly { text: string; plan: Plan }[], growing: ReadonlySet<string>): string[] {
     const faults = new Set<string>();
     for (const { text, plan } of plans.filter(({ text: sql }) => !BATCH.test(sql) && !UNREAD.test(sql)))
@@ -395,7 +395,7 @@ postgres.describe('the first minute of a new database', () => {
       };
       let users = await start();
       await prepare(aside, users);
-      await users.useEverything(); // PostgreSQL keeps plans from here on
+      await users.useEverything(); // now PostgreSQL reuses plans
       await load(aside, FEW + 1, ROWS);
       const counts = await aside.query<{ table: string; rows: number }>(`
       SELECT relname AS table, (xpath('/row/c/text()', query_to_xml('SELECT count(*) AS c FROM ' || oid::regclass, false, true, '')))[1]::text::int AS rows
@@ -403,7 +403,7 @@ postgres.describe('the first minute of a new database', () => {
       const growing = new Set(counts.rows.filter(({ rows }) => rows >= MANY).map(({ table }) => table));
       expect(growing.size).toBeGreaterThan(20);
 
-      // Members with nearly all rows at ANALYZE are still planned for many rows; later members are not.
+      // PostgreSQL still plans many rows for members who had nearly all rows at ANALYZE, but not for new members.
       users = await Users.of(users.oauth);
       const old = await plansDuring(database, () => users.useEverything(2)); // sessions keep their plans
       users = await start();

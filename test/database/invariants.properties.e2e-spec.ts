@@ -164,7 +164,7 @@ thorough.describe('the counts', () => {
     }
   }
 
-  /** Data visible to all members, by a plain model of the changes. */
+  /** A simple model of the changes, and of the data that members can see. */
   class Model {
     readonly disabled = new Set<number>();
     readonly #relations = new Map<string, readonly (string | null)[]>();

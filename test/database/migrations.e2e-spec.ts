@@ -34,7 +34,7 @@ const TABLES = `
 
 const BASELINE = InlineFunctionsOfLists1763700122000.name;
 
-/** Everything in a database by name; columns are sorted, because undoing a migration may add one again at the end. */
+/** All objects of a database by name; columns are sorted, because undoing a migration may append a dropped column. */
 const objectsOf = async ({ manager }: DataSource) =>
   (await readObjects(manager))
     .map(({ name, statement }) => ({
@@ -49,7 +49,7 @@ interface Table {
   constraints: string[];
 }
 
-/** Tables as the entities declare them, in the same form. */
+/** The tables that the entities declare, in the form of TABLES. */
 function tablesOfEntities({ entityMetadatas, driver }: DataSource): Table[] {
   return entityMetadatas.map((entity) => ({
     table: entity.tableName,
@@ -310,7 +310,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
   });
 
   postgres.it('stop waiting for a lock that another client holds, and retry', async () => {
-    // Up to a migration that changes a table which requests read.
+    // Undoes migrations down to one that changes a table which requests read.
     const undone = [await rollback(dataSource)];
     while (undone[0] !== ReadClientsKeySets1764200000000.name) undone.unshift(await rollback(dataSource));
     const holder = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
@@ -323,7 +323,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
         )
       ).length > 0;
     while (!(await waiting()));
-    // A new reader waits behind the migration, but only until the migration releases its lock attempt.
+    // A new reader waits only until the migration gives up its lock attempt.
     expect(await holder.query('SELECT count(*) AS n FROM oauth_clients')).toEqual([{ n: 0 }]);
     await holding.rollback();
     await holder.destroy();

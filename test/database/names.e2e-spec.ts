@@ -68,7 +68,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     expect(await found('ingrid')).toEqual([BJÖRN]);
   });
 
-  it('are copied a few at a time, also to members renamed meanwhile', async () => {
+  it('are copied in batches, even if a member is renamed between two batches', async () => {
     await rename(BJÖRN, 'Once');
     await api.dataSource.query('SELECT copy_names(1)');
     await rename(BJÖRN, 'Twice');

@@ -19,7 +19,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
   beforeAll(async () => {
     direct = await OauthTest.start();
     const databaseDirectUrl = direct.api.config.databaseUrl!;
-    // For the role in docs/operators/scaling.md; here it is the role of all tests.
+    // The settings that docs/operators/scaling.md gives its role, for the role of the tests.
     const limits = [
       ...readFileSync('docs/operators/scaling.md', 'utf8').matchAll(
         /^ALTER ROLE public_user_api (SET .*);$/gm,

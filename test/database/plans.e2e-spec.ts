@@ -19,9 +19,9 @@ const GROWING = [
 
 const LOADED = ['users', 'events', 'participants', 'connections', 'achievements', 'user_achievements'];
 const USERS = 200_000;
-/** Members with hundreds of rows in each table; 20,000 events; 100,000 connections; about forty of each per member. */
+/** Ids of members with: hundreds of rows in each table; 20,000 events; 100,000 connections; about forty rows in each table. */
 const [USUAL, MANY_EVENTS, MANY_CONNECTIONS, LIKE_MOST] = [7, 8, 9, 6];
-/** Maximum rows of a member that are read at once, with any filter. */
+/** Maximum rows of a member that the short statement of a filtered list reads. */
 const FEW = 200;
 
 interface Plan {
@@ -131,7 +131,7 @@ postgres.describe('query plans over 200,000 members', () => {
     expect(scanned).toEqual([]);
   });
 
-  // A statement calls functions that are in plpgsql or run queries at most once, never per row.
+  // A statement may call a PL/pgSQL function or a function with a query only once, never per row.
   it.each(CALLS)('%s calls only SQL functions that PostgreSQL inlines', async (call) => {
     const functions = await api.dataSource.query<{ proname: string }[]>(`
       SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
@@ -173,7 +173,7 @@ postgres.describe('query plans over 200,000 members', () => {
   const FILTERED = CALLS.filter((call) => /^\/(events|connections)\?(?!sort=)/.test(call));
 
   it.each(FILTERED)(
-    '%s of a typical member runs one statement, which reads the member’s rows three times at most, and others’ rows only for its page',
+    '%s for a typical member runs one statement, which reads at most three rows of each table per row of the member',
     async (call) => {
       const credential = await api.key(LIKE_MOST);
       const table = call.startsWith('/events') ? 'participants' : 'connections';
@@ -189,16 +189,16 @@ postgres.describe('query plans over 200,000 members', () => {
       const [plan] = await plansOf('ANALYZE, BUFFERS, ');
       for (const own of ['participants', 'connections', 'events', 'users'])
         expect(readOf([plan!], own)).toBeLessThanOrEqual(3 * rows);
-      // The statement reads only the root and leaf of an index, and the row.
+      // For each row, the statement reads only the root and leaf of an index, and the row itself.
       expect(blocksOf(plan!)).toBeLessThanOrEqual(60 * rows);
     },
   );
 
   it.each(FILTERED)(
-    '%s of a large member is classified as long after a bounded number of rows',
+    '%s for a member with many rows switches to the long statement after a bounded number of rows',
     async (call) => {
       const many = call.startsWith('/events') ? manyEvents : manyConnections;
-      await api.get('/credential', many); // its credential is cached for a while
+      await api.get('/credential', many); // caches the credential
       statements.length = 0;
       expect((await api.get(call, many)).status).toBe(200);
       expect(statements).toHaveLength(2);
@@ -222,7 +222,7 @@ postgres.describe('query plans over 200,000 members', () => {
 
   // With millions of rows, PostgreSQL used a smaller index on the peer only, and so read all rows of a peer with very many
   // connections, for each line of an import.
-  it('only the listed indexes could replace the unique key in a query for a pair', async () => {
+  it('use the unique key of a pair, which only the listed indexes could replace', async () => {
     const some = await api.dataSource.query<{ index: string }[]>(`SELECT i.indexrelid::regclass::text AS index
       FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indexrelid <> k.indexrelid AND i.indpred IS NULL
       WHERE k.indisunique AND k.indpred IS NULL AND k.indnkeyatts = 2 AND k.indrelid IN ('connections'::regclass, 'participants'::regclass)
@@ -232,7 +232,7 @@ postgres.describe('query plans over 200,000 members', () => {
   });
 
   // A function that is not inlined is planned by each statement and starts an executor per call: half of the cost of updating an event.
-  it('PostgreSQL inlines every IMMUTABLE function in SQL', async () => {
+  it('inline every IMMUTABLE function in SQL', async () => {
     const functions = await api.dataSource.query<{ name: string; given: string; values: string }[]>(`SELECT proname AS name,
         (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, pronargs) n) AS given,
         (SELECT string_agg(format('NULL::%s AS a%s', type::regtype, n), ', ') FROM unnest(proargtypes) WITH ORDINALITY a (type, n)) AS values

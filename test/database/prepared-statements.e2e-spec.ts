@@ -9,7 +9,7 @@ import { Participant } from '../../src/resources/events/table.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
-/** More often than PostgreSQL creates custom plans: five times in each session. */
+/** Runs of each statement: more than the five custom plans that PostgreSQL creates in each session. */
 const RUNS = 10;
 /** Reads alternate between two pipelined connections. */
 const READS = 2 * RUNS;
@@ -73,7 +73,7 @@ postgres.describe('prepared statements', () => {
   let oauth: OauthTest;
   let user: { id: number; username: string };
   let clientId: string;
-  /** Used by all tests: statements prepared by one test remain in the sessions for the next while the connections last. */
+  /** Shared by all tests: a statement that one test prepares remains in the session until the connection closes. */
   let seen: Seen;
 
   beforeAll(async () => {
@@ -104,7 +104,7 @@ postgres.describe('prepared statements', () => {
     return rows;
   }
 
-  /** All statements prepared so far: a lost connection for pipelined reads loses its statements. */
+  /** All statements prepared so far, including those of lost connections. */
   class Seen {
     readonly #rows = new Map<string, Prepared>();
 
@@ -117,13 +117,13 @@ postgres.describe('prepared statements', () => {
     }
   }
 
-  /** Statements with more than five custom plans, in the test's form. */
+  /** Statements with more than five custom plans, as texts. */
   const plannedAnew = (rows: readonly Prepared[]) =>
     rows
       .filter(({ name, custom_plans }) => name !== 'all' && custom_plans > 5)
       .map(({ custom_plans, statement }) => `planned ${custom_plans} times: ${statement}`);
 
-  /** Every route that is read, with each value of the parameters that have few values. */
+  /** Every GET route, with each value of the parameters that have few values. */
   async function reads(): Promise<string[]> {
     const { body } = await oauth.api.send('GET', '/api/public/openapi.json');
     return Object.entries((body as Document).paths).flatMap(([template, { get }]) => {
@@ -240,7 +240,7 @@ postgres.describe('prepared statements', () => {
       await seen.look();
     }
     const filtered = seen.rows.filter(({ statement }) => statement.includes("'this test'"));
-    // By text: the pool, which reads while a connection is lost, uses other names.
+    // Counted by text: the pool, which reads while a connection is lost, uses other statement names.
     expect(new Set(filtered.map(({ statement }) => statement)).size).toBe(32);
     expect(plannedAnew(filtered)).toEqual([]);
   });

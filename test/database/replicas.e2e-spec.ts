@@ -87,7 +87,7 @@ postgres.describe('streaming replicas', () => {
     });
     return status;
   };
-  /** Writes as another program next to the server does. */
+  /** Writes as another database client does. */
   const write = (member: number, bio: string) =>
     api.dataSource.query('UPDATE users SET bio = $2 WHERE id = $1', [member, bio]);
 
@@ -108,7 +108,7 @@ postgres.describe('streaming replicas', () => {
     return { id, key };
   }
 
-  it('serve reads: each replica queries the members’ table for a part of the members', async () => {
+  it('serve reads: each replica queries the table of members for some members', async () => {
     const lookUps = (session: DataSource) =>
       session
         .query<{ n: number }[]>(
@@ -287,7 +287,7 @@ postgres.describe('streaming replicas', () => {
         expect(replica.sessionWith(stranger)).toBeUndefined();
       }
       expect(await replica.query({ text: 'SELECT 1' }, stranger)).toBeUndefined();
-      // Only a standby qualifies: not a promoted server, nor the primary by mistake.
+      // The server reads only from a standby: not from a promoted server, nor from the primary by mistake.
       await eventually(async () => ((await itself.lag({ ...need, proof })) === Infinity ? true : undefined));
       expect(itself.sessionWith({ ...need, proof })).toBeUndefined();
     } finally {
@@ -344,7 +344,7 @@ postgres.describe('streaming replicas', () => {
         const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
         return text.split('\n').includes(line) || undefined;
       });
-    /** Log lines about a channel, in order: a busy host may break it more often than this test does. */
+    /** Log lines about a channel, in order: a busy host may break the channel more often than this test does. */
     const saysOf = (channel: string) =>
       server.output.split('\n').flatMap((line) => {
         const [, state] =

@@ -48,7 +48,7 @@ postgres.describe('PostgreSQL’s own log', () => {
   });
 
   const logOf = (index: number) => readFileSync(join(folders[index]!, 'data/log/log'), 'utf8');
-  /** Statements of a request, each with its protocol, once the last statement has the text. */
+  /** Waits until the log has a statement of the request with the text `last`. @returns log entries with protocol and statement */
   const statementsOf = (id: string, last: string, index = 0) =>
     eventually(() => {
       const found = logOf(index)
@@ -72,7 +72,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     });
     expect(written.status).toBe(200);
     const writes = await statementsOf('a-write', 'UPDATE users');
-    // Each statement's name belongs to one text.
+    // A statement with a request id has no name: PostgreSQL prepares one text per name.
     expect([...reads, ...writes].filter((statement) => /^execute (?!<unnamed>)/.test(statement))).toEqual([]);
     await call(marked, '/api/public/events?q=nothing', 'a-list');
     await statementsOf('a-list', 'participants');

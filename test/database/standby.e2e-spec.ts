@@ -90,7 +90,7 @@ postgres.describe('a server whose database URL temporarily points to a standby',
     await until(200, () => ask(profile, kept));
     await until(200, () => ask(profile, kept, { bio: 'on the primary' }));
     await until(200, () => ask('/readyz', kept));
-    // From here on every connection goes to the primary: none to the standby remains.
+    // All connections now go to the primary.
     for (let round = 0; round < 20; round++) {
       expect(await ask(profile, kept)).toBe(200);
       expect(await ask(profile, revoked)).toBe(401);

@@ -77,7 +77,7 @@ describe('a migration with steps', () => {
     expect(await index()).toBe(true);
   });
 
-  it('runs its steps until no row is left to fill, before its statements', async () => {
+  it('repeats its steps until every row is filled, and then runs its statements', async () => {
     await open(createTestDatabase());
     await dataSource.query(`INSERT INTO users (username) SELECT 'member' || n FROM generate_series(1, 25) n`);
     expect(await migrate()).toEqual(['AddPronouns1763999999000', FILLED]);
@@ -127,7 +127,7 @@ describe('a migration with steps', () => {
       );
     }; // prettier-ignore
 
-    it('while it fills rows keeps the filled rows, blocks no other client, and fills the other rows in the next run', async () => {
+    it('during the fill keeps the filled rows, and fills the remaining rows in the next run', async () => {
       await holder.query(`UPDATE users SET bio = 'being written' WHERE username = 'member15'`);
       await killOnce(async () => (await filled()) === 10);
       expect([await filled(), await index()]).toEqual([10, null]);
@@ -135,7 +135,7 @@ describe('a migration with steps', () => {
       expect([await filled(), await index()]).toEqual([25, true]);
     });
 
-    it('while it creates an index allows writes, leaves an invalid index, and creates the index again in the next run', async () => {
+    it('during the creation of an index leaves an invalid index, and creates the index again in the next run', async () => {
       await holder.query('LOCK TABLE users IN ROW EXCLUSIVE MODE');
       await killOnce(async () => {
         if ((await index()) !== false) return false;

@@ -76,7 +76,7 @@ postgres.describe('a synchronous standby', () => {
     expect((await put('confirmed')).status).toBe(200);
   });
 
-  // An admin, or any other cancellation, ends the wait of a COMMIT: PostgreSQL reports success and a warning.
+  // A cancellation, for example by an admin, ends the wait of a COMMIT: PostgreSQL reports success and a warning.
   it.each<[string, () => Promise<unknown>, unknown]>([
     ['a PUT', async () => (await put('cancelled')).status, 503],
     [
@@ -110,7 +110,7 @@ postgres.describe('a synchronous standby', () => {
     await standby.stop();
     let ended = false;
     const answered = write().finally(() => (ended = true));
-    // The server also writes and waits each second: every waiting statement is canceled until this request has its response.
+    // The server's own writes also wait, so this cancels every waiting statement until the response arrives.
     for (; !ended; await setTimeout(10)) await count(WAITING);
     expect(await answered).toEqual(outcome);
     await startStandby();

@@ -76,7 +76,7 @@ postgres.describe('a primary and a replica that require TLS', () => {
     };
     primary = await startPostgres(primaryFolder, settings);
     await migrateAt(urlOf(primary));
-    // Without a named certificate, libpq searches the home folder, which is not that of PostgreSQL's user.
+    // Without `sslcert`, libpq searches the home folder of the test's user, not of PostgreSQL's user.
     const follow = `${urlOf(primary)}&sslcert=${file('none.pem')}`;
     replica = await startPostgres(replicaFolder, settings, follow);
     api = await TestApi.start({
@@ -92,7 +92,7 @@ postgres.describe('a primary and a replica that require TLS', () => {
     for (const made of [folder, primaryFolder, replicaFolder]) rmSync(made, { recursive: true, force: true });
   });
 
-  /** The server's sessions there, and whether each is encrypted. */
+  /** The server's sessions on a cluster, and whether each is encrypted. */
   async function sessionsOn(cluster: Cluster): Promise<[name: string, encrypted: boolean][]> {
     const client = new pg.Client({ connectionString: urlOf(cluster) });
     await client.connect();

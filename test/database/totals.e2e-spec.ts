@@ -35,7 +35,7 @@ thorough.describe('maintained totals', () => {
   });
 
   postgres.it(
-    'of achievements are compacted after a transaction on the catalog ends, and all other totals before the transaction ends',
+    'of an achievement are compacted after a transaction that changes the achievement; other totals do not wait',
     async () => {
       const program = await hold(api.dataSource, 'UPDATE achievements SET points = 6 WHERE id = 1');
       await api.dataSource.query(

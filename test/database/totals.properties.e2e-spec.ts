@@ -33,7 +33,7 @@ const DERIVED = [
 
 const ISOLATION = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'] as const;
 
-thorough.describe('maintained totals, after random histories', () => {
+thorough.describe('the schema’s triggers, after random histories', () => {
   let api: TestApi;
   let writers: DataSource[];
   beforeAll(async () => {
@@ -141,7 +141,7 @@ thorough.describe('maintained totals, after random histories', () => {
     expect(changed).toBeGreaterThan(20);
   });
 
-  it('equal the totals of the API', async () => {
+  it('keep totals equal to the number of items in the API’s lists', async () => {
     for (let id = 1; id <= MEMBERS; id++) {
       await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [id]);
     }

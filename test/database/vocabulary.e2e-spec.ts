@@ -79,7 +79,7 @@ describe('the limits that the code and the database share', () => {
       .map(({ table, columns }) => `${table}.${columns[0]}`)
       .toSorted();
 
-  it('cover every bounded text', () => {
+  it('cover every text column with a maximum length', () => {
     expect(checkedWith(/char_length/)).toEqual(lengths.map(([name]) => name).toSorted());
   });
 
@@ -97,7 +97,7 @@ describe('the limits that the code and the database share', () => {
     expect(checkedWith(/ANY \(ARRAY/)).toEqual(Object.keys(WORDS).toSorted());
   });
 
-  it.each(Object.entries(WORDS))('allow in %s each of %j, and no other value', async (name, words) => {
+  it.each(Object.entries(WORDS))('allow in %s the values %j, and no other value', async (name, words) => {
     const [table, column] = name.split('.') as [string, string];
     const { expression } = checks.find(
       (check) => check.table === table && check.columns.length === 1 && check.columns[0] === column,
@@ -126,7 +126,7 @@ describe('the limits that the code and the database share', () => {
     }
   });
 
-  it('cover numeric limits: degrees, pins and tags', async () => {
+  it('cover the limits of coordinates, pin positions and tags', async () => {
     const bounds: [table: string, column: string, type: string, least: number, most: number][] = [
       ['events', 'location_latitude', 'float8', -MAX_LATITUDE, MAX_LATITUDE],
       ['events', 'location_longitude', 'float8', -MAX_LONGITUDE, MAX_LONGITUDE],

@@ -82,7 +82,7 @@ class Collector {
 
 const attributesOf = ({ attributes }: Span): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
-/** The text of its statement; empty for other spans. */
+/** The SQL text of the span; empty for a span without a statement. */
 const statementOf = (span: Span) =>
   span.attributes.find(({ key }) => key === 'db.query.text')?.value.stringValue ?? '';
 const newTrace = () => {
@@ -281,7 +281,7 @@ const newTrace = () => {
       expect(secrets.length).toBeGreaterThanOrEqual(8);
       for (const secret of secrets) expect(collector.received).not.toContain(secret);
       expect(collector.received).not.toContain('a bio that nobody traces');
-      // Statements outside of requests run many times per second.
+      // Statements outside of requests, which run many times per second, create no spans.
       expect(
         collector.spans.filter((span) => span.kind !== SERVER && span.parentSpanId === undefined),
       ).toEqual([]);

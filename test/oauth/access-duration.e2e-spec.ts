@@ -17,7 +17,7 @@ const native = () => oauth.client({ type: 'native', redirect_uris: [NATIVE] });
 const codeIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('code') : null);
 const errorIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('error') : null);
 
-/** The offered choices of a page, and the preselected one. */
+/** The durations that a page offers, and the preselected duration. */
 function durationsOn(html: string) {
   const radios = [...html.matchAll(/<input type="radio" name="duration" value="(\w+)"( checked)?>/g)];
   return {
@@ -35,7 +35,7 @@ async function atConsent(clientId: string, username: string, parameters = {}, se
 const offers = async (clientId: string, parameters = {}, server = oauth) =>
   durationsOn((await atConsent(clientId, (await server.member()).username, parameters, server)).page.html);
 
-/** Signs in, chooses, and redeems the code. */
+/** Signs in, chooses a duration, and redeems the code. */
 async function access(
   clientId: string,
   username: string,
@@ -53,7 +53,7 @@ async function credential(accessToken: string) {
   return (await response.json()) as { access_ends_at: string | null; expires_at: string };
 }
 
-/** Days from now. */
+/** Days from now to `time`. */
 const daysTo = (time: string) => (Date.parse(`${time.replace(' ', 'T')}Z`) - Date.now()) / 86_400_000;
 
 describe('the consent page', () => {
@@ -66,7 +66,7 @@ describe('the consent page', () => {
       ['once', '30', '180', 'unlimited'],
       '180',
     ],
-  ] as const)('offers the durations that %s may have', async (kind, make, offered, selected) => {
+  ] as const)('offers the durations that are allowed for %s', async (kind, make, offered, selected) => {
     const parameters = kind === 'a native app' ? { redirect_uri: NATIVE } : {};
     expect(await offers(await make(), parameters)).toEqual({ offered, selected: [selected] });
   });
@@ -81,7 +81,7 @@ describe('the consent page', () => {
     ['30', ['once', '30'], '30'],
     ['unlimited', ['once', '30', '180', 'unlimited'], '30'],
   ] as const)(
-    'offers at most the duration that an admin allowed: %s',
+    'offers durations up to the limit that an admin set: %s',
     async (longest_access, offered, selected) => {
       expect(await offers(await oauth.client({ longest_access }))).toEqual({ offered, selected: [selected] });
     },
@@ -124,7 +124,7 @@ describe('the consent page', () => {
 });
 
 describe('access for a limited time', () => {
-  it('ends 30 days after a consent for 30 days, and is not extended by a refresh', async () => {
+  it('ends 30 days after a 30-day consent, even if the app refreshes its tokens', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     const first = await access(clientId, username, '30', { redirect_uri: NATIVE });
     expect(first.refresh_token_expires_in).toBeGreaterThan(30 * DAY - 60);
@@ -136,7 +136,7 @@ describe('access for a limited time', () => {
     expect(second.body.refresh_token_expires_in).toBeGreaterThan(DAY - 60);
     await oauth.passTime(DAY - 300);
     const third = await oauth.refresh(clientId, second.body.refresh_token);
-    expect(third.body.expires_in).toBeLessThanOrEqual(300); // the access token ends with the access
+    expect(third.body.expires_in).toBeLessThanOrEqual(300); // the access token expires when the access ends
     expect(await oauth.me(third.body.access_token)).toBe(200);
     await oauth.passTime(300);
     expect(await oauth.me(third.body.access_token)).toBe(401);
@@ -144,7 +144,7 @@ describe('access for a limited time', () => {
     expect([late.status, late.body.error]).toEqual([400, 'invalid_grant']);
   });
 
-  it('is announced to the app with its end', async () => {
+  it('has the same end in the credential and introspection responses', async () => {
     const [client, { username }] = [await clientWithKey(oauth, {}), await oauth.member()];
     const { url, redeem } = oauth.request(client.id, { scope: SCOPE });
     const back = await oauth.browser().authorize(url, { username, duration: '30' });
@@ -159,7 +159,7 @@ describe('access for a limited time', () => {
     expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(30, 2);
   });
 
-  it('ends at the same moment in each sign-in of one consent', async () => {
+  it('ends at the same time for all sign-ins under one consent', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     await access(clientId, username, '30', { browser });
@@ -173,7 +173,7 @@ JOIN oauth_consents c ON c.client_id = g.client_id WHERE g.client_id = $1`,
     expect(ends).toEqual([{ is_same: true }, { is_same: true }]);
   });
 
-  it('is remembered for a web app until the access ends; the next consent page preselects the earlier scopes and duration', async () => {
+  it('requires no new consent until it ends; then the consent page preselects the earlier choices', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     const page = await browser.signIn(oauth.request(clientId, { scope: SCOPE }).url, username);
@@ -198,7 +198,7 @@ JOIN oauth_consents c ON c.client_id = g.client_id WHERE g.client_id = $1`,
 });
 
 describe('one-time access', () => {
-  it('has no refresh token, ends with its access token, and is not remembered', async () => {
+  it('has no refresh token, ends with its access token, and requires a new consent next time', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     const body = await access(clientId, username, 'once', { browser });
@@ -216,13 +216,13 @@ describe('one-time access', () => {
   });
 });
 
-describe('access without an end', () => {
-  it('lasts as long as the app uses the access, and states only when the access ends without use', async () => {
+describe('unlimited access', () => {
+  it('lasts while the app refreshes its tokens; introspection states when unused access ends', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     let body = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
     const form = { client_id: clientId, token: body.refresh_token };
     const { body: introspected } = await oauth.post('/oauth/introspect', form);
-    expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(180, 2); // end without use
+    expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(180, 2); // end of unused access
     for (let halfYear = 0; halfYear < 4; halfYear++) {
       expect(body).not.toHaveProperty('refresh_token_expires_in');
       expect((await credential(body.access_token)).access_ends_at).toBeNull();
@@ -242,7 +242,7 @@ describe('access without an end', () => {
       () => oauth.client({ longest_access: 'unlimited' }),
       'https://app.example/callback',
     ],
-  ] as const)('of %s ends after %i days without use', async (_, days, make, redirect_uri) => {
+  ] as const)('ends if %s does not use it for %i days', async (_, days, make, redirect_uri) => {
     const [clientId, { id, username }] = [await make(), await oauth.member()];
     const { refresh_token } = await access(clientId, username, 'unlimited', { redirect_uri });
     await oauth.passTime(days * DAY - 60);
@@ -261,7 +261,7 @@ describe('a code exchange', () => {
   it.each([
     ['a native app', native, NATIVE],
     ['a public web app', () => oauth.client(), 'https://app.example/callback'],
-  ] as const)('of %s does not write the grant again', async (_, make, redirect_uri) => {
+  ] as const)('does not update the grant row for %s', async (_, make, redirect_uri) => {
     const [clientId, { username }] = [await make(), await oauth.member()];
     const grant = 'SELECT ctid::text, expires_at FROM oauth_grants WHERE client_id = $1';
     const code = await oauth.code(clientId, username, { redirect_uri });
@@ -335,7 +335,7 @@ describe('/account/apps', () => {
     ).toEqual([]);
   });
 
-  it('ends access at the member’s request, even during a change of the access’s end and a refresh', async () => {
+  it('ends access on request, even during a concurrent change of duration and a token refresh', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, tokens } = await withAccess('30');
       const page = await browser.view('/account/apps');
@@ -350,13 +350,13 @@ describe('/account/apps', () => {
   });
 });
 
-describe('a refresh after the end of access', () => {
+describe('a refresh request for ended access', () => {
   const sweep = () => oauth.api.app.get(Sweeper).sweep();
   const apps = () => new ConnectedApps(oauth.dataSource);
   const users = () => new UsersService(oauth.dataSource);
   const pass = async (days: number) => {
     await oauth.passTime(days * DAY);
-    // The test's time passes without the sweeper, which deletes tokens a minute after their end.
+    // The sweeper deletes tokens a minute after they expire.
     await oauth.passTime(120);
   };
 
@@ -406,8 +406,8 @@ describe('a refresh after the end of access', () => {
       ({ clientId, token }) => oauth.post('/oauth/revoke', { client_id: clientId, token }),
     ],
     ['the access expired', 'expired', () => pass(30)],
-    ['the access expired, and its row was deleted', 'expired', () => pass(30).then(sweep)],
-  ])('gets the reason if %s: %s', async (_, reason, end) => {
+    ['the access expired and the sweeper deleted its row', 'expired', () => pass(30).then(sweep)],
+  ])('is rejected with the reason if %s: %s', async (_, reason, end) => {
     const clientId = await oauth.client({
       longest_access: 'unlimited',
       type: 'native',
@@ -427,7 +427,7 @@ describe('a refresh after the end of access', () => {
   });
 
   it.each([false, true])(
-    'gets the reason “not used for 30 days” (180 for a native app); rows deleted: %s',
+    'is rejected with “not used for 30 days” (native app: 180); rows deleted: %s',
     async (isSwept) => {
       const web = await oauth.client({ longest_access: 'unlimited' });
       const [clientId, { username }] = [await native(), await oauth.member()];
@@ -441,7 +441,7 @@ describe('a refresh after the end of access', () => {
     },
   );
 
-  it('gets the reason even if the refresh reads the token before the member ends the access', async () => {
+  it('is rejected with the reason even if the member ends the access during the request', async () => {
     for (let round = 0; round < 5; round++) {
       const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
       const { refresh_token } = await access(clientId, username, '30');
@@ -457,7 +457,7 @@ describe('a refresh after the end of access', () => {
 });
 
 describe('a consent given before members could choose a duration', () => {
-  it('keeps its end: each sign-in lasts 14 days', async () => {
+  it('still gives each sign-in 14 days of access', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     await access(clientId, username, '180', { browser });

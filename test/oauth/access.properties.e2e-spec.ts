@@ -21,7 +21,7 @@ const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
 /** Minimum number of grants in the simulated year. */
 const GRANTS = Number(process.env.ACCESS_GRANTS ?? 30);
-/** Each member is compared only after their own steps, and after a sweep. */
+/** Number of members. The test compares a member only after their own steps and after a sweep. */
 const MEMBERS = Math.max(2, Math.ceil(GRANTS / 40));
 const NATIVE = 'com.example.app:/cb';
 const API_SCOPES = ['events:read', 'profile:read'];
@@ -30,7 +30,7 @@ type Duration = (typeof DURATIONS)[number];
 const secondsOf = (duration: Duration) =>
   duration === 'once' ? 660 : duration === 'unlimited' ? Infinity : Number(duration) * DAY;
 
-/** Names of steps; repeated names are more likely. */
+/** Names of steps; the test draws repeated names more often. */
 const STEPS = `consent consent consent consent consent consent consent consent signInAgain signInAgain signInAgain redeem redeem
 refresh refresh refresh refresh reuse revokeToken change change endAccess endAccess enableMember enableMember toggleApp approve
 sweep sweep passTime passTime passTime passTime passTime`;
@@ -46,7 +46,7 @@ const step = fc.record({
   duration: fc.constantFrom(...DURATIONS),
   scopes: fc.subarray(API_SCOPES, { minLength: 1 }),
   redeems: fc.boolean(),
-  /** Cause of the end: the member, an admin, the end of all access, or the member's password or account. */
+  /** Cause of the access's end; `all`: the member ends the access of all apps. */
   end: fc.constantFrom('member', 'admin', 'all', 'password', 'disable', 'erase'),
   seconds: fc.constantFrom(HOUR, DAY, 5 * DAY, 24 * DAY, 40 * DAY, 175 * DAY),
 });
@@ -66,7 +66,7 @@ interface App {
   readonly id: string;
   readonly name: string;
   readonly isNative: boolean;
-  /** In seconds. */
+  /** Time without use after which access ends, in seconds. */
   readonly idle: number;
   readonly owner: number | null;
   readonly endpoint: string;
@@ -74,7 +74,7 @@ interface App {
   approved: boolean;
 }
 
-/** One sign-in of a member in an app: a row of oauth_grants until it is `gone`. Times are in seconds of the model's clock. */
+/** A member's sign-in in an app: a row of oauth_grants unless `gone`. Times are in seconds of the model's clock. */
 interface Grant {
   readonly id: string;
   readonly member: Member;
@@ -85,7 +85,7 @@ interface Grant {
   /** Time at which the row is deleted if the access is not used. */
   expiresAt: number;
   code: Record<string, string> | undefined;
-  /** End of the last token. */
+  /** Time at which the last token expires. */
   tokensEndAt: number;
   access: { readonly token: string; readonly endsAt: number }[];
   refresh: string | undefined;
@@ -93,7 +93,7 @@ interface Grant {
   usedAt: number;
   readonly noticedAt: { event: number; webhook: number };
   gone: boolean;
-  /** The reason of the end, as its app reads it. */
+  /** Reason for the end, as the app reads it in the error. */
   why: string | undefined;
   endedAt: number;
 }
@@ -115,7 +115,7 @@ async function makeMember(oauth: OauthTest): Promise<Member> {
   return { ...made, browser: oauth.browser(), calendar, hasCalendar: true, disabled: false, erased: false };
 }
 
-/** A server with some members and three apps, and a plain model of them. */
+/** A server with members and three apps, and a model of their expected state. */
 class World {
   #passed = 0;
   readonly #grants: Grant[] = [];
@@ -167,10 +167,10 @@ class World {
     return this.oauth.dataSource.query<Row[]>(sql, values);
   }
 
-  /** Runs a step on the server and in the model, and compares them. */
+  /** Runs a step on the server and in the model, and compares the results. */
   async take(made: Step): Promise<void> {
     const count = this.#grants.length;
-    if (!this.#isClear(0, 30)) await this.passTime({ ...made, seconds: 700 }); // for a slow host
+    if (!this.#isClear(0, 30)) await this.passTime({ ...made, seconds: 700 }); // keeps a margin for a slow host
     await this.#check(made, () => this[made.does](made));
     const added = this.#grants[count];
     if (added && made.redeems) await this.#check(made, () => this.#redeem(added));
@@ -179,7 +179,7 @@ class World {
   async #check(made: Step, act: () => Promise<void>): Promise<void> {
     this.#expected = { told: [], notices: [], audited: [] };
     await act();
-    this.oauth.api.app.get(RevocationChannel).announce('all'); // PostgreSQL notifies the server a moment later
+    this.oauth.api.app.get(RevocationChannel).announce('all'); // does not wait for PostgreSQL's notification
     const members = made.does === 'sweep' ? this.members : [this.members[made.member]!];
     await this.#compareTokens(members);
     await this.#noticeEnds();
@@ -192,7 +192,7 @@ class World {
     await this.#comparePages(members);
   }
 
-  /** Checks that each message was sent once, except messages that the app may no longer get. Deletes the apps, whose access would end later. */
+  /** Checks that the receiver got each delivered message once. Deletes the apps, because their access would end later. */
   async end(): Promise<void> {
     const endpoints = this.apps.map(({ endpoint }) => endpoint);
     const sent = await eventually(async () => {
@@ -232,11 +232,11 @@ class World {
   }
 
   #pick(picked: number, isWanted: (grant: Grant) => boolean): Grant | undefined {
-    const found = this.#grants.filter(isWanted).slice(-20); // the latest, if several are active
+    const found = this.#grants.filter(isWanted).slice(-20);
     return found[picked % found.length];
   }
 
-  /** The app's notification when some of these grants were deleted or changed. */
+  /** Records the webhook message that the app must get after these grants were deleted or changed. */
   #tell(
     ofMember: Member,
     ofApp: App,
@@ -266,7 +266,7 @@ class World {
     return endsAt <= expiresAt ? 'expired' : 'unused';
   }
 
-  /** Ends all rows of a member, or the member's rows in one app. @returns the number of rows */
+  /** Ends a member's grants in these apps. @returns the number of grants */
   #end(ofMember: Member, apps: readonly App[], by: string): number {
     let count = 0;
     for (const ofApp of apps) {
@@ -312,7 +312,7 @@ class World {
     await this.#addCode(ofMember, ofApp, await signingIn, request.verifier, granted, at + secondsOf(wanted));
   }
 
-  /** Signs in without a page: a web app gets access again until the consent ends. */
+  /** Signs in with `prompt=none`: a web app gets access again until the consent ends. */
   async signInAgain({ member: m }: Step) {
     const [ofMember, ofApp] = [this.members[m]!, this.apps[0]!];
     if (ofMember.disabled || ofApp.disabled) return;
@@ -420,9 +420,9 @@ class World {
     this.#issue(grant, body);
   }
 
-  /** Replays a used token, as a thief or the app after a theft does: ends the grant. */
+  /** Replays a used token, as a thief does, or the app after a theft. The server then ends the grant. */
   async reuse({ pick }: Step) {
-    // A used token is stored for 30 days after its creation: then the sweeper deletes it.
+    // The sweeper deletes a used token 30 days after its creation.
     const usedBefore = ({ used, createdAt }: Grant) =>
       used.find(
         ({ at }, i) => at < this.now() - HOUR / 2 && (used[i - 1]?.at ?? createdAt) > this.now() - 29 * DAY,
@@ -503,7 +503,7 @@ class World {
 
   async enableMember({ member: m }: Step) {
     const ofMember = this.members[m]!;
-    if (ofMember.erased) this.members[m] = await makeMember(this.oauth); // another grant
+    if (ofMember.erased) this.members[m] = await makeMember(this.oauth); // a new member
     if (!ofMember.disabled || ofMember.erased) return;
     await new UsersService(this.oauth.dataSource).enable(ofMember.id, 'admin');
     ofMember.disabled = false;
@@ -554,7 +554,7 @@ class World {
     this.#passed += passed;
   }
 
-  /** Whether nothing ends or becomes due within this margin, in seconds. */
+  /** Whether no end or due time is within `margin` seconds of the given time. */
   #isClear(passed: number, margin: number): boolean {
     const at = this.now() + passed;
     const moments = this.#grants.flatMap((grant) => {
@@ -761,7 +761,7 @@ describe('access that members grant', () => {
   });
 
   it(
-    'is shown consistently by tokens, pages, webhooks, notices and the audit log, after each step of a random year',
+    'is consistent in tokens, pages, webhooks, notices and the audit log after each step of a random year',
     async () => {
       const world = await World.make(oauth, receiver);
       const steps = fc.sample(fc.infiniteStream(step), {

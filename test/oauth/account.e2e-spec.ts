@@ -13,14 +13,14 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-/** The form that revokes the access of a client. */
+/** Index of the form that revokes the client's access. */
 function formOf(page: FormPage, clientId: string): number {
   const forms = [...page.html.matchAll(/<form[^>]*>[^]*?<\/form>/g)];
   return forms.findIndex(([form]) => form.includes(`name="client_id" value="${clientId}"`));
 }
 
 describe('GET and POST /account/apps', () => {
-  it('sign the member in, list the apps, and revoke the access of one app at once', async () => {
+  it('sign the member in, list the apps, and revoke one app’s access immediately', async () => {
     const member = await oauth.member();
     const [cut, kept] = [await oauth.client({ name: 'Cut me' }), await oauth.client({ name: 'Keep me' })];
     const devices = [
@@ -46,7 +46,7 @@ describe('GET and POST /account/apps', () => {
     expect((await oauth.refresh(cut, devices[0]!.refresh_token)).status).toBe(400);
   });
 
-  it('list the scopes of an app in the order of the consent page', async () => {
+  it('list an app’s scopes in the order of the consent page', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     await oauth.tokens(clientId, member.username, {
@@ -90,7 +90,7 @@ describe('GET and POST /account/apps', () => {
     expect(await oauth.me(tokens.access_token)).toBe(200);
   });
 
-  thorough.it('show when an app was last used, regardless of later uses of other apps', async () => {
+  thorough.it('show an app’s last use even if other buffered uses have unknown grant ids', async () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);
     const { grants } = oauth.api.app.get(Usage);
@@ -108,7 +108,7 @@ describe('GET and POST /account/apps', () => {
 });
 
 thorough.describe('the sign-in page', () => {
-  it('reports that too many members sign in at once, and accepts the member a moment later', async () => {
+  it('responds 503 while too many members sign in, and then accepts the member', async () => {
     const patience = await OauthTest.start({ signInPatience: 50 });
     const throttle = patience.api.app.get(SignInThrottle);
     const { username } = await patience.member();
@@ -127,8 +127,8 @@ thorough.describe('the sign-in page', () => {
   });
 });
 
-thorough.describe('GET /account/apps of a member with many apps', () => {
-  it('shows 100 of 1,000 apps, and the number of the other apps', async () => {
+thorough.describe('GET /account/apps for a member with many apps', () => {
+  it('shows 100 of 1,000 apps, and counts the rest', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     await browser.signIn('/account/apps', member.username);
@@ -166,7 +166,7 @@ describe('GET and POST /account/sessions', () => {
     expect(stays.html).not.toMatch(/type="password"/);
   });
 
-  it('end all other sessions of this member at once', async () => {
+  it('end all of the member’s other sessions with one form', async () => {
     const [member, neighbour] = [await oauth.member(), await oauth.member()];
     const [phone, tablet, laptop, other] = Array.from({ length: 4 }, () => oauth.browser());
     for (const browser of [phone!, tablet!]) await browser.signIn('/account/sessions', member.username);
@@ -183,7 +183,7 @@ describe('GET and POST /account/sessions', () => {
     ]);
   });
 
-  it('end no access if the access of one app, link or browser cannot be ended', async () => {
+  it('end no session, app or link if one calendar link cannot be deleted', async () => {
     const member = await oauth.member();
     const [laptop, phone] = [oauth.browser(), oauth.browser()];
     await phone.signIn('/account/sessions', member.username);
@@ -212,55 +212,52 @@ CREATE TRIGGER keep_links BEFORE DELETE ON calendar_links FOR EACH ROW EXECUTE F
     expect(await counts()).toEqual([{ sessions: 1, grants: 0, links: 0 }]);
   });
 
-  it('mention only actions that a page offers', async () => {
+  it('suggest no password change if this server offers none', async () => {
     const { username } = await oauth.member();
     const page = await oauth.browser().signIn('/account/sessions', username);
     expect(page.html).toContain('tell the platform');
     expect(page.html).not.toMatch(/change your password/i);
   });
 
-  thorough.it(
-    'show 100 of 8,000 sessions, this browser’s first, with the number of other sessions, and end all sessions',
-    async () => {
-      const member = await oauth.member();
-      const browser = oauth.browser();
-      await browser.signIn('/account/sessions', member.username);
-      await oauth.query(
-        `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, last_seen_at, expires_at, user_agent)
+  thorough.it('show 100 of 8,000 sessions, this browser’s first, and end all others', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    await browser.signIn('/account/sessions', member.username);
+    await oauth.query(
+      `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, last_seen_at, expires_at, user_agent)
 SELECT sha256(('uid' || n)::bytea), sha256(('key' || n)::bytea), $1, '', now(), now() + n * interval '1 s', now() + interval '1 day', repeat('x', 300)
 FROM generate_series(1, 7999) n`,
-        [member.id],
-      );
-      const page = await browser.view('/account/sessions');
-      expect(page.html.match(/class="card"/g)).toHaveLength(100);
-      expect(page.html.indexOf('This browser')).toBeGreaterThan(0);
-      expect(page.html.indexOf('This browser')).toBeLessThan(
-        page.html.search(/action="\/account\/sessions\/[0-9a-f]{64}/),
-      );
-      expect(page.html.indexOf('Sign out of all others')).toBeLessThan(page.html.indexOf('This browser'));
-      expect(page.html).toContain('And 7900 older sessions');
-      expect(page.html.length).toBeLessThan(150_000);
+      [member.id],
+    );
+    const page = await browser.view('/account/sessions');
+    expect(page.html.match(/class="card"/g)).toHaveLength(100);
+    expect(page.html.indexOf('This browser')).toBeGreaterThan(0);
+    expect(page.html.indexOf('This browser')).toBeLessThan(
+      page.html.search(/action="\/account\/sessions\/[0-9a-f]{64}/),
+    );
+    expect(page.html.indexOf('Sign out of all others')).toBeLessThan(page.html.indexOf('This browser'));
+    expect(page.html).toContain('And 7900 older sessions');
+    expect(page.html.length).toBeLessThan(150_000);
 
-      const { stdout, stderr } = await pua(oauth.api.environment, [
-        'users',
-        'sessions',
-        member.username,
-        '--json',
-      ]);
-      const listed = JSON.parse(stdout) as { sessions: object[]; sessions_count: number };
-      expect([listed.sessions.length, listed.sessions_count]).toEqual([100, 8000]);
-      expect(stderr).toBe('7900 more sessions are not shown\n');
+    const { stdout, stderr } = await pua(oauth.api.environment, [
+      'users',
+      'sessions',
+      member.username,
+      '--json',
+    ]);
+    const listed = JSON.parse(stdout) as { sessions: object[]; sessions_count: number };
+    expect([listed.sessions.length, listed.sessions_count]).toEqual([100, 8000]);
+    expect(stderr).toBe('7900 more sessions are not shown\n');
 
-      const after = await browser.press(page, {}, /end-others/);
-      expect(after.html.match(/class="card"/g)).toHaveLength(1);
-      expect(after.html).not.toContain('more, seen');
-      const trail = await oauth.query<{ details: object }>(
-        `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`,
-        [member.id],
-      );
-      expect(trail).toEqual([{ details: { sessions: 7999 } }]);
-    },
-  );
+    const after = await browser.press(page, {}, /end-others/);
+    expect(after.html.match(/class="card"/g)).toHaveLength(1);
+    expect(after.html).not.toContain('more, seen');
+    const trail = await oauth.query<{ details: object }>(
+      `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`,
+      [member.id],
+    );
+    expect(trail).toEqual([{ details: { sessions: 7999 } }]);
+  });
 });
 
 describe('GET and POST /account/activity', () => {
@@ -278,14 +275,14 @@ describe('GET and POST /account/activity', () => {
       /<td[^>]*><bdi>Reads &lt;b&gt;me&lt;\/b&gt;<\/bdi>\s*<\/td><td[^>]*>Profile<\/td><td[^>]*>3<\/td><td[^>]*><time/,
     );
     expect(page.html).toContain('You allowed <bdi>Reads &lt;b&gt;me&lt;/b&gt;</bdi> to use your account');
-    // The chart, and the same as a table: one day, one app.
+    // The chart and its table have one day and one app.
     expect(page.html).toContain('aria-label="Requests a day over the last 90 days, by app"');
     expect(page.html.match(/<rect x=/g)).toHaveLength(1);
     expect(page.html).toMatch(/<tr><th scope="row">\d+ \w+ \d{4}<\/th><td>3<\/td><\/tr>/);
     expect(page.html).not.toContain('Reads others');
   });
 
-  it('list each accepted and rejected sign-in: device, network and method', async () => {
+  it('list each accepted and rejected sign-in with device, network and method', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     browser.headers['User-Agent'] = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
@@ -307,7 +304,7 @@ describe('GET and POST /account/activity', () => {
     expect(recorded).toEqual([{ details }]);
   });
 
-  it('show only the network of an address, and keep accepted sign-ins regardless of the number of rejected sign-ins', async () => {
+  it('show networks, not addresses, and keep accepted sign-ins despite many rejections', async () => {
     const member = await oauth.member();
     const record = (type: string, ip: string, count = 1) =>
       oauth.query(
@@ -333,7 +330,7 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
 });
 
 describe('GET and POST /account/keys', () => {
-  it('list the member’s keys with scopes and last use, and revoke one key at once', async () => {
+  it('list the member’s keys with scopes and last use, and revoke one key immediately', async () => {
     const member = await oauth.member();
     const [cut, kept] = [
       await oauth.api.key(member.id, ['profile:read', 'events:read']),
@@ -463,7 +460,7 @@ VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
     expect(data.pending_connections).toEqual(
       (await oauth.api.get('/connections?status=pending_sent,pending_received', key)).body.data,
     );
-    // Rarities are counted outside of requests.
+    // The server recounts rarities between requests.
     const stable = ({ rarity, rarity_percentage, ...rest }: Record<string, unknown>) => {
       expect([rarity, rarity_percentage]).not.toContain(undefined);
       return rest;
@@ -555,7 +552,7 @@ SELECT $1, current_date - n % 80, 'client', 'app' || n, 'events:read', 1, now() 
       expect(new Set(data.connections!.map(({ id }) => id)).size).toBe(many);
       expect(data.account_events!.filter(({ type }) => type === 'session.ended')).toHaveLength(1_200);
       expect(new Set(data.usage!.map(({ app_id }) => app_id)).size).toBe(1_200);
-      // One for each few hundred rows, and more if the host is busy with other tests.
+      // The server answers other members' requests between the export's chunks.
       expect(answered - before).toBeGreaterThan(5);
     },
   );

@@ -27,14 +27,14 @@ const send = (headers: Record<string, string>, method: string, params: object = 
   });
 const use = (token: string, name: string, scheme = 'Bearer', headers: Record<string, string> = {}) =>
   send({ Authorization: `${scheme} ${token}`, ...headers }, 'tools/call', { name, arguments: {} });
-/** Ends the access of an app on the member’s page of apps. @returns the page after it */
+/** Ends an app's access on /account/apps. @returns the HTML of the response */
 async function end(page: FormPage, clientId: string, browser: Browser): Promise<string> {
   const forms = [...page.html.matchAll(/<form[^>]*>[^]*?<\/form>/g)];
   const own = forms.findIndex(([form]) => form.includes(`name="client_id" value="${clientId}"`));
   return (await browser.press(page, {}, own)).html;
 }
 
-/** Signs a member in to an assistant on their device, which was registered without a port. */
+/** Signs a member in to an assistant whose registered loopback redirect URI has no port. */
 async function signedIn(more: Record<string, string | undefined> = {}, fields: Partial<NewClient> = {}) {
   const redirect_uris = ['http://localhost/callback'];
   const clientId = await oauth.client({ name: 'Helper', type: 'native', redirect_uris, ...fields });
@@ -46,7 +46,7 @@ async function signedIn(more: Record<string, string | undefined> = {}, fields: P
 }
 
 describe('an assistant', () => {
-  it('signs a member in from its URL, on any port of the member’s device, and reads data with its token', async () => {
+  it('signs a member in through a loopback redirect on any port, and reads data with its token', async () => {
     const { status, body } = await signedIn();
     expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
     const { result } = (await (await use(body.access_token, 'list_events')).json()) as { result: object };
@@ -54,7 +54,7 @@ describe('an assistant', () => {
     expect(await oauth.me(body.access_token)).toBe(200);
   });
 
-  it('is offered each tool whose scope its app may request', async () => {
+  it('lists each tool whose scope its app may request', async () => {
     const offered = async (scope: string, scopes?: string[]) => {
       const { body } = await signedIn({ scope }, scopes ? { scopes } : {});
       const answer = await send({ Authorization: `Bearer ${body.access_token}` }, 'tools/list');
@@ -71,7 +71,7 @@ describe('an assistant', () => {
     ]);
   });
 
-  it('learns by the protocol which scope a tool requires, and requests it from the member', async () => {
+  it('learns a tool’s missing scope from the 403 response, and requests the scope', async () => {
     const { body, clientId, username } = await signedIn();
     const refused = await send({ Authorization: `Bearer ${body.access_token}` }, 'tools/call', {
       name: 'update_profile',
@@ -98,14 +98,14 @@ describe('an assistant', () => {
     expect(changed.status).toBe(200);
   });
 
-  it('renews its access for the same URL', async () => {
+  it('refreshes its token for the MCP URL', async () => {
     const { clientId, body } = await signedIn();
     const renewed = await oauth.refresh(clientId, body.refresh_token, { resource: address() });
     expect(renewed.status).toBe(200);
     expect((await use(renewed.body.access_token, 'get_profile')).status).toBe(200);
   });
 
-  it('can add a trailing slash to its URL, for the sign-in and for messages', async () => {
+  it('may add a trailing slash to the MCP URL in sign-ins and messages', async () => {
     const slashed = `${address()}/`;
     const post = (headers: Record<string, string>) =>
       fetch(slashed, {
@@ -127,12 +127,12 @@ describe('an assistant', () => {
       expect([other, (await fetch(oauth.issuer + other)).status]).toEqual([other, 404]);
   });
 
-  it('that requests no scope gets the reading scopes that its app may request', async () => {
+  it('that requests no scope gets the read scopes that its app may request', async () => {
     const { body } = await signedIn({ scope: undefined });
     expect(new Set(body.scope.split(' '))).toEqual(new Set(FIRST_SCOPES));
     const fewer = await signedIn({ scope: undefined }, { scopes: ['profile:write', 'events:read'] });
     expect(fewer.body.scope).toBe('events:read');
-    // As a form, and as a pushed request.
+    // The default also applies to POST and to pushed requests.
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId, { scope: undefined, resource: address() });
     const asForm = await fetch(new URL(url.pathname, url), {
@@ -143,7 +143,7 @@ describe('an assistant', () => {
     const started = await fetch(new URL(asForm.headers.get('location')!, url), { redirect: 'manual' });
     expect(started.headers.get('location')).toMatch(/^\/interaction\//);
     expect((await oauth.post('/oauth/par', Object.fromEntries(url.searchParams))).status).toBe(201);
-    // The API itself has no such default.
+    // A request without the MCP resource has no default scope.
     const ofApi = await fetch(oauth.request(clientId, { scope: undefined }).url, { redirect: 'manual' });
     expect(ofApi.headers.get('location')).toContain('error=invalid_scope');
   });
@@ -166,7 +166,7 @@ describe('an assistant', () => {
     expect((await fetch(`${oauth.issuer}/register`)).status).toBe(405);
   });
 
-  it('with a wrong key gets an error that names the key', async () => {
+  it('with a wrong API key gets 401 with the error invalid_token', async () => {
     const { status, headers } = await send({ 'X-API-Key': 'pua_live_wrong' }, 'ping');
     expect([status, headers.get('www-authenticate')]).toEqual([
       401,
@@ -207,7 +207,7 @@ describe('an assistant', () => {
     expect(await oauth.me(ofPage.access_token)).toBe(200);
   });
 
-  it('gets an error if it requests another resource', async () => {
+  it('gets invalid_target if it requests another resource', async () => {
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId, { resource: `${address()}/other` });
     const response = await fetch(url, { redirect: 'manual' });
@@ -232,7 +232,7 @@ describe('an assistant', () => {
     }
   });
 
-  it('is shown to the member, who ends its access in the middle of a conversation', async () => {
+  it('appears on the member’s pages, and is rejected soon after the member ends its access', async () => {
     const { body, username, clientId } = await signedIn();
     expect((await use(body.access_token, 'get_profile')).status).toBe(200);
     await oauth.api.app.get(Usage).flush();
@@ -300,20 +300,20 @@ postgres.describe('an unregistered client', () => {
         token_endpoint_auth_method: 'none',
       }),
     );
-    oauth.api.app.get(PublicHttps).isAllowed = () => true; // as if the document were on the internet
+    oauth.api.app.get(PublicHttps).isAllowed = () => true; // allows the document's private address
   });
   afterAll(() => site.close());
 
   const read = async (url: string) => (await (await fetch(url)).json()) as Record<string, string & string[]>;
 
-  it('reads a member’s events of this week with only a pasted URL; the member sees and ends its access', async () => {
+  it('needs only the MCP URL to read a member’s events, until the member ends its access', async () => {
     const { id, username } = await oauth.member();
     const { platform } = oauth.api;
     const soon = new Date(Date.now() + 86_400_000).toISOString();
     const event = await platform.event({ title: 'Choir', starts_at: soon });
     await platform.participant(event, id);
 
-    // The URL's response to an anonymous client contains all other URLs.
+    // The 401 response and its metadata contain all other URLs.
     const stranger = await send({}, 'initialize');
     expect(stranger.status).toBe(401);
     const challenge = stranger.headers.get('www-authenticate')!;

@@ -69,7 +69,7 @@ describe('an authorization code', () => {
     expect(await errorOf(form)).toBe('invalid_grant');
   });
 
-  thorough.it('of a member who was disabled meanwhile is rejected, as is a refresh token', async () => {
+  thorough.it('of a disabled member is rejected, as is a refresh token', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const form = await oauth.code(clientId, username);
@@ -82,10 +82,10 @@ describe('an authorization code', () => {
     await oauth.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
     expect(await errorOf(again)).toBe('invalid_grant');
     await oauth.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [id]);
-    expect(await errorOf(again)).toBe('invalid_grant'); // its grant is deleted
+    expect(await errorOf(again)).toBe('invalid_grant'); // disabling the member deleted the grant
   });
 
-  it('of a client that was just disabled is rejected before any notification, as is a refresh token', async () => {
+  it('of a disabled client is rejected even before a notification, as is a refresh token', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const form = await oauth.code(clientId, username);
@@ -93,7 +93,7 @@ describe('an authorization code', () => {
     await oauth.query('ALTER TABLE oauth_clients DISABLE TRIGGER oauth_clients_announce');
     await oauth.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
     await oauth.query('ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER oauth_clients_announce');
-    // If the client is still cached, its grant is rejected; otherwise the client.
+    // `invalid_grant` while the client is cached, otherwise `invalid_client`
     const refused = /^invalid_(grant|client)$/;
     expect(await errorOf(form)).toMatch(refused);
     expect((await oauth.refresh(clientId, refresh_token)).body.error).toMatch(refused);
@@ -203,7 +203,7 @@ describe('an authorization request', () => {
     expect(await oauth.browser().open(url)).not.toBeInstanceOf(URL);
   });
 
-  it('of an unknown or disabled client gets a page with an error id', async () => {
+  it('of an unknown or disabled client gets an error page with an error id', async () => {
     const disabled = await oauth.client();
     await oauth.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [disabled]);
     for (const clientId of ['nobody', disabled, 'a\u0000b', 'x'.repeat(5000)]) {
@@ -230,7 +230,7 @@ describe('a token request', () => {
     );
   });
 
-  it('with a repeated parameter is rejected, and consumes nothing', async () => {
+  it('with a repeated parameter is rejected, and the code is not consumed', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     for (const name of ['code', 'code_verifier', 'redirect_uri', 'client_id']) {
       const body = new URLSearchParams(form);
@@ -264,7 +264,7 @@ describe('a token request', () => {
   it('of a confidential client is rejected with a used or old assertion, or an assertion for another client', async () => {
     const { id, assertion } = await clientWithKey(oauth);
     const { refresh_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
-    // The token is another client's: the error shows whether the client has authenticated.
+    // The refresh token belongs to another client, so an authenticated client gets `invalid_grant`.
     const send = (form: Record<string, string>) =>
       errorOf({ grant_type: 'refresh_token', refresh_token, ...form });
     const good = await assertion();
@@ -398,7 +398,7 @@ describe('an access token', () => {
     expect(await oauth.me(access_token)).toBe(401);
   });
 
-  thorough.it('is accepted by the guard exactly when oidc-provider accepts it', async () => {
+  thorough.it('is accepted by the API’s guard only while oidc-provider accepts the token', async () => {
     const { AuthorizationServer } = await import('../../src/authorization-server/authorization-server.js');
     const { provider } = oauth.api.app.get(AuthorizationServer);
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
@@ -506,7 +506,7 @@ describe('a token bound by DPoP', () => {
     expect((await oauth.token(form)).status).toBe(200);
   });
 
-  it('cannot be derived from a token that was issued without a proof', async () => {
+  it('must be issued with a proof: a bearer token sent as DPoP is rejected', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     const response = await fetch(`${oauth.issuer}/api/public/me`, {
       headers: { Authorization: `DPoP ${access_token}` },
@@ -515,7 +515,7 @@ describe('a token bound by DPoP', () => {
   });
 
   it.each(['public', 'confidential'])(
-    'of a %s client is not refreshed with another key, or without a key, and the refresh token is not consumed',
+    'of a %s client cannot be refreshed without its key, and a failed request consumes no token',
     async (kind) => {
       const publicId = await oauth.client();
       const confidential = await clientWithKey(oauth);
@@ -538,7 +538,7 @@ describe('a token bound by DPoP', () => {
       }
       const second = await refresh(first.body.refresh_token, await own());
       expect([second.status, second.body.token_type]).toEqual([200, 'DPoP']);
-      // Within the grace period of a used token, and also after a rotation.
+      // The used token in its grace period and the new token require the key.
       for (const used of [first, second])
         expect((await refresh(used.body.refresh_token, await other())).status).toBe(400);
       expect((await refresh(second.body.refresh_token, await own())).status).toBe(200);

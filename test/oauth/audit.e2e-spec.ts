@@ -14,7 +14,7 @@ const events = (clientId: string, userId: number) =>
   );
 
 describe('the audit log', () => {
-  it('records the member’s sign-in, the consent, and the use of the tokens', async () => {
+  it('records the sign-in, the consent, and issued, refreshed and reused tokens', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const { body } = await oauth.token(await oauth.code(clientId, member.username));
@@ -57,8 +57,8 @@ CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
     expect(await oauth.query(consents, [member.id])).toHaveLength(1);
   });
 
-  // The log comes from a separate process, and the embedded database serves only one process.
-  postgres.it('has the true reason of a rejection under its error id, like the server log', async () => {
+  // The test starts a second process, and the embedded database serves only one process.
+  postgres.it('is complemented by the server log: reason and error id of each rejection', async () => {
     const server = await ServerProcess.start({
       ...oauth.api.environment,
       PUBLIC_URL: oauth.issuer,

@@ -31,7 +31,7 @@ let plain: OauthTest;
 beforeAll(async () => void (plain = await OauthTest.start()));
 afterAll(() => plain.close());
 
-/** A server with this logo, once it has fetched the logo. */
+/** Starts a server with this logo, and loads the logo. */
 async function withLogo(platformLogoUrl: string): Promise<OauthTest> {
   const oauth = await OauthTest.start({ platformLogoUrl, platformName: 'Gipfel' }, plain);
   await oauth.api.app
@@ -46,16 +46,16 @@ const signInPage = async (oauth: OauthTest, headers: Record<string, string> = {}
 
 describe('the platform’s logo', () => {
   it.each([
-    ['a file', 'image/png', () => pathToFileURL(fileOf('logo.png', PNG)).href],
-    ['data', 'image/png', () => `data:image/png;base64,${PNG.toString('base64')}`],
-    ['a drawing', 'image/svg+xml', () => pathToFileURL(fileOf('logo.svg', SVG)).href],
+    ['a file URL', 'image/png', () => pathToFileURL(fileOf('logo.png', PNG)).href],
+    ['a data URL', 'image/png', () => `data:image/png;base64,${PNG.toString('base64')}`],
+    ['an SVG file', 'image/svg+xml', () => pathToFileURL(fileOf('logo.svg', SVG)).href],
   ])('is served by this server, and appears on the pages: %s', async (_, type, urlOf) => {
     const oauth = await withLogo(urlOf());
     expect(await signInPage(oauth)).toContain('<img class="brand-logo" src="/logos/platform" alt="">');
     const response = await fetch(`${oauth.issuer}/logos/platform`);
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe(type);
-    // Opened directly, an SVG runs no script and loads no resource.
+    // If a browser opens the SVG directly, the policy blocks scripts and resources.
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*sandbox/);
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     await response.arrayBuffer();
@@ -104,7 +104,7 @@ describe('the platform’s name and texts', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ platformName: 'Gipfel' }, plain)));
   afterAll(() => oauth.close());
 
-  it('appear on its pages and in the metadata of its API', async () => {
+  it('appear on its pages and in its API’s metadata', async () => {
     expect(await signInPage(oauth)).toContain('<title>Sign in · Gipfel</title>');
     const metadata = await fetch(`${oauth.issuer}/.well-known/oauth-protected-resource/api/public`);
     expect(await metadata.json()).toMatchObject({ resource_name: 'Gipfel API' });
@@ -119,7 +119,7 @@ describe('the platform’s name and texts', () => {
     expect(response.headers.get('vary')).toBe('Accept-Language, Cookie');
   });
 
-  it('are in the language that the app requests, from the sign-in to the consent, and on its errors', async () => {
+  it('are in the language that the app requests, on sign-in, consent and error pages', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const browser = oauth.browser();
@@ -145,18 +145,18 @@ describe('the platform’s name and texts', () => {
     expect(chosen.html).toContain('<h1>Se connecter</h1>');
     const url = oauth.request(await oauth.client(), { ui_locales: 'de' }).url;
     expect((await browser.view(url)).html).toContain('<h1>Se connecter</h1>');
-    // After a rejected form, its URL redirects to the page.
+    // GET of a form's URL redirects to the page with the form.
     const above = await browser.view('/account/calendar/create?ui_locales=de');
     expect([above.url.pathname, above.html.includes('<h1>Anmelden</h1>')]).toEqual([
       '/account/calendar',
       true,
     ]);
     expect((await browser.view('/account/apps?ui_locales=xx')).html).toContain('<h1>Anmelden</h1>');
-    // No link of the page contains anonymous input or secrets of the URL.
+    // A page whose URL has a `code` offers no language links, which would repeat the code.
     expect((await browser.view('/account/apps?other=1&code=x')).html).not.toContain('hreflang');
   });
 
-  it('are in the language that the member chooses during a sign-in, also after a rejected form', async () => {
+  it('are in the language that the member chooses during a sign-in, even after a rejected form', async () => {
     const browser = oauth.browser();
     const { username } = await oauth.member();
     const choose = async (page: FormPage, language: string) => {
@@ -176,7 +176,7 @@ describe('the platform’s name and texts', () => {
     expect((await choose(consent, 'en')).html).toContain('It would be able to');
   });
 
-  it('are in the language that the member chooses on the authorization server’s pages, by a form that repeats the request', async () => {
+  it('are in the language that the member chooses on an error or sign-out page, which keeps its URL', async () => {
     const browser = oauth.browser();
     const app = oauth.request(await oauth.client(), {
       ui_locales: 'de',
@@ -201,9 +201,9 @@ describe('the platform’s name and texts', () => {
   it.each([
     ['a malformed request', `/oauth/authorize?ui_locales=de${MANY}`],
     ['a malformed sign-out', `/oauth/logout?ui_locales=de${MANY}`],
-    ['a secret in its URL', '/oauth/authorize?client_secret=s&ui_locales=de'],
+    ['a secret in the URL', '/oauth/authorize?client_secret=s&ui_locales=de'],
   ])(
-    'are in the language of the app or the browser on the page about %s, which offers no other language',
+    'are in the app’s or the browser’s language on the error page for %s, without a choice of language',
     async (_, address) => {
       for (const [path, accepted, language] of [
         [address, 'fr', 'de'],
@@ -219,7 +219,7 @@ describe('the platform’s name and texts', () => {
     },
   );
 
-  itInOneWindow('are in the language of the app or the browser on the rate-limit page', async () => {
+  itInOneWindow('are in the app’s or the browser’s language on the rate-limit page', async () => {
     const limited = await OauthTest.start({ rateLimits: { read: 1, write: 1, auth: 1 } }, plain);
     try {
       let response: Response;
@@ -246,7 +246,7 @@ describe('the platform’s name and texts', () => {
     ['javascript:alert(1)', 'de'],
     ['', 'de'],
     ['/oauth/logout', 'xx'],
-  ])('are not changed by a form with another path or language: %s, %s', async (to, language) => {
+  ])('keep their language if a form sends an invalid path or language: %s, %s', async (to, language) => {
     const browser = oauth.browser();
     const page = await browser.view('/oauth/logout?x');
     const response = await browser.post(page, '/account/language', { to, language });
@@ -263,7 +263,7 @@ describe('the platform’s name and texts', () => {
   });
 });
 
-describe('a described app', () => {
+describe('an app', () => {
   const create = (...more: string[]) =>
     pua(plain.api.environment, [
       'clients',
@@ -277,7 +277,7 @@ describe('a described app', () => {
       ...more,
     ]);
 
-  it('shows its image, page and privacy page on the consent page, and its image in the account', async () => {
+  it('shows its logo and links on the consent page, and its logo on /account/apps', async () => {
     const { stdout } = await create(
       '--client-uri',
       'https://trailmix.example/',
@@ -310,7 +310,7 @@ describe('a described app', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('the logo must be a PNG, JPEG, WebP or GIF')]);
   });
 
-  it('has no image at a made-up path', async () => {
+  it('has no logo at an invalid URL', async () => {
     const without = await plain.client();
     for (const query of [
       '',

@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { registerDemoClient } from '../../src/clients/own-clients.js';
 import { startWithUpstream, type UpstreamServer } from '../support/upstream.js';
 
-/** Callbacks of apps that redirect again, by their path. */
+/** Target of each app callback that redirects again, by the callback's path. */
 const ONWARD: Readonly<Record<string, (appUrl: string) => string>> = {
   '/to-origin': (appUrl) => `${appUrl.replace('127.0.0.1', 'localhost')}/arrived`,
   '/to-scheme': () => 'trailmix://arrived',
@@ -46,7 +46,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     await oauth.close();
   });
 
-  /** An authorization request by openid-client, opened in a new browser. */
+  /** Opens openid-client's authorization request in a new browser context. */
   async function start(
     scope: string,
     options: BrowserContextOptions = { javaScriptEnabled: false },
@@ -91,7 +91,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     return { page, violations, configuration, clientId, signIn, ask, redeem };
   }
 
-  it('signs in, unticks a scope, allows the rest, and revokes the access of the app', async () => {
+  it('signs in, unticks a scope, allows the rest, and revokes the app’s access', async () => {
     const { username } = await oauth.member({ stored_display_name: 'Ada Lovelace' });
     const { page, violations, configuration, signIn, redeem } = await start(
       'openid profile:read connections:read',
@@ -117,7 +117,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
 
     await page.goto(`${oauth.issuer}/account/apps`);
     await page.getByText('Revoke access of Trailmix').first().click();
-    expect(await (await call()).json()).toMatchObject({ username }); // its question appears first
+    expect(await (await call()).json()).toMatchObject({ username }); // the first click only asks for confirmation
     await page.getByRole('button', { name: 'Revoke access of Trailmix' }).click();
     await page.getByText('No app can see your account.').waitFor();
     await page.getByRole('status').getByText('The app no longer has access to your account.').waitFor();
@@ -131,7 +131,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     const { id, username } = await oauth.member();
     const key = await oauth.api.key(id);
     const page = await (await browser.newContext({ acceptDownloads: true })).newPage();
-    /** Presses Tab until the control is focused; a page has a limited number of stops. */
+    /** Presses Tab until the control has the focus, at most 30 times. */
     const tabTo = async (name: string) => {
       for (let stop = 0; stop < 30; stop++) {
         await page.keyboard.press('Tab');
@@ -142,7 +142,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
       }
       throw new Error(`${name} cannot be reached by keyboard`);
     };
-    /** Opens the question, which has no effect yet, and then presses the button below it. */
+    /** Opens the confirmation, and then presses its button. */
     const confirmed = async (name: string) => {
       await tabTo(name);
       await page.keyboard.press('Enter');
@@ -201,12 +201,12 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     expect((await redeem()).scope).toBe('events:read');
   });
 
-  describe.each(Object.keys(ONWARD))('using a callback that redirects again, at %s', (path) => {
+  describe.each(Object.keys(ONWARD))('whose app’s callback redirects again, at %s', (path) => {
     it.each([
       ['a link', 'query', true],
       ['a refresh, without JavaScript', 'query', false],
       ['a form', 'form_post', true],
-    ])('is redirected after each form by %s', async (_, mode, javaScriptEnabled) => {
+    ])('arrives at the redirect’s target from each form, via %s', async (_, mode, javaScriptEnabled) => {
       const { username } = await oauth.member();
       const extra = { path, response_mode: mode };
       const started = await start('profile:read', { javaScriptEnabled }, extra);
@@ -241,7 +241,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     });
   });
 
-  it('mistypes the password, and tries again with the cursor in the field', async () => {
+  it('finds the focus in the password field after a wrong password', async () => {
     const { username } = await oauth.member();
     const { page, signIn } = await start('profile:read', {});
     await signIn(username, 'mistyped');
@@ -283,7 +283,7 @@ postgres.describe('a member with an external identity provider, in Chromium', ()
     upstream.close();
   });
 
-  it('signs in to the demo app without a local password, with the keyboard only, and signs out at both servers', async () => {
+  it('signs in to the demo app without a local password, and signs out at both servers', async () => {
     const sub = randomUUID();
     const { id } = await oauth.member({ external_id: sub, first_name: 'Ada', last_name: 'Lovelace' });
     await oauth.api.platform.participant(await oauth.api.platform.event({ title: 'Analytical engines' }), id);

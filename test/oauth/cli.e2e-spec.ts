@@ -6,7 +6,7 @@ import { eventually, soon } from '../support/timing.js';
 
 const CREATE = ['clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI];
 
-describe('pua for OAuth', () => {
+describe('the command-line program pua', () => {
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await OauthTest.start()));
   afterAll(() => oauth.close());
@@ -32,7 +32,7 @@ describe('pua for OAuth', () => {
     expect(await oauth.me(access_token)).toBe(200);
   });
 
-  it('prints on stderr where to send members to sign in, after a client is registered', async () => {
+  it('prints the sign-in URL on stderr after it registers a client', async () => {
     const { stdout, stderr } = await pua({ ...oauth.api.environment, PUBLIC_URL: oauth.issuer }, [
       ...CREATE,
       '--scopes',
@@ -69,12 +69,12 @@ describe('pua for OAuth', () => {
       expect([other, await at(other)]).toEqual([other, 400]);
     const { url } = oauth.request(clientId.client_id, { redirect_uri: cursor });
     expect((await browser.authorize(url, { username })).href).toMatch(/^cursor:.*[?&]code=/);
-    expect((await browser.view(url)).html).toContain('name="decision"'); // requests consent every time
+    expect((await browser.view(url)).html).toContain('name="decision"'); // the consent page appears every time
     const unproven = oauth.request(clientId.client_id, { redirect_uri: cursor, code_challenge: undefined });
     expect(((await browser.open(unproven.url)) as URL).searchParams.get('error')).toBe('invalid_request');
   });
 
-  it('adds and removes values of a client, which take effect at the next sign-in', async () => {
+  it('changes a client’s settings, which take effect at the next sign-in', async () => {
     const clientId = await oauth.client({ name: 'Before', redirect_uris: [REDIRECT_URI] });
     const { username } = await oauth.member();
     const other = 'https://other.example/callback';
@@ -194,7 +194,7 @@ describe('pua for OAuth', () => {
     });
   });
 
-  it('shows where a member is signed in, and ends all sessions', async () => {
+  it('lists a member’s sessions and apps, and ends them all', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username);
@@ -210,7 +210,7 @@ describe('pua for OAuth', () => {
     expect(await json('users', 'sessions', username)).toMatchObject({ sessions: [], apps: [] });
   });
 
-  thorough.it('ends the access of one named client only', async () => {
+  thorough.it('ends a member’s access only for the client in --client', async () => {
     const { username } = await oauth.member();
     const [one, two] = [await oauth.client(), await oauth.client()];
     const [ended, kept] = [await oauth.tokens(one, username), await oauth.tokens(two, username)];

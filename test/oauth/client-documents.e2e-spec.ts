@@ -26,7 +26,7 @@ const { publicKey, privateKey } = await generateKeyPair('RS256');
 const RSA_KEY = { ...(await exportJWK(publicKey)), kid: 'first', alg: 'RS256', use: 'sig' };
 
 const CODE = { grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] };
-/** Documents as common assistants publish them, and the values read from each. */
+/** Documents that common assistants publish, and the expected client for each. */
 const DOCUMENTS: [{ client_id: string; client_name: string; [said: string]: unknown }, object][] = [
   [
     {
@@ -119,7 +119,7 @@ const DOCUMENTS: [{ client_id: string; client_name: string; [said: string]: unkn
   ],
 ];
 
-describe('the URL of a client document', () => {
+describe('a client document', () => {
   it.each([
     'http://agent.example/client.json',
     'https://agent.example',
@@ -131,9 +131,9 @@ describe('the URL of a client document', () => {
     'https://agent.example:443/c',
     'https://agent.example/a b',
     `https://agent.example/${'x'.repeat(100)}`,
-  ])('must not be %s', (clientId) => expect(isDocumentUrl(clientId)).toBe(false));
+  ])('must not have the URL %s', (clientId) => expect(isDocumentUrl(clientId)).toBe(false));
 
-  it('may be https with a path, a port and a query', () => {
+  it('may have an https URL with a path, a port and a query', () => {
     expect(isDocumentUrl('https://agent.example/client.json')).toBe(true);
     expect(isDocumentUrl('https://agent.example:8443/c?v=1')).toBe(true);
   });
@@ -143,12 +143,12 @@ describe('the URL of a client document', () => {
     ['\u200b', 'agent.example'],
     [7, 'agent.example'],
     ['x'.repeat(200), 'x'.repeat(100)],
-  ])('identifies a client whose name %j is stored as displayed, %j', (client_name, name) => {
+  ])('with the name %j describes a client that is stored with the name %j', (client_name, name) => {
     const clientId = 'https://agent.example/c';
     expect(parseClient(clientId, documentOf(clientId, { client_name }), true).name).toBe(name);
   });
 
-  it('identifies a document that is parsed in linear time, with any number of keys and redirect URIs', async () => {
+  it('is parsed in linear time, with any number of keys and redirect URIs', async () => {
     const { publicKey } = await generateKeyPair('ES256');
     const key = await exportJWK(publicKey);
     const clientId = 'https://agent.example/c';
@@ -165,7 +165,7 @@ describe('the URL of a client document', () => {
   });
 
   it.each([undefined, null, false, 0, '', 'keys', {}, { keys: [] }])(
-    'identifies no client if its declared keys are %j',
+    'is rejected if its keys are %j',
     (jwks) => {
       const clientId = 'https://agent.example/c';
       const document = documentOf(clientId, { token_endpoint_auth_method: 'private_key_jwt', jwks });
@@ -174,7 +174,7 @@ describe('the URL of a client document', () => {
   );
 
   it.each(DOCUMENTS.map(([said, described]) => [said.client_name, said, described] as const))(
-    'of %s identifies a usable client',
+    'of %s describes a usable client',
     (_name, said, described) => {
       const jwks = 'jwks_uri' in said ? { keys: [RSA_KEY] } : undefined;
       const client = parseClient(said.client_id, said, true, jwks);
@@ -203,7 +203,7 @@ describe('the URL of a client document', () => {
       expect(pagesOf(other)).toEqual([null, null]);
   });
 
-  it('identifies a client that names both authentication methods; without keys it may omit its signature', () => {
+  it('with both authentication methods needs no keys; with the profile fapi2 the client must sign', () => {
     const clientId = 'https://agent.example/c';
     const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
     expect(parseClient(clientId, documentOf(clientId, both), true)).toMatchObject({ jwks: null });
@@ -212,7 +212,7 @@ describe('the URL of a client document', () => {
     expect(parseClient(clientId, fapi2, true)).toMatchObject({ profile: 'fapi2', assertion_optional: false });
   });
 
-  it('identifies no client if the keys at its jwks_uri are unusable', () => {
+  it('is rejected if the keys at its jwks_uri are unusable', () => {
     const said = DOCUMENTS[0]![0];
     for (const keys of [{}, { keys: [] }, { keys: [{ kty: 'oct', k: 'x' }] }, [], 'keys'])
       expect(() => parseClient(said.client_id, said, true, keys as object)).toThrow('key set');
@@ -281,7 +281,7 @@ postgres.describe('client documents on a server', () => {
   const describing = ({ headers, url }: IncomingMessage, response: ServerResponse) => {
     if (headers['user-agent'] === 'public-user-api')
       sendJson(response, documentOf(`https://${headers.host}${url}`));
-    else response.writeHead(403).end(); // as many sites respond to requests without a User-Agent
+    else response.writeHead(403).end(); // many sites reject requests without a User-Agent
   };
 
   const ask = (clientId: string, parameters: Record<string, string> = {}) =>
@@ -292,7 +292,7 @@ postgres.describe('client documents on a server', () => {
     site.answer = describing;
     oauth.api.app.get(PublicHttps).isAllowed = isPublicAddress;
   });
-  /** Lets a server read documents as if they were on the internet. */
+  /** Allows a server to read documents at private addresses. */
   const allowAll = (of = oauth) => void (of.api.app.get(PublicHttps).isAllowed = () => true);
 
   describe('a client with a document', () => {
@@ -309,7 +309,7 @@ postgres.describe('client documents on a server', () => {
       expect(await oauth.query(stored, [clientId])).toHaveLength(1);
     });
 
-    it('may keep access until the member removes the access, although the client is a public web app', async () => {
+    it('may get unlimited access, even as a public web app', async () => {
       const clientId = `${at}/hosted-assistant.json`;
       const redirect_uri = `${at}/callback`;
       site.answer = (_, response) =>
@@ -325,7 +325,7 @@ postgres.describe('client documents on a server', () => {
       expect(durations).toEqual(['once', '30', '180 checked', 'unlimited']);
     });
 
-    it('signs a member in under its document’s host, and is stored at the first sign-in', async () => {
+    it('shows its document’s host on the sign-in and consent pages, and is stored at the first sign-in', async () => {
       const clientId = `${at}/client.json`;
       const { username } = await oauth.member();
       const { url, redeem } = ask(clientId);
@@ -333,7 +333,7 @@ postgres.describe('client documents on a server', () => {
       const page = await browser.view(url);
       expect(page.html).toContain(`App on this device, ${new URL(at).host}`);
       const stored = () => oauth.query<object>('SELECT name FROM oauth_clients WHERE id = $1', [clientId]);
-      expect(await stored()).toEqual([]); // an anonymous client causes no row
+      expect(await stored()).toEqual([]); // no row before the sign-in
       const consent = await browser.press(page, { username, password: PASSWORD });
       expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
       expect(consent.html).toContain(
@@ -355,7 +355,7 @@ postgres.describe('client documents on a server', () => {
         [clientId],
       );
       expect(event).toEqual({ actor: 'client' });
-      // Read again after an hour.
+      // The server reads the document again after an hour.
       const agedBy = async (hours: number) => {
         await oauth.query(
           `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
@@ -371,7 +371,7 @@ postgres.describe('client documents on a server', () => {
         );
         return row!.fresh;
       };
-      // A client is cached for a second.
+      // The server caches a client for a second.
       await until(isFresh);
       // The admin's setting takes precedence.
       await oauth.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
@@ -383,7 +383,7 @@ postgres.describe('client documents on a server', () => {
       const { username } = await oauth.member();
       await oauth.browser().authorize(ask(clientId).url, { username });
       site.answer = (_, response) => response.destroy();
-      // Another instance, which has not read the document.
+      // Start another instance, which has not read the document.
       const other = await OauthTest.start(
         { clientIdMetadataDocuments: true, publicUrl: oauth.issuer },
         oauth,
@@ -395,7 +395,7 @@ postgres.describe('client documents on a server', () => {
           [clientId, hours],
         );
         const open = async () => (await oauth.browser(other.api.url).view(ask(clientId).url)).status;
-        await until(async () => (await open()) === status); // a client is cached for a second
+        await until(async () => (await open()) === status); // the server caches a client for a second
       };
       await answers(200, 23);
       await answers(400, 25);
@@ -514,7 +514,7 @@ postgres.describe('client documents on a server', () => {
       expect([refused.status, refused.body.error, read.length]).toEqual([401, 'invalid_client', 4]);
     });
 
-    it('that signs with another key gets the reason why its keys could not be read, and keeps the stored keys', async () => {
+    it('that signs with an unknown key learns why its jwks_uri is unreadable, and keeps its stored keys', async () => {
       const clientId = `${at}/losing.json`;
       site.answer = (request, response) =>
         request.url === '/losing.json'
@@ -590,7 +590,7 @@ postgres.describe('client documents on a server', () => {
     });
     afterEach(() => server.close());
 
-    /** The URL of a document, at its own host. */
+    /** URL of a document at the given subdomain. */
     const clientAt = (host: string, path = '/client.json') =>
       `https://${host}.agents.localhost:${site.port}${path}`;
     /** The status of an authorization request from an address: 303 redirects to the sign-in. */
@@ -602,7 +602,7 @@ postgres.describe('client documents on a server', () => {
       return response.status;
     };
 
-    /** Whether the limit rejects reading the document. A busy host may time out instead, which is a separate case. */
+    /** Whether the limit rejects the read (503). A read that times out on a busy host does not count. */
     const isRefused = async (clientId: string, address: string) =>
       (await statusFor(clientId, address)) === 503;
 
@@ -611,7 +611,7 @@ postgres.describe('client documents on a server', () => {
       for (let i = 0; i < 70; i++) refused.push(await isRefused(clientAt(`stranger-${i}`), '192.0.2.1'));
       expect(refused).toEqual([...Array<boolean>(30).fill(false), ...Array<boolean>(40).fill(true)]);
       expect(await isRefused(clientAt('somebody-else'), '192.0.2.2')).toBe(false);
-      // An IPv6 network counts as one caller.
+      // All addresses of an IPv6 network share one limit.
       for (let i = 1; i <= 30; i++) await statusFor(clientAt(`network-${i}`), `2001:db8::${i}`);
       expect(await isRefused(clientAt('network'), '2001:db8::ffff')).toBe(true);
     });
@@ -703,7 +703,10 @@ postgres.describe('client documents on a server', () => {
     allowAll(closed);
     const { url } = closed.request(`${at}/client.json`, { redirect_uri: REDIRECT });
     const page = await closed.browser().view(url);
-    expect([page.status, page.html]).toEqual([400, expect.stringContaining('reads no client documents')]);
+    expect([page.status, page.html]).toEqual([
+      400,
+      expect.stringContaining('does not accept client documents'),
+    ]);
     expect(site.connections).toBe(0);
     await closed.close();
   });

@@ -12,7 +12,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-/** The revocation endpoint's status for a client: 200 once it has authenticated, for any token. */
+/** Asks the revocation endpoint to revoke an unknown token: 200 if the client has authenticated. */
 const authenticate = (form: Record<string, string>, headers: Record<string, string> = {}) =>
   oauth.post('/oauth/revoke', { token: 'x'.repeat(43), ...form }, headers);
 
@@ -22,12 +22,12 @@ const events = (id: string) =>
     [id],
   );
 
-/** Drops the cached client, as the database’s notification does a moment later. */
+/** Drops cached clients without waiting for the database's notification. */
 const forget = () => oauth.api.app.get(RevocationChannel).announce('all');
 
 describe('a client with a secret', () => {
   it.each(['client_secret_basic', 'client_secret_post'] as const)(
-    'signs a member in with openid-client, and refreshes: %s',
+    'signs a member in with openid-client, and refreshes its token: %s',
     async (secret_auth_method) => {
       const { id, secret } = await clientWithSecret(oauth, { secret_auth_method });
       const { username } = await oauth.member();
@@ -61,7 +61,7 @@ describe('a client with a secret', () => {
     expect((await authenticate({}, basic(id, secret))).status).toBe(200);
   });
 
-  it('that is public is rejected, even with a stored secret', async () => {
+  it('is rejected if the client is public, even with the stored secret', async () => {
     const publicClient = await oauth.client({ profile: 'oidc' });
     await storeSecret(oauth, publicClient, 'stored-all-the-same');
     const { status, body } = await authenticate({}, basic(publicClient, 'stored-all-the-same'));
@@ -81,7 +81,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect(secret).toMatch(/^pua_secret_[0-9A-Za-z]{43}$/);
   });
 
-  it('also has an empty key set, so that the previous version does not treat the client as public', async () => {
+  it('has an empty key set, so that the previous version does not treat the client as public', async () => {
     const keysOf = (id: string) => oauth.query('SELECT jwks FROM oauth_clients WHERE id = $1', [id]);
     const { id } = await clientWithSecret(oauth);
     expect(await keysOf(id)).toEqual([{ jwks: { keys: [] } }]);
@@ -143,7 +143,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect([status, body.error, headers.get('retry-after')]).toEqual([429, 'temporarily_unavailable', '60']);
     expect((await authenticate({}, basic(other.id, other.secret))).status).toBe(200);
     const reasons = (await events(id)).map(({ details }) => details.reason);
-    expect(reasons.filter((reason) => reason === 'wrong_client_secret')).toHaveLength(1); // once an hour
+    expect(reasons.filter((reason) => reason === 'wrong_client_secret')).toHaveLength(1); // audited once an hour
     expect(reasons).toContain('too_many_wrong_secrets');
   });
 
@@ -190,17 +190,17 @@ describe('a secret in a URL', () => {
     expect([status, headers.get('location')]).toEqual([400, null]);
   });
 
-  it('of a made-up client is not audited, so that anonymous clients cannot fill the audit log', async () => {
+  it('of an unknown client is not audited, so that anonymous clients cannot fill the audit log', async () => {
     const made = `made-up-${Date.now()}`;
     await fetch(`${oauth.issuer}/oauth/authorize?client_id=${made}&client_secret=x`);
     expect(await events(made)).toEqual([]);
   });
 });
 
-describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', () => {
+describe('a secret with characters that form encoding changes (RFC 6749 §2.3.1)', () => {
   const server = { issuer: 'https://server.example' };
 
-  it.each(ODD_SECRETS)('is accepted from three clients, in header and body: %s', async (secret) => {
+  it.each(ODD_SECRETS)('is accepted in header and body from libraries and fetch: %s', async (secret) => {
     const { id } = await clientWithSecret(oauth);
     await storeSecret(oauth, id, secret);
     const as = { ...server, issuer: oauth.issuer, revocation_endpoint: `${oauth.issuer}/oauth/revoke` };
@@ -220,12 +220,12 @@ describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', ()
       client.allowInsecureRequests(configuration);
       await expect(client.tokenRevocation(configuration, 'x')).resolves.toBeUndefined();
     }
-    // Encoded like Go’s url.QueryEscape, and like a form.
+    // The header is encoded as by Go’s url.QueryEscape, the body as a form.
     expect((await authenticate({}, basic(id, secret))).status).toBe(200);
     expect((await authenticate({ client_id: id, client_secret: secret })).status).toBe(200);
   });
 
-  it.each(['%zz', 'a%', '%C3', '%00'])('gets invalid_request if not encoded: %s', async (half) => {
+  it.each(['%zz', 'a%', '%C3', '%00'])('gets invalid_request if encoded incorrectly: %s', async (half) => {
     const { id } = await clientWithSecret(oauth);
     const Authorization = `Basic ${Buffer.from(`${id}:${half}`).toString('base64')}`;
     const { status, body } = await authenticate({}, { Authorization });
@@ -233,13 +233,13 @@ describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', ()
   });
 });
 
-describe('pua clients with secrets', () => {
+describe('the command pua clients', () => {
   const run = (...parameters: string[]) => pua(oauth.api.environment, parameters);
   const json = (...parameters: string[]) =>
     puaJson<Record<string, unknown>>(oauth.api.environment, parameters);
   const create = ['clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI];
 
-  it('creates a client with a secret that is shown once, and shows its details later', async () => {
+  it('creates a client with a secret, and shows the complete secret only once', async () => {
     const { stdout } = await run(...create, '--profile', 'oidc', '--auth', 'client_secret_basic');
     const [id, secret] = stdout.trim().split('\n') as [string, string];
     expect((await authenticate({}, basic(id, secret))).status).toBe(200);
@@ -266,7 +266,7 @@ describe('pua clients with secrets', () => {
     ]);
   });
 
-  it('removes the secrets of a client that changes its authentication', async () => {
+  it('removes a client’s secrets if its authentication method changes', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     expect(await json('clients', 'update', id, '--auth', 'none')).toMatchObject({
       token_endpoint_auth_method: 'none',

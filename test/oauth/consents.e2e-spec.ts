@@ -39,7 +39,7 @@ function together(browser: Browser, action: string, form: Record<string, string>
   );
 }
 
-describe('a consent form sent several times at once', () => {
+describe('a sign-in or consent form sent several times at once', () => {
   async function counts(clientId: string) {
     const [found] = await oauth.query<Record<string, number>>(
       `SELECT (SELECT count(*) FROM oauth_grants WHERE client_id = $1)::int AS grants,
@@ -58,7 +58,7 @@ describe('a consent form sent several times at once', () => {
     return { username, clientId, browser, consent };
   }
 
-  it('is one decision: it creates one grant and one code', async () => {
+  it('makes one decision, with one grant and one code', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, consent } = await atConsent();
       const form = { csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' };
@@ -68,7 +68,7 @@ describe('a consent form sent several times at once', () => {
     }
   });
 
-  it('is one decision even if one form allows and the other form denies', async () => {
+  it('makes one decision even if one copy allows and another copy denies', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, consent } = await atConsent();
       const action = `${consent.url.pathname}/consent`;
@@ -90,7 +90,7 @@ describe('a consent form sent several times at once', () => {
     }
   });
 
-  it('is one sign-in: it results in one consent page or one code', async () => {
+  it('makes one sign-in, with one code', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     await oauth.code(clientId, username, { scope: SCOPE });
@@ -105,7 +105,7 @@ describe('a consent form sent several times at once', () => {
     const { browser, consent } = await atConsent();
     const action = `${consent.url.pathname}/consent`;
     const form = { csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' };
-    await browser.post(consent, action, form); // closed before its redirect was followed
+    await browser.post(consent, action, form); // the browser does not follow the redirect
     const [end] = await together(browser, action, form, 1);
     expect(codeIn(end!)).not.toBeNull();
   });
@@ -116,7 +116,7 @@ const narrow = (clientId: string, username: string, untick: string[], browser = 
   browser.authorize(oauth.request(clientId, { scope: SCOPE, prompt: 'consent' }).url, { username, untick });
 
 describe('a narrowed consent', () => {
-  it('removes the scope from every earlier token at the next request, and changes nothing else', async () => {
+  it('removes the scope from all earlier tokens of the app at their next request', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const tokens = await oauth.tokens(clientId, username, { scope: SCOPE });
@@ -144,7 +144,7 @@ describe('a narrowed consent', () => {
     expect(grants!.held.toSorted()).toEqual(['achievements:read', 'profile:read']);
   });
 
-  it('may keep no API scope, and tokens then still identify the member', async () => {
+  it('may contain no API scope; tokens then still identify the member', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
@@ -156,7 +156,7 @@ describe('a narrowed consent', () => {
     expect((await oauth.get('/oauth/userinfo', body.access_token)).status).toBe(200);
   });
 
-  it('may leave an earlier sign-in without a scope; /account/apps still shows the end of that sign-in', async () => {
+  it('keeps an earlier sign-in’s end on /account/apps even if the sign-in has no scope left', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -184,7 +184,7 @@ describe('a narrowed consent', () => {
     expect(body.scope).toBe('profile:read achievements:read');
   });
 
-  it('is unaffected by requests for fewer scopes, or by a denial', async () => {
+  it('does not result from a request for fewer scopes, or from a denial', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
@@ -195,7 +195,7 @@ describe('a narrowed consent', () => {
     expect(await status('events', access_token)).toBe(200);
   });
 
-  postgres.it('applies in every other process with a cached token within a second', async () => {
+  postgres.it('applies within a second on other instances that cached the token', async () => {
     const other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
     const origin = await other.api.app.getUrl();
     const { username } = await oauth.member();
@@ -203,13 +203,13 @@ describe('a narrowed consent', () => {
     const { access_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
     for (const at of [oauth.issuer, origin]) expect(await status('events', access_token, at)).toBe(200);
     await narrow(clientId, username, ['events:read']);
-    expect(await status('events', access_token)).toBe(403); // at once on the instance of the change
+    expect(await status('events', access_token)).toBe(403); // immediately on the instance that stored the consent
     await soon(async () => (await status('events', access_token, origin)) === 403);
     expect(await status('events', access_token, origin)).toBe(403);
     await other.close();
   });
 
-  postgres.it('leaves no wider grant if a code is issued at the same moment', async () => {
+  postgres.it('leaves no wider grant if codes are issued concurrently', async () => {
     const { username } = await oauth.member();
     for (let round = 0; round < 10; round++) {
       const clientId = await oauth.client();
@@ -263,7 +263,7 @@ describe('a consent', () => {
     expect(scopesOn(page.html)).toContain('profile:read');
     expect(page.html).toContain(new URL(added).host);
 
-    // The consent counts at its own origin and, after the next consent, at both origins.
+    // The consent still applies to its origin and, after the next consent, to both origins.
     const there = oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url;
     expect(codeIn(await browser.open(there))).not.toBeNull();
     await browser.submit(page, { scope: scopesOn(page.html), decision: 'allow' }, /\/consent$/);
@@ -287,7 +287,7 @@ describe('a consent', () => {
     ).not.toBeNull();
   });
 
-  it('stored without origins applies only to the origins that the app had at that time', async () => {
+  it('stored without origins does not apply to an origin that the app adds later', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -311,7 +311,7 @@ describe('a consent to an unreviewed app', () => {
     keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
   };
 
-  /** An app described by a document, or registered by a member. */
+  /** Creates an app that a document describes, or that a member registered. */
   async function unreviewed(kind: string): Promise<string> {
     const clientId = await described.client({ name: 'Before' });
     const { id } = await described.member();
@@ -343,7 +343,7 @@ describe('a consent to an unreviewed app', () => {
       /\/consent$/,
     );
 
-  describe.each(['a document', 'a member'])('(of %s)', (kind) => {
+  describe.each(['a document', 'a member'])('that comes from %s', (kind) => {
     it.each<[string, unknown]>([
       ['name', 'After'],
       ['redirect_uris', [REDIRECT_URI, 'https://app.example/other']],
@@ -385,7 +385,7 @@ describe('a consent to an unreviewed app', () => {
       expect(codeIn(await allow(browser, after))).not.toBeNull();
     });
 
-    it('whose shown values were not stored is requested once more', async () => {
+    it('is requested again if the server has not stored the values that the member saw', async () => {
       const { username, id } = await described.member();
       const clientId = await unreviewed(kind);
       const browser = described.browser();
@@ -395,7 +395,7 @@ describe('a consent to an unreviewed app', () => {
     });
   });
 
-  it('names the host of each link of a member’s app, since the link may point to another site', async () => {
+  it('shows the host of each link, because links may point to other sites', async () => {
     const { username } = await described.member();
     const clientId = await unreviewed('a member');
     await change(clientId, 'client_uri', 'https://claude.ai/');
@@ -410,7 +410,7 @@ describe('a consent to an unreviewed app', () => {
     expect(done.html).toMatch(/href="https:\/\/claude.ai\/">Go to claude.ai</);
   });
 
-  it('remains valid while the keys at the client document’s URL change', async () => {
+  it('remains valid if the keys at the app’s jwks_uri change', async () => {
     const { username } = await described.member();
     const clientId = await unreviewed('a document');
     await change(clientId, 'jwks_uri', 'https://app.example/keys.json');

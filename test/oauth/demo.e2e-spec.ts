@@ -17,7 +17,7 @@ describe('GET /demo', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
   afterAll(() => oauth.close());
 
-  it('serves the demo app, with a policy that allows only this server', async () => {
+  it('serves the demo app, with a CSP that allows only this server', async () => {
     for (const path of [
       '/demo',
       '/demo/callback?code=x&state=y',
@@ -36,7 +36,7 @@ describe('GET /demo', () => {
       expect((await fetch(`${oauth.issuer}/demo/${path}`)).status).toBe(404);
   });
 
-  it('signs members in as a registered client, for any PUBLIC_URL', async () => {
+  it('signs members in even after PUBLIC_URL has changed', async () => {
     const { dataSource, api } = oauth;
     await registerDemoClient(dataSource, { ...api.config, publicUrl: 'http://localhost:1' });
     await registerDemoClient(dataSource, api.config);
@@ -60,7 +60,7 @@ postgres.describe('the demo app in Chromium', () => {
   });
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close();
-    await oauth.query('DELETE FROM oauth_consents'); // or the consent page does not appear again
+    await oauth.query('DELETE FROM oauth_consents'); // so that the consent page appears again
   });
   afterAll(async () => {
     await browser.close();
@@ -78,7 +78,7 @@ postgres.describe('the demo app in Chromium', () => {
     await page.getByText('Signed in, with').waitFor();
   }
 
-  /** A page, with its console errors and the tokens that it received. */
+  /** Opens a page, and collects its console errors and tokens. */
   async function open(options: BrowserContextOptions = {}) {
     const page = await (await browser.newContext(options)).newPage();
     const complaints: string[] = [];
@@ -94,7 +94,7 @@ postgres.describe('the demo app in Chromium', () => {
     return { page, complaints, secrets };
   }
 
-  it('names the account to sign in with', async () => {
+  it('shows the demo accounts and their password', async () => {
     const { page } = await open();
     await page.goto(`${oauth.issuer}/demo`);
     const said = await page.locator('#who code').allTextContents();
@@ -120,7 +120,7 @@ postgres.describe('the demo app in Chromium', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows the member’s profile, events in their own time zones, connections, achievements with pins and rarity', async () => {
+  it('shows profile, connections, pins and progress of achievements, and events in their own time zones', async () => {
     const { page } = await open({ timezoneId: 'Asia/Tokyo' });
     await signIn(page);
     await page.locator('meter').first().waitFor();
@@ -167,7 +167,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     expect(await later.textContent()).toContain('invalid_credentials');
   });
 
-  it('shows in a frame that the member denied the access', async () => {
+  it('shows a framed notice if the member denies access', async () => {
     const { page } = await open();
     await page.goto(`${oauth.issuer}/demo`);
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -195,7 +195,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
   it.each([
     ['light', 1280],
     ['dark', 390],
-  ] as const)('is accessible and fits, %s, %d wide', async (colorScheme, width) => {
+  ] as const)('is accessible and fits the window: %s, %d pixels wide', async (colorScheme, width) => {
     const { page } = await open({ colorScheme, viewport: { width, height: 844 } });
     await signIn(page);
     await page.locator('meter').first().waitFor();
@@ -206,7 +206,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     );
   });
 
-  it('signs a member in on another origin, after a change of two attributes of its page', async () => {
+  it('signs a member in from another origin if two attributes of its page are changed', async () => {
     const site = createServer((request, response) => {
       const name = request.url!.replace(/\?.*/, '').replace(/^\/demo\/?/, '');
       if (request.url === '/favicon.ico') {
@@ -239,7 +239,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Runs axe through the debugger, since the page's policy blocks it. */
+/** Runs axe through the debugger, because the page's CSP blocks other scripts. */
 async function axe(page: Page): Promise<AxeResults> {
   await page.evaluate(AXE);
   return page.evaluate("axe.run({ resultTypes: ['violations'] })");

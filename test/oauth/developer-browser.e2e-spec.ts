@@ -36,13 +36,13 @@ postgres.describe('a developer in Chromium', () => {
     await page.getByRole('heading', { name: 'Apps and keys' }).waitFor();
   }
 
-  /** The console's entry for the request with this error id. */
+  /** Text of the console's row for the request with this error id. */
   const reasonOf = async (page: Page, errorId: string) => {
     await page.goto(`${oauth.issuer}/developer/requests`);
     return page.getByRole('row').filter({ hasText: errorId }).innerText();
   };
 
-  it('registers an app, makes a mistake, finds the cause in the list of requests, and repairs the app, without an admin', async () => {
+  it('registers an app, and finds and repairs its mistakes with the list of requests', async () => {
     const { username } = await oauth.member();
     const page = await (await browser.newContext()).newPage();
     const violations: string[] = [];
@@ -86,7 +86,7 @@ postgres.describe('a developer in Chromium', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The changes are saved').waitFor();
 
-    // Now the app requests a scope that it is not registered for.
+    // The app requests a scope that it is not registered for.
     await page.goto(await ask());
     await page.getByRole('heading', { name: 'The app could not sign you in' }).waitFor();
     await page.getByText('invalid_scope').waitFor();
@@ -106,7 +106,7 @@ postgres.describe('a developer in Chromium', () => {
       pkceCodeVerifier: verifier,
     });
 
-    // The app sends its token in the header for keys.
+    // The app sends its token as an API key.
     const call = (headers: Record<string, string>) =>
       fetch(new URL('/api/public/connections', oauth.issuer), { headers });
     const wrong = (await (await call({ 'X-API-Key': access_token })).json()) as { request_id: string };
@@ -118,7 +118,7 @@ postgres.describe('a developer in Chromium', () => {
     expect(violations).toEqual([]);
   });
 
-  it('copies values that are shown once: a key, and a calendar link that a calendar app opens', async () => {
+  it('copies a new key and a new calendar link, and can open the link in a calendar app', async () => {
     const { username } = await oauth.member();
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
     const page = await context.newPage();
@@ -144,7 +144,7 @@ postgres.describe('a developer in Chromium', () => {
     expect(await opened.getAttribute('href')).toBe(link.replace('http:', 'webcal:'));
   });
 
-  it('creates a key and rotates it with the keyboard only, on a phone, without JavaScript', async () => {
+  it('creates and rotates a key on a phone, without JavaScript', async () => {
     const { username } = await oauth.member();
     const context = await browser.newContext({
       viewport: { width: 390, height: 844 },

@@ -20,15 +20,15 @@ interface Developer {
   readonly username: string;
   readonly browser: Browser;
   open(path: string): Promise<FormPage>;
-  /** A form of the page, filled in and sent. */
+  /** Fills in and sends a form of the page. */
   submit(page: FormPage, action: RegExp, fields?: Record<string, string | string[]>): Promise<FormPage>;
-  /** Sends a form with values that the page does not offer, with the token of a real form. */
+  /** Sends a form with values that the page does not offer, with a valid CSRF token. */
   post(path: string, fields?: Record<string, string>): Promise<Response>;
   register(fields?: Record<string, string | string[]>): Promise<string>;
   makeKey(fields?: Record<string, string | string[]>): Promise<string>;
 }
 
-/** A member who has signed in to the console. */
+/** Signs a new member in to the console. */
 async function developer(of = oauth): Promise<Developer> {
   const member = await of.member();
   const browser = of.browser();
@@ -75,7 +75,7 @@ const longAgo = (userId: number, of = oauth) => of.ageSignIns(userId, 301);
 const clients = () => new ClientsService(oauth.dataSource, oauth.api.config);
 const idOfKey = (key: string) => key.split('_')[2]!;
 
-/** Status and faults of each request that the console shows, with its parameters. */
+/** Text of each request that the console shows. */
 function rowsOf({ html }: FormPage): string[] {
   return [...html.matchAll(/<tr id="request-\d+">\n([^]*?)<\/tr>/g)].map(([, row]) =>
     row!
@@ -211,7 +211,7 @@ describe('a member’s app', () => {
     }
   });
 
-  it('is changed, disabled, enabled and deleted by its developer, and each act is audited', async () => {
+  it('can be changed, disabled, enabled and deleted by its developer, with audit events', async () => {
     const ada = await developer();
     const id = await ada.register({ name: 'First' });
     const page = await ada.open(`/developer/clients/${id}`);
@@ -408,7 +408,7 @@ describe('a member’s API key', () => {
     expect((await call('/api/public/me', { 'X-API-Key': made[0]! })).status).toBe(200);
   });
 
-  it('is revoked at once', async () => {
+  it('is rejected immediately after its revocation', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     const page = await ada.submit(await ada.open('/developer'), /\/revoke$/);
@@ -440,8 +440,8 @@ describe('a member’s API key', () => {
   );
 });
 
-describe('a developer’s repeatable action', () => {
-  it('is limited per day to protect the audit log, unless it undoes an earlier action', async () => {
+describe('a developer’s audited action', () => {
+  it('is limited per day, except for revoking a key and deleting an app', async () => {
     const ada = await developer();
     const [app, key] = [await ada.register(), await ada.makeKey()];
     await ada.post(`/developer/clients/${app}/disable`);
@@ -502,7 +502,7 @@ describe('an app or key of another member or the platform', () => {
         ]);
       expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
     }
-    // A key that an admin created is not the member's own either.
+    // Keys that an admin created are not the member's own keys.
     for (const id of [keyId, ofAdmin, 'nobodyskey00']) {
       for (const action of ['rotate', 'revoke'])
         expect([id, action, (await mallory.post(`/developer/keys/${id}/${action}`)).status]).toEqual([
@@ -544,7 +544,7 @@ describe('an app or key of another member or the platform', () => {
 });
 
 describe('a developer’s recent requests', () => {
-  it('show the cause of each rejection, under the error id of its response', async () => {
+  it('show the cause of each rejection with its error id', async () => {
     const ada = await developer();
     const clientId = await ada.register({ name: 'Trailmix' });
     const key = await ada.makeKey({ name: 'Script' });
@@ -601,7 +601,7 @@ describe('a developer’s recent requests', () => {
     ).toBe(true);
   });
 
-  it('are counted by result per hour for 30 days, even if they exceed the stored number', async () => {
+  it('are counted by result for 30 days, including requests that are no longer stored', async () => {
     const ada = await developer();
     const key = await ada.makeKey({ name: 'Script' });
     for (let i = 0; i < 110; i++) await call('/api/public/me', { 'X-API-Key': key });
@@ -622,7 +622,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(text).toMatch(/Script 113, 3 with errors 120, 10 with errors \d+ ms \d+ ms/);
     expect(text).toContain('503 temporarily_unavailable GET /old 0 7 –');
     expect(text).toContain('403 insufficient_scope GET /api/public/events 3 3 Open');
-    // The link shows the latest request with this error.
+    // The link leads to the latest request with this error.
     const [, row] = /href="#request-(\d+)">Open<span class="only-heard"> insufficient_scope/.exec(html)!;
     expect(new RegExp(`<tr id="request-${row}">[^]*?</tr>`).exec(html)![0]).toContain('/api/public/events');
   });
@@ -664,7 +664,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(kept!.count).toBe(100);
   });
 
-  thorough.it('include requests to every instance after the instance has written them', async () => {
+  thorough.it('include requests to another instance once that instance has stored them', async () => {
     const other = await OauthTest.start({ developerConsole: true }, oauth);
     const ada = await developer();
     const key = await ada.makeKey();
@@ -700,8 +700,8 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     },
   );
 
-  it('are buffered for 200 apps until the next write, so that anonymous clients fill no memory', async () => {
-    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // the server writes every half minute
+  it('are buffered for at most 200 apps, so that anonymous clients cannot fill the memory', async () => {
+    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // stops the periodic writes
     const ada = await developer();
     const key = await ada.makeKey();
     const shown = async () =>
@@ -830,7 +830,7 @@ describe('/developer and the setting DEVELOPER_OIDC', () => {
     expect(await profilesOf(ada)).toEqual([{ profile: 'oauth21', secret_auth_method: null }]);
   });
 
-  it('explains the conflict between a profile and a secret', async () => {
+  it('explains that the profile oauth21 allows no secret', async () => {
     const ada = await developer(open);
     const registering = ada.register({ profile: 'oauth21', secret_auth_method: 'client_secret_post' });
     await expect(registering).rejects.toThrow(

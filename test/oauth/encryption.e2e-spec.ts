@@ -11,7 +11,7 @@ afterAll(() => oauth.close());
 const signedIn = async (browser: Browser): Promise<boolean> =>
   !(await browser.view('/account/apps')).html.includes('type="password"');
 
-/** A member signed in in a new browser. */
+/** Signs a new member in with a new browser. */
 async function session(): Promise<{ id: number; browser: Browser }> {
   const { id, username } = await oauth.member();
   const browser = oauth.browser();

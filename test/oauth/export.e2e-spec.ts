@@ -20,7 +20,7 @@ async function signedIn(username: string, browser = oauth.browser()): Promise<Fo
   return await browser.signIn('/account/data', username);
 }
 
-/** The member's data export, as read from the database. */
+/** Reads the member's data export from the database. */
 async function fileOf(userId: number) {
   const pieces: Buffer[] = [];
   for await (const piece of oauth.api.app.get(PersonalData).of(userId, () => Promise.resolve()))
@@ -30,7 +30,7 @@ async function fileOf(userId: number) {
 }
 
 describe('the data export', () => {
-  it('contains the member’s consents, notices, and requests and webhook endpoints of their own apps and keys only', async () => {
+  it('contains consents, notices, and the requests and webhook endpoints of only the member’s apps and keys', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const clients = new ClientsService(oauth.dataSource, oauth.api.config);
     const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
@@ -104,12 +104,12 @@ describe('the data export', () => {
     expect(data.platform_news!.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['member.signed_in', 'consent.granted']),
     );
-    // Only metadata of secrets: the authentication method, and the creation time.
+    // The export contains only metadata of secrets: authentication method and creation time.
     expect(text.replaceAll(/"own_apps_secrets"|"secret_auth_method"/g, '')).not.toContain('secret');
     expect(text).not.toContain(`/${other.id}"`);
   });
 
-  it('is read in chunks of at most a megabyte, regardless of the length of its texts', async () => {
+  it('is read in chunks of at most 1 MB, even with long texts', async () => {
     const { platform } = oauth.api;
     const id = await platform.user();
     const many = 12;
@@ -128,7 +128,7 @@ describe('the data export', () => {
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(1_000_000);
   });
 
-  it('contains every row, even beyond the size of one read', async () => {
+  it('contains all rows of a table that takes several reads', async () => {
     const { id } = await oauth.member();
     await oauth.query(
       `INSERT INTO member_usage (user_id, day, app_kind, app_id, scope, uses, last_used_at)
@@ -149,7 +149,7 @@ SELECT 'session.ended', 'user', $1, jsonb_build_object('sessions', n) FROM gener
 });
 
 describe('POST /account/data/download', () => {
-  it('rejects a second export during a member’s download, and a fifth export in total', async () => {
+  it('rejects a member’s second concurrent download, and a fifth concurrent download of all members', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = await signedIn(member.username, browser);
@@ -209,10 +209,10 @@ describe('POST /account/data/download', () => {
   });
 });
 
-postgres.describe('downloads that stop reading', () => {
+postgres.describe('downloads of clients that stop reading', () => {
   const MANY = 40;
 
-  /** A member whose export exceeds the system's buffers for a client that reads nothing. */
+  /** Creates a member whose export exceeds the buffers of a socket. */
   async function memberWithMuch(): Promise<{ id: number; username: string }> {
     const member = await oauth.member();
     const [event] = await oauth.query<{ first: number }>(
@@ -229,7 +229,7 @@ postgres.describe('downloads that stop reading', () => {
     return member;
   }
 
-  /** Sends the form, and reads nothing of the response. */
+  /** Sends the form, but does not read the response. */
   async function sendUnread(browser: Browser, page: FormPage): Promise<Socket> {
     const csrf = /name="csrf" value="([^"]*)"/.exec(page.html)![1]!;
     const body = new URLSearchParams({ csrf }).toString();
@@ -268,7 +268,7 @@ postgres.describe('downloads that stop reading', () => {
       return downloads.inProgress === 0;
     });
     for (const socket of sockets) socket.destroy();
-    // A client that reads gets the complete export.
+    // A client that reads the response gets the complete export.
     const { browser, page } = readers[0]!;
     const { html } = await browser.press(page, {}, /download$/);
     expect((JSON.parse(html) as { events: unknown[] }).events).toHaveLength(1_200);

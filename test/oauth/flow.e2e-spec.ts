@@ -37,7 +37,7 @@ async function signIn(
 }
 
 describe('a public web client', () => {
-  it('signs a member in with code and PKCE, reads the API, refreshes and reads userinfo', async () => {
+  it('signs a member in with code and PKCE, reads the API, refreshes its token, and reads userinfo', async () => {
     const member = await oauth.member({ first_name: 'Ada' });
     const configuration = await oauth.configuration(await oauth.client());
     const { tokens, back } = await signIn(configuration, member.username);
@@ -65,7 +65,7 @@ describe('a public web client', () => {
     });
   });
 
-  it('may push its request first', async () => {
+  it('may push its authorization request', async () => {
     const member = await oauth.member();
     const configuration = await oauth.configuration(await oauth.client());
     const verifier = client.randomPKCECodeVerifier();
@@ -84,7 +84,7 @@ describe('a public web client', () => {
     expect(again.status).toBe(400);
   });
 
-  it('binds its tokens to a key with DPoP, and uses them with a proof', async () => {
+  it('binds its tokens to a DPoP key, and sends the tokens with a proof', async () => {
     const member = await oauth.member();
     const configuration = await oauth.configuration(await oauth.client());
     const DPoP = client.getDPoPHandle(configuration, await client.randomDPoPKeyPair('ES256'));
@@ -217,7 +217,7 @@ describe('consent', () => {
     expect(await browser.open(oauth.request(clientId, { scope: 'events:read' }).url)).toBeInstanceOf(URL);
   });
 
-  it('is requested again with prompt=consent, with declined scopes unticked', async () => {
+  it('is requested again for prompt=consent; declined scopes are unticked', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -235,7 +235,7 @@ describe('consent', () => {
     expect(allowed.searchParams.get('code')).not.toBeNull();
   });
 
-  it('ends with an error for the client if the member declines all scopes again, and no loop follows', async () => {
+  it('returns access_denied to the client each time that the member declines all scopes', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -277,7 +277,7 @@ describe('sign-in', () => {
     expect(await me.json()).toMatchObject({ id: two.id });
   });
 
-  it('is possible for another person from the consent page', async () => {
+  it('is possible as another member from the consent page', async () => {
     const [one, two] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -308,7 +308,7 @@ describe('an error without a redirect to the app', () => {
     ['an unknown client', { client_id: 'nobody' }, 'This app is not known here', 'invalid_client'],
     ['no client', { client_id: undefined }, 'The app made a mistake', 'invalid_request'],
     [
-      'another redirect URI',
+      'an unregistered redirect URI',
       { redirect_uri: 'https://app.example/other' },
       'Your answer was not sent to the app',
       'invalid_redirect_uri',
@@ -320,7 +320,7 @@ describe('an error without a redirect to the app', () => {
       'This sign-in has expired',
       'invalid_request_uri',
     ],
-  ])('is explained in words for members, with the code for developers: %s', async (...row) => {
+  ])('has an explanation for members and a code for developers: %s', async (...row) => {
     const [, parameters, title, code] = row;
     const page = await oauth.browser().view(oauth.request(await oauth.client(), parameters).url);
     expect([page.status, /<h1>([^<]*)</.exec(page.html)![1]]).toEqual([400, title]);
@@ -344,7 +344,7 @@ describe('an error without a redirect to the app', () => {
       const { url } = oauth.request(await oauth.client(), sent);
       const { html } = await oauth.browser().view(url);
       expect(html.replace(/\n/g, '')).toContain(
-        `The app sent this value, but has not registered exactly this value:</p><p><code>${name}=${shown}</code></p>`,
+        `The app sent this value, which it has not registered:</p><p><code>${name}=${shown}</code></p>`,
       );
       const shownOf = /Registered for this app:[^]*?<ul>\s*<li><code>([^<]*)<\/code>/.exec(html)?.[1];
       expect(shownOf).toBe(registered);
@@ -357,7 +357,7 @@ describe('an error without a redirect to the app', () => {
     expect(html).toContain('<code>post_logout_redirect_uri=https://evil.example</code>');
   });
 
-  it('is explained at sign-out, and at a sign-in that another tab has finished', async () => {
+  it('has an explanation at sign-out, and for an expired sign-in', async () => {
     const browser = oauth.browser();
     const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
     const wrong = await browser.view(bye);
@@ -368,7 +368,7 @@ describe('an error without a redirect to the app', () => {
     expect(late.html).not.toMatch(/interaction|session not found/);
   });
 
-  it('is sent to programs with oidc-provider’s text', async () => {
+  it('is sent as JSON with oidc-provider’s text to clients that accept JSON', async () => {
     const answer = await fetch(`${oauth.issuer}/oauth/logout?id_token_hint=x`, {
       headers: { Accept: 'application/json' },
     });
@@ -380,7 +380,7 @@ describe('an error without a redirect to the app', () => {
 });
 
 describe('sign-out', () => {
-  it('without a session redirects directly, without a page in between', async () => {
+  it('without a session redirects immediately, without a confirmation page', async () => {
     const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
     const back = (await oauth
       .browser()

@@ -16,7 +16,7 @@ import { addPasskey, Authenticator, optionsFor, startWithPasskeys } from '../sup
 
 let oauth: OauthTest;
 beforeAll(async () => {
-  // No mail server listens there.
+  // No mail server listens on this port.
   const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@platform.example' };
   oauth = await startWithPasskeys({ developerConsole: true, mail });
 });
@@ -43,7 +43,7 @@ async function signedIn(path: string): Promise<Signed> {
 const count = async (from: string, userId: number) =>
   (await oauth.query<{ count: number }>(`SELECT count(*) AS count FROM ${from} = $1`, [userId]))[0]!.count;
 
-/** Sends the form of a page twice at once, and again; each time the browser follows to the page that shows the result. */
+/** Sends a page's form twice concurrently and then once more. @returns the three result pages */
 async function sendThrice(
   { browser }: Signed,
   page: FormPage,
@@ -69,7 +69,7 @@ describe('a form that creates a resource', () => {
     const shown = pages.find(({ html }) => LINK.test(html))!;
     expect((await signed.browser.view(shown.url)).html).not.toMatch(LINK);
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(1);
-    // Another form of the same page creates another link.
+    // The new form on the result page creates another link.
     const next = await signed.browser.press(pages[2]!, { name: 'Laptop' }, /create$/);
     expect(next.html).toMatch(LINK);
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(2);
@@ -87,7 +87,7 @@ describe('a form that creates a resource', () => {
     expect(await count('api_keys WHERE user_id', signed.id)).toBe(2);
   });
 
-  it('registers one app, and redirects to the app’s page each time', async () => {
+  it('registers one app, and redirects each copy to the app’s page', async () => {
     const signed = await signedIn('/developer');
     const form = await signed.browser.view('/developer/new-client');
     const pages = await sendThrice(signed, form, APP_FIELDS, /clients$/);
@@ -96,7 +96,7 @@ describe('a form that creates a resource', () => {
     expect(await count('oauth_clients WHERE owner_id', signed.id)).toBe(1);
   });
 
-  it('shows its result only to its own member, and creates a separate link for another member', async () => {
+  it('shows its result only to its member, even if another member sends the same form id', async () => {
     const [ada, eve] = [await signedIn('/account/calendar'), await signedIn('/account/calendar')];
     const idOf = ({ html }: FormPage) => /name="form" value="([^"]*)"/.exec(html)![1]!;
     const fields = { form: idOf(ada.page), name: 'Phone' };
@@ -142,7 +142,7 @@ describe('a form that creates a resource', () => {
 /** Sends a form once more from the same browser. */
 type Sending = () => Promise<FormPage | URL>;
 
-/** The forms by route, each filled in and ready to send. */
+/** By route, functions that fill in a form. @returns a function that sends the form */
 const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   '/account/language': async () => {
     const browser = oauth.browser();
@@ -237,18 +237,18 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   },
 };
 
-/** Routes for scripts or programs, or with an effect that cannot be repeated. */
+/** Excluded routes: requests by scripts, and actions that cannot be repeated. */
 const OTHERS = [
   /\/options$/,
   /\/redirect-uris$/,
   /\/backchannel-logout$/,
-  /\/passkey$/, // a proof is accepted once
-  /^\/account\/security\/passkeys$/, // as above; a separate test covers it
-  /^\/interaction\/:uid\/(consent|cancel)$/, // the app has the response: separate tests cover them
-  /^\/account\/data\/download$/, // one at a time
-  /\/redeliver$/, // only forms that were sent
-  /^\/developer\/review\/|\/apps\/(accept|leave)$/, // test/oauth/review.e2e-spec.ts sends each twice
-  /^\/developer\/webhooks\//, // test/webhooks/developer.e2e-spec.ts sends each twice
+  /\/passkey$/, // the server accepts a passkey response once
+  /^\/account\/security\/passkeys$/, // a separate test covers this form
+  /^\/interaction\/:uid\/(consent|cancel)$/, // separate tests cover these forms
+  /^\/account\/data\/download$/, // the server allows one download at a time
+  /\/redeliver$/, // only delivered or dead messages can be sent again
+  /^\/developer\/review\/|\/apps\/(accept|leave)$/, // test/oauth/review.e2e-spec.ts sends each form twice
+  /^\/developer\/webhooks\//, // test/webhooks/developer.e2e-spec.ts sends each form twice
 ];
 
 const PIXEL = Buffer.from(
@@ -268,7 +268,7 @@ async function on(
   return () => signed.browser.submit(page, fields, form);
 }
 
-/** Opens the page to which an email's link leads. */
+/** Opens the page of a password-reset link. */
 async function atNewPassword() {
   const { id } = await oauth.member();
   const token = randomBytes(32).toString('base64url');
@@ -335,7 +335,7 @@ describe('a form sent twice at once and again a minute later', () => {
     return () => browser.submit(page, { username, password: PASSWORD }, /sign-in$/);
   }
 
-  it('is tested at each form’s route', () => {
+  it('is tested for each route with a form', () => {
     const routes = oauth.api.app
       .get(RouteTable)
       .routes.filter(({ method, path }) => method === 'POST' && !path.startsWith('/api/'))
@@ -386,7 +386,7 @@ describe('a form sent twice at once and again a minute later', () => {
 /** The error text of a page. */
 const faultOn = ({ html }: FormPage) => /role="alert">([^]*?)<\/div>/.exec(html)?.[1];
 
-describe('a step of a completed sign-in', () => {
+describe('a completed sign-in step', () => {
   async function atSignIn(parameters: Record<string, string> = {}, fields = {}) {
     const member = await oauth.member();
     const clientId = await oauth.client(fields);
@@ -395,7 +395,7 @@ describe('a step of a completed sign-in', () => {
     return { ...member, browser, page };
   }
 
-  it('redirects to the open consent after Back and a second click, and to the sign-in if the session is lost', async () => {
+  it('redirects to the open consent page, or to the sign-in page if the browser lost its cookies', async () => {
     const { browser, page, username } = await atSignIn();
     const before = new Map(browser.cookies);
     const signIn = () => browser.submit(page, { username, password: PASSWORD }) as Promise<FormPage>;
@@ -403,13 +403,13 @@ describe('a step of a completed sign-in', () => {
     expect(consent.html).toContain('name="decision"');
     for (const again of [await browser.open(page.url), await signIn()] as FormPage[])
       expect(again.url.href).toBe(consent.url.href);
-    browser.cookies.clear(); // as if the response to the sign-in had been lost
+    browser.cookies.clear(); // the browser loses the cookies of the sign-in response
     for (const [name, cookie] of before) browser.cookies.set(name, cookie);
     expect((await signIn()).html).toMatch(/type="password"/);
     expect((await signIn()).url.pathname).toMatch(/^\/interaction\//);
   });
 
-  it('redirects to the open consent if the response to a second click arrives after the consent page', async () => {
+  it('redirects to the open consent page even if a second click’s response arrives late', async () => {
     const { browser, page, username } = await atSignIn();
     const signIn = () => browser.post(page, `${page.url.pathname}/sign-in`, { username, password: PASSWORD });
     const [first, second] = [await signIn(), await signIn()].map(({ headers }) => headers.get('location')!);
@@ -418,7 +418,7 @@ describe('a step of a completed sign-in', () => {
     expect(((await browser.open(second!)) as FormPage).url.href).toBe(consent.url.href);
   });
 
-  it('reports completion with a link back to the app, after Back, a reload and a second click', async () => {
+  it('shows “This is done already” with a link to the app after Back, a reload or a second click', async () => {
     const { browser, page, username } = await atSignIn();
     const consent = await browser.press(page, { username, password: PASSWORD });
     expect(consent.html).toContain('name="decision"');
@@ -435,7 +435,7 @@ describe('a step of a completed sign-in', () => {
     }
   });
 
-  it('never reports an expiry if the form is sent twice at once', async () => {
+  it('never reports an expiry if the form is sent several times at once', async () => {
     const { browser, page, username } = await atSignIn();
     const consent = await browser.press(page, { username, password: PASSWORD });
     const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
@@ -443,7 +443,7 @@ describe('a step of a completed sign-in', () => {
       if (!(answer instanceof URL)) expect(answer.html).toContain('This is done already');
   });
 
-  it('links the app’s own page if the app has a page, and nothing for an app on the device', async () => {
+  it('has a link to a web app’s page, and no link to a native app', async () => {
     const sites = { client_uri: 'https://site.example/start' };
     const web = await atSignIn({}, sites);
     const native = await atSignIn(
@@ -462,7 +462,7 @@ describe('a step of a completed sign-in', () => {
     }
   });
 
-  it('is shown as expired in another browser, and after all sign-ins of its member end', async () => {
+  it('is shown as expired in another browser, and after all of the member’s sign-ins end', async () => {
     const { browser, page, username, id } = await atSignIn();
     const consent = await browser.press(page, { username, password: PASSWORD });
     await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
@@ -473,7 +473,7 @@ describe('a step of a completed sign-in', () => {
 });
 
 describe('POST /account/sign-out', () => {
-  it('redirects to a page that can be reloaded, each time that the form is sent', async () => {
+  it('redirects to the signed-out page each time that the form is sent', async () => {
     const { browser, page } = await signedIn('/account/apps');
     for (let n = 0; n < 2; n++) {
       const after = await browser.press(page, {}, /sign-out$/);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => oauth.close());
 
-/** An anonymous request to the authorization endpoint. */
+/** Sends an anonymous request to the authorization endpoint. */
 const authorize = async (parameters: Record<string, string | undefined>) => {
   const { url } = oauth.request(clientId, parameters);
   const response = await fetch(url, { redirect: 'manual', headers: { Accept: 'text/html' } });
@@ -64,7 +64,7 @@ describe('an authorization request', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  it('is checked as oidc-provider parses the request: after a second question mark, and after many names', async () => {
+  it('is validated despite a second question mark, many parameters or an encoded name', async () => {
     const { search } = oauth.request(clientId).url;
     for (const query of [
       `?${search}&nonce=%00`,
@@ -145,7 +145,7 @@ describe('an authorization request', () => {
     'occupies at most 8 KB of storage, as an interaction or pushed, with the longest values and with escapes',
     async () => {
       for (const character of ['x', '"', '\\', 'é', '💙']) {
-        // The longest accepted value, found by bisection.
+        // Find the longest accepted value by bisection.
         let [low, high] = [0, 2048 / character.length];
         const parameters = (length: number) => {
           const text = character.repeat(length);
@@ -190,7 +190,7 @@ describe('an authorization request', () => {
   });
 });
 
-describe('a form sent to a program endpoint', () => {
+describe('a form sent to an OAuth endpoint', () => {
   const PATHS = ['/oauth/token', '/oauth/revoke', '/oauth/introspect', '/oauth/par'];
   const send = async (path: string, type: string, body: string | Uint8Array<ArrayBuffer>) => {
     const response = await fetch(oauth.issuer + path, {
@@ -204,7 +204,7 @@ describe('a form sent to a program endpoint', () => {
     };
   };
 
-  it.each(PATHS)('gets invalid_request if empty, too long, or in another character set: %s', async (path) => {
+  it.each(PATHS)('gets invalid_request if empty, too long, or not a UTF-8 form: %s', async (path) => {
     const form = 'application/x-www-form-urlencoded';
     const utf16 = Uint8Array.from(Buffer.from(`client_id=${clientId}&nonce=\0`, 'utf16le'));
     for (const [type, body] of [
@@ -221,7 +221,7 @@ describe('a form sent to a program endpoint', () => {
     }
   });
 
-  it.each(PATHS)('may declare UTF-8, and is read unchanged: %s', async (path) => {
+  it.each(PATHS)('may declare the charset UTF-8: %s', async (path) => {
     for (const type of [
       'application/x-www-form-urlencoded; charset=UTF-8',
       'application/x-www-form-urlencoded;charset="utf-8"',
@@ -231,7 +231,7 @@ describe('a form sent to a program endpoint', () => {
     }
   });
 
-  it('is read completely if chunked, with or without a length', async () => {
+  it('is read completely from many small packets, with Content-Length or chunked', async () => {
     const { refresh_token } = await oauth.tokens(clientId, username);
     const body = `grant_type=refresh_token&client_id=${clientId}&refresh_token=${refresh_token}`;
     const { port } = new URL(oauth.issuer);
@@ -265,7 +265,7 @@ describe('a form sent to a program endpoint', () => {
     );
   });
 
-  it('gets a rejection that the sending page can read', async () => {
+  it('gets an error response that the page may read (CORS)', async () => {
     const response = await fetch(`${oauth.issuer}/oauth/token`, {
       method: 'POST',
       headers: { Origin: 'https://app.example' },
@@ -284,7 +284,7 @@ describe('a client assertion', () => {
     confidential = id;
     sign = async (claims) => (await assertion({ iat: undefined, ...claims })).client_assertion!;
   });
-  /** The response to the assertion: `invalid_grant` means that the client has authenticated. */
+  /** Sends the assertion. @returns status and error, which is `invalid_grant` if the client has authenticated */
   const errorWith = async (client_assertion: string) => {
     const { status, body } = await oauth.token({
       grant_type: 'refresh_token',
@@ -298,13 +298,13 @@ describe('a client assertion', () => {
 
   it.each<[string, () => Record<string, unknown>]>([
     ['that expires within 5 minutes', () => ({ exp: inSeconds(295) })],
-    ['that expires within 5 minutes, to a fraction of a second', () => ({ exp: Date.now() / 1000 + 30.5 })],
+    ['that expires at a fraction of a second', () => ({ exp: Date.now() / 1000 + 30.5 })],
     ['for the issuer', () => ({ aud: oauth.issuer })],
     ['for the token endpoint', () => ({ aud: `${oauth.issuer}/oauth/token` })],
     ['that is valid only after 8 seconds', () => ({ nbf: inSeconds(8) })],
-    ['issued by a clock that is ahead', () => ({ iat: inSeconds(50) })],
+    ['issued by a clock that is 50 seconds ahead', () => ({ iat: inSeconds(50) })],
     ['with an id of 256 characters', () => ({ jti: 'é'.repeat(246) + crypto.randomUUID().slice(0, 10) })],
-    ['with an id that no database stores', () => ({ jti: `\0\ud800${crypto.randomUUID()}` })],
+    ['with an id that PostgreSQL cannot store', () => ({ jti: `\0\ud800${crypto.randomUUID()}` })],
   ])('%s is accepted', async (_, claims) => {
     expect(await errorWith(await sign(claims()))).toEqual([400, 'invalid_grant']);
   });
@@ -313,15 +313,15 @@ describe('a client assertion', () => {
     ['that expires in over 5 minutes', () => ({ exp: inSeconds(310) })],
     ['that expires in 10 years', () => ({ exp: inSeconds(315_360_000) })],
     ['that expires in the year 31,690,708', () => ({ exp: 1e15 })],
-    ['that expires at the largest number', () => ({ exp: Number.MAX_VALUE })],
-    ['with an expiry that is a text', () => ({ exp: String(inSeconds(60)) })],
+    ['that expires at the largest JavaScript number', () => ({ exp: Number.MAX_VALUE })],
+    ['with a string as the expiry', () => ({ exp: String(inSeconds(60)) })],
     ['that has expired', () => ({ exp: inSeconds(-1) })],
     ['that is valid only after half a minute', () => ({ nbf: inSeconds(30) })],
     ['issued two minutes in the future', () => ({ iat: inSeconds(120) })],
     ['for another endpoint of this server', () => ({ aud: `${oauth.issuer}/oauth/par` })],
     ['for a list that contains the issuer', () => ({ aud: [oauth.issuer] })],
     ['for the issuer and another server', () => ({ aud: [oauth.issuer, 'https://other.example'] })],
-    ['for an object', () => ({ aud: { toString: oauth.issuer } })],
+    ['with an object as the audience', () => ({ aud: { toString: oauth.issuer } })],
     ['with an id of 257 characters', () => ({ jti: 'x'.repeat(257) })],
     ['with an id that is a number', () => ({ jti: 5 })],
     ['without a subject', () => ({ sub: undefined })],
@@ -336,7 +336,7 @@ describe('a client assertion', () => {
     expect(['invalid_client', 'invalid_request']).toContain(error);
   });
 
-  it('for another endpoint is rejected at that endpoint', async () => {
+  it('for the endpoint /oauth/par is rejected even at /oauth/par', async () => {
     const { searchParams } = oauth.request(confidential).url;
     const push = async (aud: string) =>
       oauth.post('/oauth/par', {
@@ -349,7 +349,7 @@ describe('a client assertion', () => {
       expect((await push(aud)).status).toBe(201);
   });
 
-  it('with numbers that only JSON can express is rejected', async () => {
+  it('with a very large or small exp in its JSON is rejected', async () => {
     const [header, , signature] = (await sign({})).split('.');
     for (const exp of ['1e999', '-1e999', '1e15']) {
       const claims = `{"iss":"${confidential}","sub":"${confidential}","aud":"${oauth.issuer}","jti":"a","exp":${exp}}`;
@@ -374,7 +374,7 @@ WHERE model = 'ReplayDetection' ORDER BY expires_at`,
   });
 });
 
-describe('a page’s path parameter', () => {
+describe('a request with an invalid parameter', () => {
   const SEGMENTS = ['%ff', '%00', '%2e%2e%2f', '%2f', '%', '%ED%A0%80', 'ü', '..;', 'x'.repeat(7000)];
   let browser: ReturnType<typeof oauth.browser>;
   let csrf: string;
@@ -410,7 +410,7 @@ describe('a page’s path parameter', () => {
       }
   });
 
-  it('gets an error page when revoking an unknown or malformed client', async () => {
+  it('causes no server error if it revokes the access of an unknown or malformed client', async () => {
     for (const clientId of ['', 'x'.repeat(101), 'a\0b', '\ud800', '../x', 'nobody']) {
       const body = new URLSearchParams({ csrf, client_id: clientId });
       const response = await browser.send('/account/apps/revoke', { method: 'POST', body });
@@ -424,7 +424,7 @@ describe('a page’s path parameter', () => {
     ).toBe(400);
   });
 
-  it('gets a response even if the parameter contains raw bytes', async () => {
+  it('gets a 4xx response even if the path contains raw bytes', async () => {
     const { port } = new URL(oauth.issuer);
     for (const target of ['/interaction/\xff', '/account/sessions/%ff/end', '/interaction/%C0%AF']) {
       const answer = await new Promise<string>((resolve, reject) => {
@@ -489,7 +489,7 @@ __proto__ unknown`.split(/\s/);
   const encode = (value: string | { raw: string }) =>
     typeof value === 'string' ? encodeURIComponent(value.toWellFormed()) : value.raw;
 
-  /** Endpoints, each with a request that it would accept. */
+  /** Endpoints, each with a well-formed request. */
   const endpoints = (): [method: string, path: string, good: Record<string, string>][] => {
     const request = Object.fromEntries(oauth.request(clientId).url.searchParams);
     const redeem = {

@@ -14,7 +14,7 @@ import { OauthTest, PASSWORD, type Browser } from '../support/oauth.js';
 const OLD = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
 const NEW = Buffer.alloc(32, 'new');
 
-/** Values issued under one SECRET_KEY, sent to a server with the next one. */
+/** Sends values that were issued under one SECRET_KEY to a server with the next SECRET_KEY. */
 describe('a new SECRET_KEY', () => {
   let oauth: OauthTest;
   let app: NestExpressApplication;
@@ -37,7 +37,7 @@ describe('a new SECRET_KEY', () => {
     await oauth.close();
   });
 
-  /** The same browser, with the cookies of the previous server. */
+  /** Copies a browser's cookies to a browser at the new server. */
   function moved(from: Browser): Browser {
     const browser = oauth.browser(url);
     for (const [name, cookie] of from.cookies) browser.cookies.set(name, cookie);
@@ -61,7 +61,7 @@ describe('a new SECRET_KEY', () => {
       expect((await oauth.refresh(clientId, after.body.refresh_token, {}, url)).status).toBe(200);
     });
 
-    it('still detects a refresh token that is reused later', async () => {
+    it('still detects the reuse of a refresh token', async () => {
       const { refresh_token } = await oauth.tokens(clientId, (await oauth.member()).username);
       const { body } = await oauth.refresh(clientId, refresh_token);
       await oauth.age('oauth_tokens', 11);
@@ -91,7 +91,7 @@ describe('a new SECRET_KEY', () => {
       expect(await isSignedIn(after)).toBe(false);
     });
 
-    it('continues a started sign-in and consent, including form tokens', async () => {
+    it('continues a started sign-in, and accepts its form tokens', async () => {
       const { username } = await oauth.member();
       const { url: request, redeem } = oauth.request(clientId);
       const before = oauth.browser();
@@ -173,7 +173,7 @@ describe('a new SECRET_KEY', () => {
       const { searchParams } = oauth.request(clientId).url;
       const pushed = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
       await endApp(app);
-      await oauth.query('DELETE FROM signing_keys'); // the remedy of an admin who lost the key
+      await oauth.query('DELETE FROM signing_keys'); // as an admin must do after losing the key
       await start(new Secrets(NEW));
 
       expect(await oauth.me(body.access_token, url)).toBe(401);
@@ -193,7 +193,7 @@ describe('a new SECRET_KEY', () => {
       expect([expired.status, /expired/.test(expired.html)]).toEqual([400, true]);
       const unknown = await oauth.browser(url).view(oauth.pushedUrl(clientId, pushed));
       expect(unknown.status).toBe(400);
-      // Members can sign in as before.
+      // Members can sign in again.
       const anew = await oauth.code(clientId, username, {}, oauth.browser(url));
       expect((await oauth.token(anew, {}, url)).status).toBe(200);
     });

@@ -101,7 +101,7 @@ describe('a username that looks like another', () => {
     await run('users', 'update', String(digits.id), '--username', 'no-digits');
     await run('users', 'update', String(id), '--username', 'old-name');
     const again = await run('doctor', '--json');
-    expect(again.stdout).toContain('all are shown as stored');
+    expect(again.stdout).toContain('all names are shown as stored');
   });
 });
 

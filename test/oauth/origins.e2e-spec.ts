@@ -63,7 +63,7 @@ describe('the origins that may call the token endpoint', () => {
     const browser = oauth.browser();
     await browser.submit(await browser.view('/developer'), { username, password: PASSWORD });
     const form = await browser.view('/developer/new-client');
-    expect(form.html).toContain('By default: the origins of a web app’s redirect URIs.');
+    expect(form.html).toContain('Default: the origins of a web app’s redirect URIs.');
     const fields = { name: 'Own', type: 'web', redirect_uris: REDIRECT_URI, scopes: 'profile:read' };
     const made = await browser.press(form, fields, /\/developer\/clients$/);
     const clientId = made.url.pathname.split('/').at(-1)!;

@@ -63,7 +63,7 @@ describe('a refresh token', () => {
     expect(await told(used)).toMatch(/was used before/);
     expect(await told(next)).toMatch(/: ended by the platform$/);
     const unknown = await told('x'.repeat(43));
-    expect(unknown).toMatch(/has ended/);
+    expect(unknown).toMatch(/is no longer valid/);
     expect(foreign).toBe(unknown); // the same response for a valid and an unknown token
   });
 

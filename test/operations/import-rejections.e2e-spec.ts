@@ -54,12 +54,12 @@ describe('pua import', () => {
         ['more than a mebibyte', [{}, `{"id":2,"bio":"${long(1_048_576)}"}`], 'is longer than 1048576 bytes'],
         ['an unknown field', { nickname: 'x' }, 'nickname: is not a field here'],
         ['__proto__', '{"id":1,"username":"u","__proto__":{}}', '__proto__: is not a field here'],
-        ['a missing field', '{"id":1}', 'username: is needed'],
-        ['null for a required field', { username: null }, 'username: is needed'],
+        ['a missing field', '{"id":1}', 'username: is required'],
+        ['null for a required field', { username: null }, 'username: is required'],
         [
           'every fault at once',
           '{"id":"x","bio":5}',
-          'id: must be an integer from 1 to 9000000000000000; username: is needed; bio: must be a string',
+          'id: must be an integer from 1 to 9000000000000000; username: is required; bio: must be a string',
         ],
         ['id 0', { id: 0 }, /^id: must be an integer/],
         ['an id beyond 2^53 − 1', '{"id":9007199254740993,"username":"u"}', /^id: must be an integer/],
@@ -109,16 +109,16 @@ describe('pua import', () => {
         ['30 February', { created_at: '2024-02-30 10:00:00' }, /^created_at: must be a time/],
         ['a date instead of a time', { created_at: '2024-02-03' }, /^created_at: must be a time/],
         ['a time as a number', { created_at: 1_700_000_000 }, /^created_at: must be a time/],
-        ['an id twice', [{}, { username: 'other' }], 'id: the same is already in line 1'],
+        ['an id twice', [{}, { username: 'other' }], 'id: line 1 already has this id'],
         [
           'a username twice, in another case',
           [{ username: 'Zoë' }, { id: 2, username: 'zOË' }],
-          'username: line 1 has the same',
+          'username: line 1 already has this username',
         ],
         [
           'an external id twice',
           [{ external_id: 'sub' }, user(2, { external_id: 'sub' })],
-          'external_id: line 1 has the same',
+          'external_id: line 1 already has this external_id',
         ],
       ],
       events: [
@@ -168,7 +168,7 @@ describe('pua import', () => {
         [
           'a participation twice',
           [{}, { rsvp_status: 'maybe' }],
-          'event_id, user_id: the same pair is already in line 1',
+          'event_id, user_id: line 1 already has this pair',
         ],
         ['an unknown participant', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
         [
@@ -221,7 +221,7 @@ describe('pua import', () => {
         [
           'an achievement’s key twice',
           [{ key: 'k' }, { id: 2, key: 'k' }],
-          /^key: the same is already in line 1$/,
+          /^key: line 1 already has this key$/,
         ],
       ],
       user_achievements: [
@@ -236,7 +236,7 @@ describe('pua import', () => {
         [
           'a pin twice',
           [{ pin_position: 3 }, { achievement_id: 2, pin_position: 3 }],
-          'pin_position: line 1 has the same for this member',
+          'pin_position: line 1 already has this position for this member',
         ],
         [
           'an achievement of an unknown member',

@@ -429,17 +429,17 @@ describe('pua import', () => {
       [
         'half of a pair',
         { connections: [{ requester_id: 1, deleted: true }] },
-        /^connections.ndjson:1: .*are needed to delete/,
+        /^connections.ndjson:1: .*to delete a connection/,
       ],
       [
         'neither id nor pair',
         { connections: [{ deleted: true }] },
-        /^connections.ndjson:1: .*are needed to delete/,
+        /^connections.ndjson:1: .*to delete a connection/,
       ],
       [
         'a participant without an event',
         { participants: [{ user_id: 1, deleted: true }] },
-        /^participants.ndjson:1: .*event_id: is needed/,
+        /^participants.ndjson:1: .*event_id: is required/,
       ],
       [
         'a value other than true and false',
@@ -450,7 +450,7 @@ describe('pua import', () => {
       [
         'a participant whom another line removes',
         { participants: [participant(1, 1), { event_id: 1, user_id: 1, deleted: true }] },
-        /^participants.ndjson:2: .*is already in line 1/,
+        /^participants.ndjson:2: .*line 1 already has this pair/,
       ],
       [
         'a pair that one line connects and another removes',
@@ -674,7 +674,7 @@ describe('pua import', () => {
       };
       const { stderr } = await pua({ ...api.environment, ...UPSTREAM }, ['import', folder]);
       expect(stderr).toBe(
-        'Members sign in at https://login.example, where sub equals their external_id, or with their password here\n',
+        'Members sign in at https://login.example, whose claim sub must equal their external_id, or with their password here\n',
       );
       expect((await pua(api.environment, ['import', folder])).stderr).toBe('');
     });
@@ -725,7 +725,7 @@ describe('pua import', () => {
         {
           file: 'users.ndjson',
           line: 3,
-          reason: 'username: line 1 has the same',
+          reason: 'username: line 1 already has this username',
           record: user(3, { username: 'U1' }),
         },
         { file: 'users.ndjson', line: 4, reason: 'is not JSON', record: 'what?' },

@@ -297,6 +297,6 @@ postgres.describe('metrics of several processes', () => {
   it('report a port in use in one line', async () => {
     await expect(
       ServerProcess.start({ ...database.environment, METRICS_PORT: String(port) }),
-    ).rejects.toThrow(`METRICS_PORT ${port} on 127.0.0.1 cannot be used (EADDRINUSE): set another one`);
+    ).rejects.toThrow(`METRICS_PORT ${port} on 127.0.0.1 cannot be used (EADDRINUSE): set another port`);
   });
 });

@@ -70,7 +70,7 @@ postgres.describe('the first start', () => {
   it('prints first that it starts, last how to stop the server, and no warning', () => {
     expect(server.errors).toBe('');
     expect(first[0]).toBe(`Starting on the embedded database in ${folder} …`);
-    expect(first.filter((text) => text !== '').at(-1)).toBe('Ctrl-C ends it.');
+    expect(first.filter((text) => text !== '').at(-1)).toBe('Press Ctrl-C to stop the server.');
     expect(first.filter((text) => text !== '').length).toBe(14);
     expect(first.join('')).not.toContain('\u001b');
   });
@@ -93,7 +93,7 @@ postgres.describe('the first start', () => {
       });
     child.stdout.setEncoding('utf8').on('data', (text: string) => (screen += text));
     try {
-      await shows(/Ctrl-C ends it\./);
+      await shows(/Press Ctrl-C to stop the server\./);
       expect(screen).toMatch(/\p{Cc}\[32mPublic User API is ready\.\p{Cc}\[39m/u);
       expect(screen).toMatch(/^ {2}\p{Cc}\[1mDocs +\p{Cc}\[22m http:\/\/localhost:\d+\/docs\r$/mu);
       const headers = { 'X-API-Key': /pua_test_\w+/.exec(screen)![0] };
@@ -167,7 +167,7 @@ postgres.describe('the first start', () => {
     expect(second).toEqual({
       code: 1,
       stdout: '',
-      stderr: `Port ${port} on 127.0.0.1 is taken: stop what listens there, or set PORT\n`,
+      stderr: `Port ${port} on 127.0.0.1 is in use: stop the program that listens there, or set PORT\n`,
     });
   });
 
@@ -188,7 +188,7 @@ postgres.describe('the first start', () => {
     expect(second).toEqual({
       code: 1,
       stdout: `Starting on the embedded database in ${folder} …\n`,
-      stderr: `The data folder ${folder} is in use by another running server: stop that one, or name another DATA_DIR\n`,
+      stderr: `The data folder ${folder} is in use by another running server: stop that server, or name another DATA_DIR\n`,
     });
   });
 

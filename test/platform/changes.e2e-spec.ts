@@ -19,7 +19,7 @@ import { eventually } from '../support/timing.js';
 describe('GET /api/platform/changes', () => {
   let oauth: OauthTest;
   let key: string;
-  /** The cursor after everything that existed before the test. */
+  /** The cursor after all changes before the test. */
   let start: string;
 
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('GET /api/platform/changes', () => {
     (await oauth.api.put('/profile', credential, body, headers)).status;
 
   describe('reports for a profile', () => {
-    it('the fields that a member changed with their new values, time, and key or app', async () => {
+    it('each changed field with its new value, and the time and the key or app of the change', async () => {
       const one = await member();
       expect(await put(one.key, { bio: 'new', first_name: null, last_name: 'Lovelace' })).toBe(200);
       const clientId = await oauth.client();
@@ -279,11 +279,11 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       ]);
     });
 
-    it('about access that ends soon, found by checks of a few grants each in the order of their ends', async () => {
+    it('about access that ends soon: each check reads a few grants, in the order of their ends', async () => {
       const clientId = await oauth.client();
       for (let i = 0; i < 3; i++) await oauth.tokens(clientId, (await oauth.member()).username);
       const { dataSource } = oauth;
-      // Sooner than the ends of other tests. The server's periodic work treats this access as unused.
+      // This access ends before the access of other tests. The server's periodic work treats it as unused.
       const end = `UPDATE oauth_grants SET access_ends_at = now() + interval '1 minute' WHERE client_id = $1`;
       await dataSource.query(end, [clientId]);
       const find = 'SELECT id FROM oauth_grants WHERE client_id = $1 ORDER BY id';
@@ -302,7 +302,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(await look(1, last)).toMatchObject(third!);
     });
 
-    it('about a new app with one-time access, and about each later access after the first has ended', async () => {
+    it('about a new app with one-time access, and about access granted after the first access has ended', async () => {
       const [clientId, { id, username }] = [await oauth.client({ name: 'Diary' }), await oauth.member()];
       const signIn = (duration: string) =>
         oauth.browser().authorize(oauth.request(clientId).url, { username, duration });
@@ -319,7 +319,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(await given()).toHaveLength(2);
     });
 
-    it('and no notice about a change that is rolled back', async () => {
+    it('but none about a change that is rolled back', async () => {
       const userId = await oauth.api.platform.user();
       const failed = oauth.dataSource.transaction(async (manager) => {
         await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' }, manager);
@@ -379,7 +379,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       },
     );
 
-    it('unless later changes were swept, or the cursor is of another database: then responds 410', async () => {
+    it('or 410 if later changes were swept or the cursor is from another database', async () => {
       const { key: ada } = await member();
       await put(ada, { bio: 'swept' });
       await oauth.api.platform.settleChanges();
@@ -488,7 +488,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect([status, body.code, body.data]).toEqual([401, 'invalid_credentials', undefined]);
     });
 
-    it('ends when the server ends', async () => {
+    it('ends when the server shuts down', async () => {
       const port = await freePort();
       const app = await createApp({ ...oauth.api.config, port });
       await app.listen(port, '127.0.0.1');

@@ -92,7 +92,7 @@ describe('examples/platform', () => {
       writeFileSync(join(folder, 'users.ndjson'), '{"id":1,"username":"a"}\n{"id":2}\n');
       const { code, stderr } = await feedFolder(api.url, await api.platformKey(), folder, 10);
       expect(code).toBe(1);
-      expect(stderr).toContain('line 2: missing: record.username: is needed');
+      expect(stderr).toContain('line 2: missing: record.username: is required');
     } finally {
       await api.close();
     }

@@ -177,7 +177,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     expect(await everything()).toEqual(before);
   });
 
-  thorough.it('keeps fields of an earlier line about a member that a later line omits', async () => {
+  thorough.it('keeps a member’s field if a later line about the member omits the field', async () => {
     const one = id();
     await feed([
       user(one, { email: `${one}@example.com`, external_id: `x${one}`, created_at: '2020-01-01 00:00:00' }),
@@ -190,7 +190,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ).toEqual([{ email: `${one}@example.com`, external_id: null, created: '2020-01-01' }]);
   });
 
-  thorough.it('ends records that an earlier line of the same feed created', async () => {
+  thorough.it('deletes records that an earlier line of the same feed created', async () => {
     const [one, other, night, badge] = [id(), id(), id(), id()];
     const { status, body } = await feed([
       user(one),
@@ -415,7 +415,12 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     thorough.it('identifies a connection by its id only', async () => {
       const { body } = await feed([drop('connections', { requester_id: 1, addressee_id: 2 }, 1)]);
       expect(body.errors).toEqual([
-        { line: 1, pointer: '#/record', code: 'missing', detail: 'record: needs id with a version' },
+        {
+          line: 1,
+          pointer: '#/record',
+          code: 'missing',
+          detail: 'record: must contain id if the line has a version',
+        },
       ]);
     });
   });
@@ -715,7 +720,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       });
       const longer = Array.from({ length: 101 }, () => user(id()));
       expect((await feed(longer)).body).toMatchObject({ created: 101 });
-      // Staged rows of an earlier feed are deleted, whether it was written or rejected.
+      // The server deletes the staged rows of an earlier feed, whether the feed was written or rejected.
       for (const lines of [[user(one, { bio: 'a' })], [user(one, { bio: 5 })], [user(one, { bio: 'a' })]])
         await feed(lines);
       expect((await feed([user(one, { bio: 'a' }), user(id())])).body).toMatchObject(
@@ -832,7 +837,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         expect([status, body]).toEqual([200, counts({ received: 1, created: 1 })]);
     });
 
-    it('with one of two concurrent versions keeps the higher version, in each of 20 rounds', async () => {
+    it('keeps the higher of two concurrent versions, in each of 20 rounds', async () => {
       const one = id();
       await feed([user(one)]);
       for (let round = 0; round < 20; round++) {
@@ -846,7 +851,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       }
     });
 
-    it('of a record without a stored version keeps the higher version if two versions race until the write', async () => {
+    it('keeps the higher of two concurrent versions of a record that has no stored version', async () => {
       const one = id();
       await feed([user(one)]);
       const versioned = (bio: string, version: number) =>
@@ -877,7 +882,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 });
 
-/** Lines with the form of a feed. */
+/** Random lines in the form of feed lines. */
 function nonsense(): fc.Arbitrary<string> {
   const value = fc.oneof(
     fc.jsonValue(),

@@ -37,7 +37,7 @@ beforeAll(() => {
     cpSync(path, join(folder, path), { recursive: true });
   symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   write('package.json', '{"type":"module"}');
-  // The beginning of the bundle.
+  // The entry points of the bundle.
   for (const path of ['main', 'app', 'cli/main', 'cli/database']) write(`src/${path}.ts`, 'export {};\n');
   write('src/a.ts', 'export const a: number = 1;\n');
   write('src/a.spec.ts', 'throw new Error();\n');

@@ -105,7 +105,7 @@ thorough.describe('the code', () => {
       for (const word of new Set(readFileSync(path, 'utf8').match(/\w+/g)))
         users.set(word, (users.get(word) ?? new Set()).add(path));
     expect(files.length).toBeGreaterThan(700);
-    // An entity is found by its folder.
+    // The server loads entity files by name, so no file must import them.
     const names = paths
       .filter((path) => !/(\.entity|\/table)\.ts$/.test(path))
       .flatMap((path) => exportsOf(path).map((name) => ({ name, path })));
@@ -124,7 +124,7 @@ thorough.describe('the code', () => {
     expect(paths.filter((path) => readFileSync(path, 'utf8').split('\n').length > 401)).toEqual([]);
   });
 
-  it('names files that export a service `.service.ts`', () => {
+  it('names a file `.service.ts` if it exports a service', () => {
     const services = paths.filter((path) => path.endsWith('.service.ts'));
     expect(services.length).toBeGreaterThan(3);
     expect(
@@ -137,7 +137,7 @@ thorough.describe('the code', () => {
     expect(writers).toEqual(['src/audit/audit.ts']);
   });
 
-  it('begins transactions by the data source, which retries after a deadlock, except listed transactions', () => {
+  it('begins every unmarked transaction through the data source, which retries after a deadlock', () => {
     const begun = paths.flatMap((path) =>
       readFileSync(path, 'utf8')
         .split('\n')
@@ -150,7 +150,7 @@ thorough.describe('the code', () => {
     expect(begun).toEqual([]);
   });
 
-  it('constructs no service by hand for a command: services come from the CLI’s module', () => {
+  it('constructs no service in a command: the CLI’s module provides the services', () => {
     const services = [...readFileSync('src/cli/database.ts', 'utf8').matchAll(/^  (\w+),$/gm)].map(
       ([, name]) => name!,
     );
@@ -160,7 +160,7 @@ thorough.describe('the code', () => {
     expect(commands.filter((path) => made.test(readFileSync(path, 'utf8')))).toEqual([]);
   });
 
-  it('sets no timers: periodic work is declared, except watches over connections', () => {
+  it('calls setInterval only to watch connections: other periodic work is declared', () => {
     const repeating = paths.filter((path) => /\bsetInterval\(/.test(readFileSync(path, 'utf8')));
     expect(repeating).toEqual(['src/database/member-reads.ts', 'src/database/postgres/pipelined-reads.ts']);
   });
@@ -186,7 +186,7 @@ thorough.describe('the code', () => {
   });
 });
 
-describe('programs that run with `node` before the project’s Node version is installed', () => {
+describe('programs that users may start with an older version of Node', () => {
   const named = [
     ...globSync('{README,CONTRIBUTING}.md'),
     ...globSync('docs/**/*.md'),
@@ -196,13 +196,13 @@ describe('programs that run with `node` before the project’s Node version is i
     .flatMap((path) => [...readFileSync(path, 'utf8').matchAll(/\bnode (bench\/[\w-]+\.mjs)/g)])
     .map(([, path]) => path!);
 
-  it('of the benchmark restart with the Node that npm ci installed', () => {
+  it('restart with the Node that npm ci installed, if they are benchmarks', () => {
     const programs = [...new Set(named)];
     expect(programs.length).toBeGreaterThan(5);
     expect(programs.filter((path) => firstImportOf(path) !== "import './own-node.mjs';")).toEqual([]);
   });
 
-  it('of the benchmark name existing modules of the server', () => {
+  it('import only existing modules of the server, if they are benchmarks', () => {
     const modules = globSync('bench/**/*.mjs', { exclude: (name) => name === '.data' }).flatMap((path) =>
       [...readFileSync(path, 'utf8').matchAll(/\bdist\/(src\/[\w./-]+)\.js'/g)].map(([, module]) => module!),
     );

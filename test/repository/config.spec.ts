@@ -53,7 +53,7 @@ describe('settings', () => {
     rmSync(laid, { recursive: true });
   });
 
-  it('describe when to set them, each in a sentence', () => {
+  it('describe in a sentence when to set each setting', () => {
     for (const [name, { set }] of Object.entries(SETTINGS))
       expect([name, set]).toEqual([
         name,
@@ -135,7 +135,7 @@ describe('settings', () => {
   ])('accept one host for the database, and name the alternative: %s', (DATABASE_URL) => {
     const refuse = () => loadConfig({ ...production, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL });
     expect(refuse).toThrow(
-      /DATABASE_URL must name one host, .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL must name/,
+      /DATABASE_URL must name one host: .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL must name/,
     );
     expect(refuse).not.toThrow('hunter2');
   });
@@ -145,7 +145,7 @@ describe('settings', () => {
     (name) => {
       const hostless = { ...production, [name]: 'postgres:///pua' };
       expect(() => loadConfig({ ...hostless, PGHOST: 'one,two' })).toThrow(
-        /^A setting is wrong: PGHOST must name one host, .*HAProxy, PgBouncer/,
+        /^A setting is wrong: PGHOST must name one host: .*HAProxy, PgBouncer/,
       );
       loadConfig({ ...hostless, PGHOST: 'one' });
       loadConfig({ ...production, [name]: 'postgres://db/pua', PGHOST: 'one,two' });
@@ -170,7 +170,7 @@ describe('settings', () => {
     );
   });
 
-  it('accept replicas separated by spaces or commas, reject them for the embedded database, and name a wrong URL', () => {
+  it('accept replicas separated by spaces or commas, reject replicas of the embedded database, and name a wrong URL', () => {
     expect(loadConfig(production).databaseReadUrls).toEqual([]);
     const [one, two] = ['postgres://one.example/pua', 'postgresql://two.example:5433/pua?sslmode=require'];
     for (const DATABASE_READ_URL of [`${one} ${two}`, `${one},${two}`, ` ${one},\n  ${two} `])
@@ -265,7 +265,7 @@ describe('settings', () => {
       /SMTP_URL and MAIL_FROM must be set together/,
     ],
     ['no sign-in method', { LOCAL_SIGN_IN: 'false' }, /LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER/],
-  ])('reject for the external identity provider %s, and never print a secret', (_, settings, why) => {
+  ])('for the external identity provider reject %s, and never print a secret', (_, settings, why) => {
     const refuse = () => loadConfig({ ...production, ...settings });
     expect(refuse).toThrow(why);
     expect(refuse).not.toThrow('hunter2');
@@ -339,7 +339,7 @@ describe('settings', () => {
       seedDemo: false,
     });
     expect(() => loadConfig({ SECRET_KEY: SECRET, ...environment, SEED_DEMO: 'true' })).toThrow(
-      /^A setting is wrong: SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback/,
+      /^A setting is wrong: SEED_DEMO can be true only if PUBLIC_URL and HOST are loopback/,
     );
   });
 

@@ -44,7 +44,7 @@ const LEFT_OUT = [
   'commander.help',
 ];
 
-/** The fault of a command; undefined if it is valid. Without an argument, the text may only mention it. */
+/** The fault of a command; undefined if valid. A command without arguments may be only a mention. */
 async function faultOf(words: readonly string[]): Promise<string | undefined> {
   const program = idle(await createProgram());
   let names = 0;

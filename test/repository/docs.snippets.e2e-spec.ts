@@ -52,7 +52,7 @@ function snippetsOf(page: string): Snippet[] {
 
 const isOfLibraries = (at: string) => at.startsWith('docs/developers/libraries.md:');
 
-/** Whole programs: the file in which each is saved, and the command that runs it. */
+/** Complete programs: the file that contains the program, and the command that runs the program. */
 const PROGRAMS: Record<string, { file: string; run: readonly string[] }> = {
   ts: { file: 'events.ts', run: [process.execPath, '--no-warnings', 'events.ts'] },
   python: { file: 'events.py', run: ['python3', 'events.py'] },
@@ -155,7 +155,7 @@ describe('the snippets of README and docs', () => {
   });
 });
 
-// Many processes: with the tests on PostgreSQL, which .ci/run runs too.
+// Starts many processes, so it runs only with the tests on PostgreSQL, as in .ci/run.
 postgres.describe('a snippet runs as documented', () => {
   let oauth: OauthTest;
   let environment: Record<string, string>;

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 describe('the generated pages', () => {
-  // In a new process, since it loads the built code. Its embedded database is not worth optimizing.
+  // A new process loads the built code. V8 does not optimize the embedded database, which runs only briefly.
   const pages = JSON.parse(
     execFileSync(process.execPath, ['--liftoff-only', 'bin/docs.mjs', '--print'], {
       maxBuffer: 10_000_000,
@@ -78,7 +78,7 @@ describe('the documents', () => {
 describe('the version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-  it('of package.json is repeated wherever people read or copy it (node bin/version.mjs)', async () => {
+  it('of package.json is in every file that states a version (node bin/version.mjs)', async () => {
     const { statements } = (await import(resolve('bin/version.mjs'))) as {
       statements(): { file: string; version: string }[];
     };

@@ -9,10 +9,10 @@ import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
-/** A file belongs to a flow if each of this many rounds enters it: some rounds also renew connections. */
+/** Rounds of each flow. A file counts only if every round enters the file: some rounds also renew connections. */
 const ROUNDS = 12;
 
-/** As V8 counts: a file is entered if it has a function, other than a constructor, that was called. */
+/** By V8's coverage, a flow enters a file if the flow calls any function of the file except constructors. */
 postgres.describe('the documented flows', () => {
   let oauth: OauthTest;
   const session = new Session();

@@ -19,7 +19,7 @@ describe('a long untrusted text is parsed in linear time:', () => {
   ])('%s', async (_what, read, expected) => {
     expect(read(LENGTH)).toBe(expected);
     const short = () => Array.from({ length: SHORTER }, () => read(LENGTH / SHORTER));
-    // As many characters, in short texts: quadratic patterns take 32 times as long for one long text.
+    // The short texts have as many characters in total. A quadratic pattern takes 32 times as long for one long text.
     expect(await costsAtMost(8, () => read(LENGTH), short)).toBe(true);
   });
 });

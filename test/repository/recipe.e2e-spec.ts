@@ -27,7 +27,7 @@ const FILES = Array.from(
   ([, path, code]) => ({ path: path!, code: code! }),
 );
 
-/** Tests that check the project's declarations; `npm test` in a copy of this tree would repeat all others. */
+/** Tests that check the project's declarations; `npm test` in a copy of this tree would repeat all other tests. */
 const CONCERNED = [
   'test/api/(assistants|badges|changes|credentials|errors|entry-point|openapi|sync|usage)\\.',
   'test/repository/(code|config|dependencies|docs|docs.commands|long-texts)\\.spec',
@@ -82,7 +82,7 @@ it.each(LINES)('the recipes add lines below an existing line: $path, $anchor', (
   expect(readFileSync(path, 'utf8').split('\n').map(withoutPadding)).toContain(anchor);
 });
 
-// Two processes and a build: with the tests on PostgreSQL, which .ci/run runs too.
+// Needs two processes and a build, so it runs only with the tests on PostgreSQL, as in .ci/run.
 postgres.describe('a list and a field added by the recipes', () => {
   let root: string;
   let database: TestDatabase;
@@ -107,7 +107,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     run(root, process.execPath, ['bin/docs.mjs']); // also builds
 
     database = await createEmptyDatabase();
-    // The server migrates, without a time limit: other work may delay it, and the test waits until it is done.
+    // The server migrates without a time limit: other work may delay the migration, and the test waits for its end.
     server = await ServerProcess.start(
       { ...database.environment, RATE_LIMIT_READ: '0', ASSISTANTS: 'true' },
       root,
@@ -407,7 +407,7 @@ func main() {
     expect(declared.toSorted((one, other) => (one.name! < other.name! ? -1 : 1))).toEqual(columns);
   });
 
-  it('is erased with its member, and no other’s', async () => {
+  it('is erased with its member, but not with another member', async () => {
     pua(['users', 'erase', 'ada', '--yes']);
     expect(await dataSource.query('SELECT name FROM badges')).toEqual([{ name: 'Theirs' }]);
   });

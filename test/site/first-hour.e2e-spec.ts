@@ -53,7 +53,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     npm = spawn('npm', ['start'], { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [npm.stdout!, npm.stderr!])
       stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
-    await until(() => printed.includes('Ctrl-C ends it.'), '`npm start`');
+    await until(() => printed.includes('Press Ctrl-C to stop the server.'), '`npm start`');
     server = /Front page +(http:\S+?)\/?\s/.exec(printed)![1]!;
     app = createServer((request, response) => {
       const path = normalize(new URL(request.url!, 'http://x').pathname);
@@ -176,7 +176,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     expect(listed[1]).toBe(listed[0]);
 
     await run('python3', ['-m', 'venv', 'venv'], { cwd: place });
-    const { url: wheel } = await fetch(`${server}/clients/python.whl`); // pip requires the complete name to which this redirects
+    const { url: wheel } = await fetch(`${server}/clients/python.whl`); // redirects to the complete file name, which pip requires
     await run('venv/bin/pip', ['install', '--quiet', '--retries', '10', wheel], { cwd: place, env });
     writeFileSync(join(place, 'client.py'), programOf('clients/python/README.md', 'python'));
     expect((await run('venv/bin/python', ['client.py'], { cwd: place, env })).stdout).toMatch(

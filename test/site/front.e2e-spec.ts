@@ -151,7 +151,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it.each(['/nothing', '/Docs', '/docs/nothing', '/interaction', '/oauth/nothing', '/.well-known/nothing'])(
-    'at an unknown URL, a page for readers, and a problem document for programs: %s',
+    'a page for readers, and a problem document for programs, at the unknown URL %s',
     async (path) => {
       const page = await get(path);
       expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
@@ -171,7 +171,7 @@ describe('an anonymous visitor finds', () => {
     },
   );
 
-  it('at an unknown URL, a page in the reader’s language, with a language choice for all pages', async () => {
+  it('a page in the reader’s language at an unknown URL, with a language choice for all pages', async () => {
     const german = await get('/nothing?x=<y>', { ...HTML, 'Accept-Language': 'de' });
     const html = await german.text();
     expect([german.headers.get('content-language'), html]).toEqual([
@@ -190,7 +190,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it.each(['//evil.example/x', '/\\evil.example/x', '///evil.example'])(
-    'at an unknown URL, no link to another site, for any chosen language: %s',
+    'no link to another site at an unknown URL, for any chosen language: %s',
     async (path) => {
       const { port } = new URL(oauth.issuer);
       const location = await new Promise<string | undefined>((resolve, reject) => {
@@ -204,7 +204,7 @@ describe('an anonymous visitor finds', () => {
   );
 
   it.each(['/api/public/', '/api/public/nothing', '/api/public/Events'])(
-    'at an unknown URL of the API, a problem document for every client: %s',
+    'a problem document at the unknown API URL %s, also in a browser',
     async (path) => {
       const response = await get(path);
       expect(response.status).toBe(404);
@@ -228,7 +228,7 @@ describe('an anonymous visitor finds', () => {
     expect((await get('/api/public/problems/nothing')).status).toBe(404);
   });
 
-  it('at an unknown URL, a problem document for a write request', async () => {
+  it('a problem document if a form is sent to an unknown URL', async () => {
     const response = await get('/nothing', HTML, 'POST');
     expect(await response.json()).toMatchObject({ code: 'not_found' });
   });
@@ -237,13 +237,13 @@ describe('an anonymous visitor finds', () => {
     ['/docs/', '/docs'],
     ['/docs/errors/', '/docs/errors'],
     ['/demo/', '/demo'],
-  ])('the page by a redirect from its URL with a trailing slash: %s', async (path, location) => {
+  ])('a page by a redirect from its URL with a trailing slash: %s', async (path, location) => {
     const response = await get(path, { Accept: '*/*' });
     expect([response.status, response.headers.get('location')]).toEqual([308, location]);
   });
 
   it.each(['/docs//', '/api/public/me/', '/account/apps/', '/livez/'])(
-    'no redirect from another spelling: %s',
+    'no redirect from a URL with another spelling: %s',
     async (path) => expect((await get(path)).status).toBe(404),
   );
 

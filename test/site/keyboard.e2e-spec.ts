@@ -9,9 +9,9 @@ import { OauthTest } from '../support/oauth.js';
 /** Elements that a mouse can use. */
 const OPERABLE = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
 
-/** The visible focus, for a user without a mouse. */
+/** The focus as a user without a mouse sees it. */
 interface Stop {
-  /** Data of an element of the page; undefined if the focus has left the page. */
+  /** Name of the focused element; undefined if the focus has left the page. */
   readonly name: string | undefined;
   /** Whether a part of the element is visible: on the screen, and not covered. */
   readonly onScreen: boolean;
@@ -137,7 +137,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     await page.context().close();
   });
 
-  it('/demo allows its four steps: to untick a scope, request the scope again, and revoke the access', async () => {
+  it('/demo allows all its steps: untick a scope, request the scope again, refresh the token, revoke the access', async () => {
     const page = await open('/demo');
     await press(page.getByRole('button', { name: 'Sign in' }));
     await signIn(page);
@@ -160,7 +160,7 @@ postgres.describe('the pages, with the keyboard only', () => {
   });
 });
 
-/** Runs in the page: names of all visible controls; for radio buttons, the one that Tab reaches. */
+/** Runs in the page: names of all visible controls; of radio buttons, only the name of the button that Tab reaches. */
 function namesOfOperable(selector: string): string[] {
   const names: string[] = [];
   document.querySelectorAll<HTMLElement>(selector).forEach((element, number) => {

@@ -13,7 +13,7 @@ describe('the clients’ packages', () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(oauth.issuer + path, { headers, redirect: 'manual' });
 
-  it('are at URLs that npm, pip and Go accept, and get 304 while unchanged', async () => {
+  it('have URLs that npm, pip and Go accept, and respond 304 while unchanged', async () => {
     const version = (await (await get(`${GO}/list`)).text()).trim();
     expect(version).toMatch(new RegExp(`^v${VERSION}-h[0-9a-f]{12}$`));
     expect(await (await get(`${GO}/${version}.info`)).json()).toEqual({ Version: version });

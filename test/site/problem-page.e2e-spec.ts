@@ -93,7 +93,7 @@ describe('a failed request gets', () => {
     ['GET', '/oauth/userinfo', 401],
     ['DELETE', '/livez', 405],
     ['DELETE', '/api/public/me', 405],
-  ])('no page on program routes, for any Accept header: %s %s', async (method, path, status) => {
+  ])('no page on routes for programs, even if it accepts HTML: %s %s', async (method, path, status) => {
     const problem = await get(path, HTML, method);
     expect(problem.status).toBe(status);
     expect(problem.headers.get('content-type')).toMatch(/^application\/(problem\+)?json/);
@@ -114,7 +114,7 @@ describe('a failed request gets', () => {
     expect(html).toContain(said);
     expect(html).toContain(`<code>${code}</code>`);
     expect(html).toContain('as &lt;never&gt; before');
-    // The search finds nothing else.
+    // Only pages about a fault of the server show the request id.
     expect(html.includes(page.headers.get('x-request-id')!)).toBe(status >= 500);
     const problem = await get(`/fails/${code}`, { Accept: '*/*' });
     expect(problem.headers.get('retry-after')).toBe(page.headers.get('retry-after'));

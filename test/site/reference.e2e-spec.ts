@@ -119,7 +119,7 @@ describe('GET /docs', () => {
             const values = $ref ? components.schemas[named($ref)]!.enum! : inline;
             if (values.length < 12) for (const value of values) expect(text).toContain(` ${value} `);
           }
-          // The operation of each `action` describes it.
+          // Each `action` has its own operation.
           const content =
             operation.operationId === 'listAchievements'
               ? ''

@@ -46,7 +46,7 @@ postgres.describe('the samples of the API reference', () => {
     return page.locator(`#${name} form`);
   };
 
-  it('follow the form in every language, and are identical to the server’s samples', async () => {
+  it('show the form’s values in every language, in the form of the server’s samples', async () => {
     const { page, context, calls } = await open('/docs');
     const events = await tryIt(page, 'listEvents');
     expect(await samples(page, 'listEvents')).toEqual(written(EXAMPLES.listEvents![0]!.request));

@@ -23,7 +23,7 @@ const PROGRAMS: Record<string, readonly [file: string, ...command: string[]]> = 
   php: ['request.php', 'php'],
 };
 
-// Five programs that not every host has: with the tests on PostgreSQL, which .ci/run also runs.
+// Needs five programs that not every host has, so it runs only with the tests on PostgreSQL, as in .ci/run.
 postgres.describe('the sample requests of the API reference', () => {
   let oauth: OauthTest;
   let key: string;

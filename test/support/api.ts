@@ -34,7 +34,7 @@ export class TestApi {
   private constructor(
     readonly app: NestExpressApplication,
     readonly config: Config,
-    /** A second connection, for actions of the platform or an admin. */
+    /** Separate connections, for actions of the platform or an admin. */
     readonly dataSource: DataSource,
     readonly environment: Record<string, string>,
     private readonly end: () => Promise<void>,
@@ -42,7 +42,7 @@ export class TestApi {
     this.platform = new Platform(dataSource);
   }
 
-  /** @param beside owns the database, and is closed after the new application; creating a separate database takes as long as all other steps */
+  /** @param beside application that owns the database, and must close after the new one; a separate database doubles the startup time */
   static async start(
     overrides: Partial<Config> = {},
     beside?: Pick<TestApi, 'environment'>,

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { AuthEventType } from '../../src/audit/audit.js';
 
-/** Events that any request may cause, and events of the server itself. */
+/** Tables that any request or the server's periodic work may change. */
 const BESIDE = [
   'change_marks',
   'change_places',
@@ -14,7 +14,7 @@ const BESIDE = [
   'renamed_users',
 ];
 
-/** Rows of the other tables that an act changes. The stored response of a used token is soon deleted. */
+/** Conditions that exclude rows of other tables, such as used tokens, whose stored response is soon deleted. */
 const ROWS: Readonly<Record<string, string>> = {
   auth_events: `WHERE type NOT IN ('authorization.refused', 'token.refused')`,
   oauth_tokens: 'WHERE consumed_at IS NULL',

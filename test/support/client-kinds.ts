@@ -4,7 +4,7 @@ import { ClientsService, type NewClient } from '../../src/clients/clients.servic
 import { SecretHashes } from '../../src/crypto/secret-hashes.js';
 import type { OauthTest } from './oauth.js';
 
-/** A client with a secret, and that secret. */
+/** A client, and its secret. */
 export async function clientWithSecret(oauth: OauthTest, fields: Partial<NewClient> = {}) {
   const id = await oauth.client({ profile: 'oidc', secret_auth_method: 'client_secret_basic', ...fields });
   return { id, secret: await rotate(oauth, id) };

@@ -22,7 +22,7 @@ const HOST = Symbol.for('process that runs pua');
 const kept = globalThis as { [HOST]?: ChildProcess | undefined };
 let last: Promise<unknown> = Promise.resolve();
 let isBusy = false;
-/** A command abandoned by a test may run for long: the next file uses another process. */
+/** A command that a test abandoned may still run, so the next file uses another process. */
 afterAll(() => {
   if (isBusy) kept[HOST]?.kill();
 });
@@ -41,7 +41,7 @@ function host(): ChildProcess {
   return kept[HOST];
 }
 
-/** A command line: its words, or one string of words without spaces. */
+/** A command line: its words, or one string if no word contains a space. */
 export type Words = string | readonly string[];
 const wordsOf = (args: Words) => (typeof args === 'string' ? (args.match(/\S+/g) ?? []) : args);
 

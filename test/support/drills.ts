@@ -41,7 +41,7 @@ export async function runCommands(
 
 export async function query<Row>(url: string, sql: string, values: unknown[] = []): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });
-  client.on('error', () => undefined); // the failing statement reports it
+  client.on('error', () => undefined); // the failing statement reports the error
   await client.connect();
   try {
     return (await client.query(sql, values)).rows as Row[];

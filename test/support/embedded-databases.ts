@@ -33,7 +33,7 @@ class EmbeddedDatabases {
     socket.once('close', () => {
       for (const { failed } of this.#waiting.values()) failed(new Error('the embedded databases have ended'));
     });
-    socket.on('error', () => undefined); // 'close' reports it
+    socket.on('error', () => undefined); // 'close' reports the error
     socket.unref();
   }
 

@@ -11,7 +11,7 @@ const wasm = join(import.meta.dirname, '../../node_modules/@electric-sql/pglite/
 const COMPILED = Symbol.for('embedded database, compiled');
 let server;
 
-/** Listens on this socket. Each connection has its own thread, which opens databases, one per line. */
+/** Listens on this socket. Each connection has its own thread; each line opens or closes a database. */
 export async function startEmbeddedHost(socket) {
   const { EmbeddedThread } = await import('../../dist/src/database/embedded/thread.js');
   globalThis[COMPILED] = new WebAssembly.Module(readFileSync(wasm));

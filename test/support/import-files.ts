@@ -97,7 +97,7 @@ export async function removeImported(dataSource: DataSource): Promise<void> {
   await dataSource.query(
     'DELETE FROM events; DELETE FROM achievements; DELETE FROM api_key_usage; DELETE FROM member_usage',
   );
-  // As the owner of the tables: the server keeps erased members.
+  // A trigger keeps erased members; only the owner of the table can disable it.
   await dataSource.query(`DELETE FROM api_keys; ALTER TABLE users DISABLE TRIGGER users_erased_are_kept;
 DELETE FROM users; ALTER TABLE users ENABLE ALWAYS TRIGGER users_erased_are_kept`);
 }

@@ -39,7 +39,7 @@ export class Load {
         await pause(AGAIN_MS);
       } else {
         this.failed.push([kind, status, body]);
-        return; // the consequences of a failure would fill the memory
+        return; // the errors that follow would fill the memory
       }
     }
   }

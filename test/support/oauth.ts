@@ -355,7 +355,7 @@ export class Browser {
     return pageOf(await this.submit(page, ...form));
   }
 
-  /** Signs in with the password at the page to which a URL leads. @returns the page after it */
+  /** Signs in with the password on the page to which a URL redirects. @returns the next page */
   async signIn(url: URL | string, username: string, password = PASSWORD): Promise<FormPage> {
     return this.press(await this.view(url), { username, password }, /\/sign-in$/);
   }
@@ -367,9 +367,9 @@ export class Browser {
   }
 
   /**
-   * Goes through sign-in and consent, if required.
+   * Completes the sign-in and consent pages, if required.
    *
-   * @returns the address that the client is redirected to
+   * @returns the URL to which the last page redirects
    */
   async authorize(url: URL | string, options: SignInOptions): Promise<URL> {
     let at = await this.open(url);
@@ -425,7 +425,7 @@ function fill(page: FormPage, fields: Record<string, string | string[]>, which: 
   for (const [tag] of form.matchAll(/<input[^>]*type="hidden"[^>]*>/g))
     body.set(unescapeHtml(/name="([^"]*)"/.exec(tag)![1]!), unescapeHtml(/value="([^"]*)"/.exec(tag)![1]!));
   for (const [name, values] of Object.entries(fields)) {
-    body.delete(name); // values to fill in replace those on the page
+    body.delete(name); // the given values replace the values on the page
     for (const value of [values].flat()) body.append(name, value);
   }
   return { action: unescapeHtml(/action="([^"]*)"/.exec(form)![1]!), body };

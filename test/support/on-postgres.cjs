@@ -1,7 +1,7 @@
 const { readFileSync } = require('node:fs');
 
 const MARKED = /\b(postgres|thorough)\.(it|describe)\b/;
-/** The contract. */
+/** Tests of the API contract. */
 const ALWAYS = /\/test\/api\//;
 /** Files whose other tests may differ on PostgreSQL as well: folders, and files that check which database they use. */
 const OF_DATABASE = /\/test\/(database|webhooks)\//;

@@ -25,7 +25,7 @@ export type ResponseCheck = (url: string, method: string, response: Response) =>
 
 /**
  * The checks of this worker's earlier test files, by document: compiling the schemas of a response takes longer than the request,
- * and nearly all files use the same.
+ * and nearly all files use the same schemas.
  */
 const KEPT = Symbol.for('checks of responses');
 const global = globalThis as { [KEPT]?: Map<string, ResponseCheck> };

@@ -6,7 +6,7 @@ import { ServerProcess } from './server.js';
 interface Options {
   /** Number of spare servers: they have settings, but are not started. */
   readonly spare?: number;
-  /** Settings of every server besides the usual ones. */
+  /** Additional settings of every server. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly keepaliveSeconds?: number;
 }

@@ -15,7 +15,7 @@ interface Ports {
   /** The proxy's TLS port, and the plain port that redirects to the TLS port. */
   readonly tls: number;
   readonly plain: number;
-  /** Ports of the servers behind it. */
+  /** Ports of the servers behind the proxy. */
   readonly servers: readonly number[];
   /** Time for which idle connections to a server are kept and a failed server is avoided; overrides the file, since SHUTDOWN_DELAY is also shorter in tests. */
   readonly keepaliveSeconds: number;
@@ -23,7 +23,7 @@ interface Ports {
 
 /** Starts a proxy of {@link PROXIES} with its file of deploy/, in which only names, addresses and paths are replaced. */
 interface Program {
-  /** @returns the command, in the folder */
+  /** Prepares the folder. @returns the command to run in it */
   prepare(folder: string, ports: Ports): readonly string[];
   /** The certificate that its clients must trust. */
   readonly certificate: string;

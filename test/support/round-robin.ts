@@ -38,7 +38,7 @@ export class RoundRobin {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** The next instance. */
+  /** Selects the next instance. */
   next(): string {
     return this.targets[this.#next++ % this.targets.length]!;
   }

@@ -1,6 +1,6 @@
 const EVERY_FILES = 10;
 
-/** Jest's reporter of a whole run: counts ended files, and skipped tests: the embedded database has no second session or browser, PostgreSQL no embedded tests. */
+/** Jest's reporter of a whole run: counts completed files, and the tests that the run skipped because of its database. */
 export default class RunReporter {
   #done = 0;
   #startedAt = Date.now();

@@ -28,7 +28,7 @@ export default class LongFirst extends Sequencer {
 
   sort(tests) {
     const random = this.#random;
-    // Files of one worker share the loaded program: with --randomize, each also runs after different other files.
+    // Files of one worker share the loaded program. With --randomize, each file runs after different files.
     if (random) return tests.toSorted((a, b) => random(a.path).localeCompare(random(b.path)));
     const sorted = super.sort(tests);
     return [...sorted.filter(isLong), ...sorted.filter((test) => !isLong(test))];

@@ -43,7 +43,7 @@ export class MailServer {
     return (this.#server.server.address() as AddressInfo).port;
   }
 
-  /** The settings that use it. */
+  /** The settings of a server that uses this mail server. */
   get mail() {
     return { smtpUrl: `smtp://127.0.0.1:${this.port}`, from: 'Gipfel <no-reply@gipfel.example>' };
   }

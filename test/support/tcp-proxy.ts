@@ -84,7 +84,7 @@ export class TcpProxy {
       let passed: Promise<unknown> = Promise.resolve();
       from.on('data', (bytes) => {
         const due = this.#delayMs === 0 ? undefined : setTimeout(this.#delayMs);
-        passed = Promise.all([passed, due]).then(() => to.write(bytes)); // never before earlier data
+        passed = Promise.all([passed, due]).then(() => to.write(bytes)); // never overtakes earlier data
       });
       from.on('error', () => undefined);
       from.on('close', () => {

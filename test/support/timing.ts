@@ -62,7 +62,7 @@ export async function costsAtMost(
     const { user, system } = process.cpuUsage(before);
     return user + system;
   };
-  await cost(baseline); // the compiler is cold
+  await cost(baseline); // the code is not optimized yet
   await cost(work);
   let [most, least] = [Infinity, Infinity];
   for (let round = 0; round < ROUNDS; round++) {

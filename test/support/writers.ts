@@ -86,7 +86,7 @@ VALUES (${m}, ${a}, 1, ${at}) ON CONFLICT (user_id, achievement_id) DO UPDATE SE
     .map(([m, a]) => `DELETE FROM user_achievements WHERE user_id = ${m} AND achievement_id = ${a}`),
 );
 
-/** Another member or event in an existing row. */
+/** Replaces the member or event in an existing row. */
 export const takeOver = fc
   .tuple(member, event, fc.constantFrom('user_id', 'event_id'), event)
   .map(

@@ -69,7 +69,7 @@ FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY sequence`,
 const ofType = async (type: string) => (await told()).filter((message) => message.type === type);
 const reasons = async () => (await told()).map(({ type, reason }) => [type, reason]);
 
-/** Signs in, chooses, and redeems the code. */
+/** Signs a member in, grants the app access of this duration, and redeems the code. */
 async function access(
   username: string,
   duration: string,
@@ -152,9 +152,9 @@ describe('access.ended', () => {
   });
 
   it.each([
-    ['is not used', 'unlimited', 181 * DAY, 'unused'],
-    ['was one-time', 'once', 1_000, 'expired'],
-  ])('is one message after access that %s', async (_, duration, seconds, reason) => {
+    ['has not been used for 181 days', 'unlimited', 181 * DAY, 'unused'],
+    ['for one time expires', 'once', 1_000, 'expired'],
+  ])('is one message when access %s', async (_, duration, seconds, reason) => {
     await access((await oauth.member()).username, duration);
     await oauth.passTime(seconds);
     for (let i = 0; i < 3; i++) await sweep();
@@ -349,7 +349,7 @@ describe('A key', () => {
   };
   const reasonsOf = async (of: string) => (await told(of)).map(({ type, reason }) => [type, reason]);
 
-  it('that expires is announced 7 days before, and when it has ended, once each', async () => {
+  it('that expires causes one message 7 days before its expiry, and one message at its expiry', async () => {
     const { userId, keyId, of } = await withKey(8);
     await noticeEnds();
     expect(await told(of)).toEqual([]);
@@ -374,12 +374,15 @@ describe('A key', () => {
   it.each([
     ['user', 'member'],
     ['admin', 'platform'],
-  ] as const)('that is revoked (%s) has ended: %s', async (actor, reason) => {
-    const { keyId, of } = await withKey(90);
-    await keys().revoke(keyId, 'lost', actor);
-    for (let i = 0; i < 2; i++) await noticeEnds();
-    expect(await reasonsOf(of)).toEqual([['credential.ended', reason]]);
-  });
+  ] as const)(
+    'that the actor “%s” revokes causes one message with the reason “%s”',
+    async (actor, reason) => {
+      const { keyId, of } = await withKey(90);
+      await keys().revoke(keyId, 'lost', actor);
+      for (let i = 0; i < 2; i++) await noticeEnds();
+      expect(await reasonsOf(of)).toEqual([['credential.ended', reason]]);
+    },
+  );
 
   it('that is rotated is not reported as ended to its endpoints', async () => {
     const { keyId, of } = await withKey(90);

@@ -61,7 +61,7 @@ ORDER BY i`,
 
   it('include one message of each member before a second message of any member', async () => {
     const id = await endpoint();
-    const members = Array.from({ length: 21 }, (_, i) => i); // 0: messages without a member
+    const members = Array.from({ length: 21 }, (_, i) => i); // 0: messages that are not about a member
     await wait(id, members, 3);
     const instance = new WebhookDeliveries(dataSource);
     const turns: number[] = [];
@@ -92,7 +92,7 @@ ORDER BY i`,
     for (const id of [busy, other]) await ended(id);
   });
 
-  /** A message claimed by instance `one` too long ago, and now by instance `other`. */
+  /** A message that instance `other` has claimed after the lease of instance `one` expired. */
   const claimedAgain = async () => {
     const id = await endpoint();
     await wait(id, [1]);
@@ -159,7 +159,7 @@ describe('created webhook messages', () => {
   let dataSource: DataSource;
   let platform: Platform;
   let endpointId: string;
-  /** Members who granted an app access, and an event of the first five. */
+  /** Members who granted an app access, and an event of the first five members. */
   let members: number[];
   let event: number;
 
@@ -185,7 +185,7 @@ SELECT id, id, 'app', '{"resources":{"x":"profile:read events:read"}}', now() + 
 SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + interval '1 day' FROM unnest($1::bigint[]) id`,
       [members],
     );
-    // The endpoint starts at the oldest transaction in progress, also of other tests: without this, it would be notified of these rows.
+    // A new endpoint gets changes since the oldest open transaction, even of another test. This wait excludes the rows above.
     await platform.settleChanges();
     ({ id: endpointId } = await new WebhooksService(dataSource, config).create({
       url: 'https://app.example/hooks',
@@ -203,7 +203,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
     dataSource.query('UPDATE events SET title = $2 WHERE id = $1', [event, title]);
   const rename = (member: number, bio: string) =>
     dataSource.query('UPDATE users SET bio = $2 WHERE id = $1', [members[member], bio]);
-  /** Creates one slice of messages of all changes so far, on an instance that has created no messages before. */
+  /** Creates one batch of messages about the changes so far, on a new instance. */
   const slice = async () => {
     await platform.settleChanges();
     return new WebhookDeliveries(dataSource, [{ changes: 200, members: 2 }]).fanOut();
@@ -217,7 +217,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
       )
     ).map(({ user_id: id, type }) => `${members.indexOf(id)} ${type.split('.')[0]}`);
 
-  it('for another member exist while the messages for an event with many recipients are unfinished', async () => {
+  it('for one member do not wait until all messages about an event with many recipients exist', async () => {
     await renameEvent('one');
     expect(await slice()).toEqual({ made: 2, behind: true });
     await rename(5, 'x');
@@ -241,6 +241,6 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
       all.filter((text) => text.startsWith(String(member))).map((text) => text.slice(2));
     expect(of(4)).toEqual(['events', 'profile', 'events']);
     for (const member of [0, 1, 2]) expect(of(member)).toEqual(['events', 'events']);
-    expect(of(3)).toEqual(['events']); // of both changes
+    expect(of(3)).toEqual(['events']); // one message for two changes
   });
 });

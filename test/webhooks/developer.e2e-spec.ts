@@ -34,7 +34,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     return url.pathname.split('/').at(-1)!;
   }
 
-  /** An app whose endpoint received a message about a member; the page that shows it. */
+  /** An app whose endpoint received a message about a member, and the page that shows the message. */
   async function told() {
     const ada = await developer();
     const clientId = await register(ada.browser);

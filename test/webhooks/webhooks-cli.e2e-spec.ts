@@ -101,7 +101,7 @@ describe('pua webhooks', () => {
     await json(`disable ${id}`);
   });
 
-  it('rotate prints only the new secret; disable ends the webhook permanently, and reports when it is repeated', async () => {
+  it('rotate prints only the new secret; disable ends the webhook permanently, and reports a repetition', async () => {
     const { id, secret } = await create();
     const { stdout } = await run(`rotate ${id} --overlap 0s`);
     const next = stdout.trim();

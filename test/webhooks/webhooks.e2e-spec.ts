@@ -67,7 +67,7 @@ describe('webhooks', () => {
       `SELECT actor, key_id, details FROM auth_events WHERE type = 'webhook.disabled' AND details->>'webhook' = $1`,
       [id],
     );
-  /** Repeats the query until its result matches; a running server writes there after a response. */
+  /** Repeats the query until its result matches: the server records a delivery after the endpoint's response. */
   const settled = (endpoint: string, isSo: (found: Delivery[]) => boolean) =>
     eventually(async () => {
       const found = await deliveries(endpoint);
@@ -244,7 +244,7 @@ describe('webhooks', () => {
       expect(receiver.received).toHaveLength(1);
     });
 
-    thorough.it('loses its endpoints and messages when it is deleted', async () => {
+    thorough.it('loses its endpoints when an admin deletes the app', async () => {
       const clientId = await oauth.client();
       const { id } = await endpoint({ clientId });
       await clients().delete(clientId, 'admin');
@@ -288,7 +288,7 @@ describe('webhooks', () => {
   });
 
   describe('the platform', () => {
-    it('is notified of a change once, not once per member who sees it', async () => {
+    it('is notified of a change once, not once per member who sees the change', async () => {
       const { id } = await endpoint({}, WEBHOOK_TYPES);
       const { platform } = oauth.api;
       const event = await platform.event();
@@ -394,7 +394,7 @@ describe('webhooks', () => {
       [429, 'soon', 5],
       [500, '3600', 5],
     ])(
-      'postpones the next attempt after %s with Retry-After %s to %s s later',
+      'that responds %s with Retry-After: %s gets the next attempt after %s s',
       async (status, after, wait) => {
         const { userId, id } = await keyed(['profile.updated']);
         const header = typeof after === 'string' ? after : after();
@@ -407,7 +407,7 @@ describe('webhooks', () => {
     );
 
     thorough.it(
-      'is disabled after it has failed for five days, and an audit event records this',
+      'is disabled after five days of failures, and an audit event records the reason',
       async () => {
         const { userId, keyId, id } = await keyed(['profile.updated']);
         answerWith(500);
@@ -498,7 +498,7 @@ describe('webhooks', () => {
       await quick.close();
     });
 
-    it('does not delay other endpoints’ messages by an endless queue', async () => {
+    it('with an endless queue does not delay messages of other endpoints', async () => {
       const busy = await Promise.all(Array.from({ length: 4 }, () => endpoint({}, ['events.removed'])));
       const add = (endpoint: string, count: number) =>
         query(
@@ -637,7 +637,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
   });
 
   describe('webhook messages', () => {
-    it('are swept seven days after their end, and pending messages are kept', async () => {
+    it('are deleted seven days after delivery or failure, unless they are pending', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       await rename(userId, 'x');
       await settled(id, ([first]) => first?.status === 'delivered');
