@@ -124,7 +124,7 @@ export class Load {
     }
     for (const { code } of this.#codes.slice(-20))
       if ((await outcome(() => exchange(this.#anyServer, code))) !== 400)
-        this.#fault('twice', 'a code is taken twice');
+        this.#fault('twice', 'the server accepts a code twice');
   }
 
   #fault(kind, description, times = 1) {
@@ -163,7 +163,7 @@ export class Load {
       if (etag === undefined) {
         const found = await this.#ask(url, { headers });
         if (found.status === 503) continue;
-        if (found.status !== 200) throw new Error(`a member who writes is answered ${found.status}`);
+        if (found.status !== 200) throw new Error(`the response to a writing member is ${found.status}`);
         this.#compareBio(writer, Number(found.body.bio ?? 0), unknown);
         unknown = false;
         etag = found.headers.get('etag');
@@ -181,7 +181,7 @@ export class Load {
       } else if (answer.status === 412 && unknown) {
         etag = undefined; // the profile was written meanwhile, most likely by this writer
       } else {
-        throw new Error(`a write is answered ${answer.status}`);
+        throw new Error(`the response to a write is ${answer.status}`);
       }
       await pause(answer.status === 200 ? THINKING_MS : AGAIN_MS);
     }
@@ -206,7 +206,7 @@ export class Load {
         ids.push(id++);
         this.#acknowledge('feed', caller);
       } else if (status !== 503) {
-        throw new Error(`a feed is answered ${status}`);
+        throw new Error(`the response to a feed is ${status}`);
       }
       await pause(status === 200 ? THINKING_MS : AGAIN_MS);
     }
@@ -256,7 +256,7 @@ export class Load {
         headers: { 'X-API-Key': key },
       });
       if (status === 200) this.#acknowledge('read', caller);
-      else if (status !== 503) throw new Error(`a read is answered ${status}`);
+      else if (status !== 503) throw new Error(`the response to a read is ${status}`);
     }
   }
 

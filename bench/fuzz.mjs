@@ -600,7 +600,7 @@ function judge({ kind, method, target, bytes }, status, headers, body) {
   try {
     parsed = JSON.parse(body.toString('utf8'));
   } catch {
-    if (type.endsWith('json')) return note('a body that is no JSON', bytes, shown());
+    if (type.endsWith('json')) return note('a body that is not JSON', bytes, shown());
     parsed = body.toString('utf8');
   }
   seen.comparedWithTheDocument++;

@@ -1,5 +1,5 @@
 -- wrk -s load.lua URL -- REQUESTS METHOD BODY
--- REQUESTS: a file with "header<TAB>value<TAB>path" a line, asked in turn.
+-- REQUESTS: a file with "header<TAB>value<TAB>path" per line, requested in order.
 
 local requests, n = {}, 0
 

@@ -1,4 +1,4 @@
-// Measures one turn: a load of one kind of request on one server, and its cost.
+// Measures one load: requests of one kind to one server, and their cost.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,10 +1,10 @@
 -- Benchmark data: :users members and their records, the same in each run. Loaded without triggers
--- (session_replication_role), so every row must be right by itself; the totals are counted once afterwards.
+-- (session_replication_role), so every row must be complete; the totals are counted once afterwards.
 --
 -- Names and titles have letters of one, two and three bytes, on purpose: a text of which one letter is beyond Latin-1 takes JavaScript
 -- twice the room, and ten times as long to encode.
 --
--- One member in :step is asked for ("asked"): these have full first pages of everything.
+-- The benchmark requests the data of one member in :step ("asked"); their lists all have full first pages.
 
 INSERT INTO users (id, username, first_name, last_name, stored_display_name, bio, profile_picture, created_at, disabled_at)
 SELECT i, 'member_' || i,
@@ -40,7 +40,7 @@ SELECT i, 'Meeting ' || i || ' of the "Tuesday" people – Zürich, “Café Ł�
 FROM generate_series(1, 2 * :users::bigint) i,
   LATERAL (SELECT timestamptz '2024-01-01 00:00:00Z' + i * 7919 % 140000 * interval '15 minutes' AS starts_at) at;
 
--- Each member organizes two events and is in ten more; the measured member in forty; member 2 in 20,000.
+-- Each member organizes two events and takes part in eight more; requested members in forty, member 2 in 20,000.
 INSERT INTO participants (user_id, event_id, role, rsvp_status, responded_at, checked_in_at, starts_at)
 SELECT p.user_id, p.event_id, p.role,
   CASE p.role WHEN 'attendee' THEN (ARRAY['going', 'going', 'going', 'maybe', 'waitlisted'])[1 + p.event_id % 5]

@@ -253,7 +253,7 @@ async function until(what, condition, last = () => '') {
     const come = await condition().catch((error) => void (failure = error));
     if (come) return;
   }
-  throw new Error(`it did not come to pass that ${what}: ${last()}`, { cause: failure });
+  throw new Error(`timed out waiting until ${what}: ${last()}`, { cause: failure });
 }
 
 async function query(url, sql) {

@@ -58,6 +58,6 @@ export async function ask(server, { header, value }, path) {
   const response = await fetch(server.url + path, { headers: { [header]: value } });
   const text = await response.text();
   if (response.status !== 200)
-    throw new Error(`${server.name} answers ${response.status} to ${path}: ${text}`);
+    throw new Error(`${server.name} returns ${response.status} for ${path}: ${text}`);
   return JSON.parse(text);
 }

@@ -50,7 +50,7 @@ if (flags.help) {
   console.log(`npm run bench -- [options]
 
   --users N        members in the database (100000)
-  --rounds N       rounds in which each server has its turn (3)
+  --rounds N       rounds; each measures every server (3)
   --seconds N      length of a turn (5)
   --connections N  of the load generator (32)
   --only TEXT      compare only questions whose name contains TEXT, and measure nothing else
@@ -98,7 +98,7 @@ async function measureAll() {
   const members = await prepareMembers(dataset);
   const { tokens, ...signIns } = await measureSignIns(dataset, ours, members);
   await checkSameness(servers, dataset, tokens);
-  console.error('All servers give the same answers.');
+  console.error('All servers return the same JSON.');
 
   const results = {
     date: new Date().toISOString().slice(0, 10),
@@ -134,7 +134,7 @@ async function measureAll() {
   await report(results);
 }
 
-/** The first quarter of the sign-ins warms the server up. */
+/** The first quarter of the sign-ins warms up the server. */
 async function measureSignIns(dataset, server, members) {
   const signsIn = flags.short ? members.slice(0, 50) : members;
   const cold = Math.ceil(signsIn.length / 4);

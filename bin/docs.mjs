@@ -172,7 +172,7 @@ function pythonTypes(openapi) {
     return { 'clients/python/src/public_user_api/schema.py': made };
   } catch (error) {
     if (error.code !== 'ENOENT') throw error;
-    console.error('clients/python/src/public_user_api/schema.py is as it was: there is no python3');
+    console.error('clients/python/src/public_user_api/schema.py is unchanged: python3 is missing');
     return {};
   }
 }

@@ -12,5 +12,5 @@ try {
   await readySnapshot();
   await import('../dist/bundle/app.js'); // so V8 caches it
 } catch (error) {
-  console.error(`Not prepared: ${error.message}`);
+  console.error(`The first start could not be prepared: ${error.message}`);
 }

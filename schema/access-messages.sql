@@ -39,7 +39,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Like "Keep_end", its name sorts before the trigger that deletes the grant's tokens.
+-- The name, like "Keep_end", sorts before the trigger that deletes the grant's tokens.
 CREATE OR REPLACE TRIGGER "Note_end" AFTER DELETE ON oauth_grants FOR EACH ROW EXECUTE FUNCTION note_ended_access();
 
 CREATE OR REPLACE FUNCTION note_changed_access() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
@@ -86,7 +86,7 @@ BEGIN
   RETURN made;
 END $$;
 
--- Makes messages from the notes, one per member and app, one caller at a time. Access ends when the last grant is deleted.
+-- Turns notes into messages, one per member and app; only one caller runs at a time. Access ends when the last grant is deleted.
 CREATE OR REPLACE FUNCTION tell_apps_of_access(most integer) RETURNS integer LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   noted record;

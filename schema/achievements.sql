@@ -10,7 +10,7 @@ CREATE OR REPLACE TRIGGER achievements_record_change AFTER UPDATE ON achievement
   EXECUTE FUNCTION record_achievement_change();
 ALTER TABLE achievements ENABLE ALWAYS TRIGGER achievements_record_change;
 
--- Denormalized columns of the member: see participants_derive.
+-- Copies columns of the member, with a lock like participants_derive.
 CREATE OR REPLACE FUNCTION user_achievements_copy_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' AND NEW.user_id = OLD.user_id OR TG_OP = 'INSERT' AND NEW.user_is_disabled IS NOT NULL

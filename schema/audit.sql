@@ -1,4 +1,4 @@
--- Even the server's own role cannot delete recent audit events. ALWAYS: session_replication_role cannot bypass it.
+-- Even the server's own role cannot delete recent audit events. ENABLE ALWAYS: session_replication_role cannot bypass the triggers.
 CREATE OR REPLACE FUNCTION auth_events_refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   erased auth_events;

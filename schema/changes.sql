@@ -26,7 +26,7 @@ CREATE OR REPLACE FUNCTION committed_after(transaction bigint, mark pg_snapshot)
   RETURN transaction IS NOT NULL AND transaction < pg_snapshot_xmax(pg_current_snapshot())::text::bigint
     AND COALESCE(NOT pg_visible_in_snapshot(transaction::text::xid8, mark), true);
 
--- Whether a removal of the record was recorded. A record that was never visible causes no change when removed.
+-- Whether the change log contains a removal of the record. Removing a record that was never visible causes no change.
 CREATE OR REPLACE FUNCTION was_hidden(resource text, id bigint) RETURNS boolean
   LANGUAGE sql STABLE SET search_path = public, pg_temp AS $$
   SELECT EXISTS (SELECT FROM changes c WHERE c.user_id IS NULL AND c.resource = $1 AND c.id = $2 AND c.kind = 'removed')

@@ -1,4 +1,4 @@
--- Denormalized columns of the other member: see participants_derive.
+-- Copies columns of the other member, with a lock like participants_derive.
 CREATE OR REPLACE FUNCTION connections_copy_peer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' AND NEW.peer_id = OLD.peer_id OR TG_OP = 'INSERT'

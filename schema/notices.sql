@@ -25,7 +25,7 @@ CREATE OR REPLACE TRIGGER auth_events_give_notice AFTER INSERT ON auth_events FO
     'key.created', 'key.rotated', 'calendar_link.created', 'client.reviewed', 'passkey.added', 'passkey.removed', 'user.password_set')))
   EXECUTE FUNCTION give_notice_of_event();
 
--- Records, once per key, that a key in use ends within 7 days. A concurrent call skips the keys that this one locked.
+-- Records, once per key, that a key in use ends within 7 days. A concurrent call skips locked keys.
 CREATE OR REPLACE FUNCTION report_ending_keys(most integer) RETURNS integer LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   reported integer;

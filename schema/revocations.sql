@@ -42,7 +42,7 @@ CREATE OR REPLACE TRIGGER oauth_clients_announce AFTER DELETE OR UPDATE OF disab
   FOR EACH ROW EXECUTE FUNCTION announce_ended('client');
 ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER oauth_clients_announce;
 
--- This covers oauth_clients and oauth_grants, too: TRUNCATE of either includes oauth_tokens.
+-- This trigger also covers oauth_clients and oauth_grants: TRUNCATE of either table includes oauth_tokens.
 CREATE OR REPLACE TRIGGER announce_truncate BEFORE TRUNCATE ON oauth_tokens
   FOR EACH STATEMENT EXECUTE FUNCTION announce_ended();
 ALTER TABLE oauth_tokens ENABLE ALWAYS TRIGGER announce_truncate;

@@ -50,7 +50,7 @@ CREATE OR REPLACE TRIGGER narrow_grants AFTER UPDATE OF granted ON oauth_consent
   WHEN (NOT OLD.granted <@ NEW.granted) EXECUTE FUNCTION narrow_grants();
 ALTER TABLE oauth_consents ENABLE ALWAYS TRIGGER narrow_grants;
 
--- Notifies clients when their session ends or no longer includes them (Back-Channel Logout), except when it expires.
+-- Notifies clients when their session ends or no longer includes them (Back-Channel Logout), except when the session expires.
 CREATE OR REPLACE FUNCTION tell_clients() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   INSERT INTO oauth_logouts (client_id, user_id, sid)

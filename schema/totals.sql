@@ -1,4 +1,4 @@
--- Folds at most `most` deltas of each kind into their totals, in one statement each, so that the sum is the same in every snapshot.
+-- Compacts at most `most` deltas of each kind into counters, one statement per kind, so that the sum is the same in every snapshot.
 CREATE OR REPLACE FUNCTION fold_totals(most integer) RETURNS integer
   LANGUAGE plpgsql SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -62,7 +62,7 @@ BEGIN
   RETURN folded + n;
 END $$;
 
--- Rejects changes that no trigger could count.
+-- Rejects a new id: the triggers that count rows could not handle it.
 CREATE OR REPLACE FUNCTION refuse_new_id() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   RAISE restrict_violation USING MESSAGE = format('The id of a row of %s never changes: insert a new row', TG_TABLE_NAME),

@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION local_time(value timestamptz, zone text) RETURNS text
   LANGUAGE sql STABLE STRICT PARALLEL SAFE
   RETURN to_char(value AT TIME ZONE zone, 'YYYY-MM-DD HH24:MI:SS');
 
--- As local_time, but UTC if the system no longer has the time zone. Slow: lists use it only after local_time failed.
+-- Like local_time, but UTC if the system no longer has the time zone. Slow: lists use it only after local_time failed.
 CREATE OR REPLACE FUNCTION local_time_or_utc(value timestamptz, zone text) RETURNS text
   LANGUAGE plpgsql STABLE STRICT SET search_path = public, pg_temp AS $$
 BEGIN

@@ -29,7 +29,7 @@ func Token(token func(ctx context.Context, refused string) (string, error)) Cred
 	}
 }
 
-// Client calls the API for the member whose credentials are used. Every method returns an [*Error] if the API rejects the call. Safe for
+// Client calls the API for the member whose credentials are used. Every method returns an [*Error] if the API rejects the request. Safe for
 // concurrent use.
 type Client struct {
 	base        *url.URL

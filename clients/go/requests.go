@@ -130,7 +130,7 @@ func (c *Client) call(ctx context.Context, method, path string, query, body any,
 	}
 }
 
-// Whether the server is temporarily overloaded, or a proxy rejected a call that only reads.
+// Whether the server is temporarily overloaded, or a proxy rejected a request that only reads.
 func isForNow(method string, status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:

@@ -15,7 +15,7 @@ type Endpoint struct {
 	Method string `json:"method"`
 	// For example /api/public/events/{id}.
 	Path string `json:"path"`
-	// null: any credential.
+	// Required scope; null if any credential is accepted.
 	Scope *string `json:"scope"`
 	// Whether this credential has the scope.
 	Allowed bool `json:"allowed"`
@@ -156,16 +156,16 @@ type UserCard struct {
 type Event struct {
 	ID    int64  `json:"id"`
 	Title string `json:"title"`
-	// A line or two, for lists.
+	// Summary of one or two lines, for lists.
 	Summary *string `json:"summary"`
-	// draft: visible only to those who organize the event.
+	// draft: visible only to the people who organize the event.
 	Status EventStatus `json:"status"`
-	// Who can find it on the platform. In this API, only members with a role in the event see it, with any
-	// visibility.
+	// Who can find the event on the platform. In this API, only members with a role in the event see it,
+	// regardless of this value.
 	Visibility EventVisibility `json:"visibility"`
 	// UTC. For example 2026-01-31 18:00:00.
 	StartsAt string `json:"starts_at"`
-	// UTC; null if no end is known: the event is then past once it has started.
+	// UTC; null if the end is unknown: the event is then past once it has started.
 	EndsAt *string `json:"ends_at"`
 	// IANA time zone. For example Europe/Berlin.
 	Timezone string `json:"timezone"`
@@ -175,9 +175,9 @@ type Event struct {
 	StartsAtLocal string `json:"starts_at_local"`
 	// ends_at in timezone.
 	EndsAtLocal *string `json:"ends_at_local"`
-	// Whether only the dates of its start and end matter, not the times.
+	// Whether only the dates of the start and end matter, not the times.
 	IsAllDay bool `json:"is_all_day"`
-	// Whether it takes place online.
+	// Whether the event takes place online.
 	IsOnline bool `json:"is_online"`
 	// URL of an image.
 	CoverImage *string `json:"cover_image"`
@@ -189,7 +189,7 @@ type Event struct {
 	RSVPStatus *RsvpStatus `json:"rsvp_status"`
 	// Number of people who are going.
 	AttendeesCount int64 `json:"attendees_count"`
-	// Maximum number of attendees; null if there is none.
+	// Maximum number of attendees; null if there is no limit.
 	Capacity *int64 `json:"capacity"`
 	// When the event was created. For example 2026-01-31 18:00:00.
 	CreatedAt string `json:"created_at"`
@@ -235,16 +235,16 @@ type EventLocationDetail struct {
 type EventDetail struct {
 	ID    int64  `json:"id"`
 	Title string `json:"title"`
-	// A line or two, for lists.
+	// Summary of one or two lines, for lists.
 	Summary *string `json:"summary"`
-	// draft: visible only to those who organize the event.
+	// draft: visible only to the people who organize the event.
 	Status EventStatus `json:"status"`
-	// Who can find it on the platform. In this API, only members with a role in the event see it, with any
-	// visibility.
+	// Who can find the event on the platform. In this API, only members with a role in the event see it,
+	// regardless of this value.
 	Visibility EventVisibility `json:"visibility"`
 	// UTC. For example 2026-01-31 18:00:00.
 	StartsAt string `json:"starts_at"`
-	// UTC; null if no end is known: the event is then past once it has started.
+	// UTC; null if the end is unknown: the event is then past once it has started.
 	EndsAt *string `json:"ends_at"`
 	// IANA time zone. For example Europe/Berlin.
 	Timezone string `json:"timezone"`
@@ -254,9 +254,9 @@ type EventDetail struct {
 	StartsAtLocal string `json:"starts_at_local"`
 	// ends_at in timezone.
 	EndsAtLocal *string `json:"ends_at_local"`
-	// Whether only the dates of its start and end matter, not the times.
+	// Whether only the dates of the start and end matter, not the times.
 	IsAllDay bool `json:"is_all_day"`
-	// Whether it takes place online.
+	// Whether the event takes place online.
 	IsOnline bool `json:"is_online"`
 	// URL of an image.
 	CoverImage *string `json:"cover_image"`
@@ -268,7 +268,7 @@ type EventDetail struct {
 	RSVPStatus *RsvpStatus `json:"rsvp_status"`
 	// Number of people who are going.
 	AttendeesCount int64 `json:"attendees_count"`
-	// Maximum number of attendees; null if there is none.
+	// Maximum number of attendees; null if there is no limit.
 	Capacity *int64 `json:"capacity"`
 	// When the event was created. For example 2026-01-31 18:00:00.
 	CreatedAt string `json:"created_at"`
@@ -278,9 +278,9 @@ type EventDetail struct {
 	Description *string `json:"description"`
 	// Keywords.
 	Tags []string `json:"tags"`
-	// Only for organizers and those who are going.
+	// Only for organizers and members who are going; otherwise null.
 	OnlineURL *string `json:"online_url"`
-	// Never below 0; null if there is no capacity.
+	// Number of free places, never below 0; null without a capacity.
 	SpotsLeft *int64 `json:"spots_left"`
 	// When the member responded to the invitation.
 	RespondedAt *string `json:"responded_at"`
@@ -288,9 +288,9 @@ type EventDetail struct {
 	CheckedInAt *string `json:"checked_in_at"`
 	// The people who organize the event with the organizer.
 	CoOrganizers []UserCard `json:"co_organizers"`
-	// null if it was not cancelled.
+	// null unless the event was cancelled.
 	CancelledAt *string `json:"cancelled_at"`
-	// As given by the person who cancelled it.
+	// Reason given by the person who cancelled the event.
 	CancellationReason *string `json:"cancellation_reason"`
 }
 
@@ -316,7 +316,7 @@ type Connection struct {
 	RequestedAt string `json:"requested_at"`
 	// null while the request is pending.
 	ConnectedAt *string `json:"connected_at"`
-	// How they found each other.
+	// How the two people found each other.
 	Source *ConnectionSource `json:"source"`
 	// Also null if the member has no access to the event.
 	MetAtEvent *MetAtEvent `json:"met_at_event"`
@@ -334,7 +334,7 @@ type Rarity = string
 type AchievementProgress struct {
 	// Number that the member has reached so far.
 	Current int64 `json:"current"`
-	// Number that the member must reach to earn it.
+	// Number that the member must reach to earn the achievement.
 	Target int64 `json:"target"`
 	// 2 decimals.
 	Percentage float64 `json:"percentage"`
@@ -344,7 +344,7 @@ type AchievementProgress struct {
 // description, icon and progress are null
 type Achievement struct {
 	ID int64 `json:"id"`
-	// Stable name for programs; null if it has none or is masked.
+	// Stable name for programs; null if absent or masked.
 	Key         *string `json:"key"`
 	Name        string  `json:"name"`
 	Description *string `json:"description"`
@@ -357,18 +357,18 @@ type Achievement struct {
 	Rarity Rarity `json:"rarity"`
 	// 2 decimals.
 	RarityPercentage *float64 `json:"rarity_percentage"`
-	// Points for earning it.
+	// Points for earning the achievement.
 	Points int64 `json:"points"`
-	// Whether it is masked until the member earns it.
+	// Whether the achievement is masked until the member earns it.
 	IsHidden bool `json:"is_hidden"`
 	Earned   bool `json:"earned"`
-	// null if the member has not earned it.
+	// null if the member has not earned the achievement.
 	EarnedAt *string `json:"earned_at"`
-	// null if it has no target.
+	// null without a target.
 	Progress *AchievementProgress `json:"progress"`
-	// Whether the member has pinned it, to be shown first.
+	// Whether the member has pinned the achievement, so that it is shown first.
 	IsPinned bool `json:"is_pinned"`
-	// 1 is shown first; null if it is not pinned.
+	// 1 is shown first; null if the achievement is not pinned.
 	PinPosition *int64 `json:"pin_position"`
 }
 
@@ -395,9 +395,9 @@ type RarityCompletion struct {
 	// common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10
 	// active members.
 	Rarity Rarity `json:"rarity"`
-	// Inclusive.
+	// Lower bound, inclusive.
 	MinPercentage *float64 `json:"min_percentage"`
-	// Exclusive, except 100.
+	// Upper bound, exclusive except 100.
 	MaxPercentage *float64 `json:"max_percentage"`
 }
 
@@ -428,13 +428,13 @@ type AchievementStatistics struct {
 	ByRarity []RarityCompletion `json:"by_rarity"`
 	// null if the member has earned nothing.
 	RarestEarned *RarestEarned `json:"rarest_earned"`
-	// When the rarities were computed.
+	// Time of the rarity computation.
 	RarityComputedAt string `json:"rarity_computed_at"`
 }
 
 type AchievementDetail struct {
 	ID int64 `json:"id"`
-	// Stable name for programs; null if it has none or is masked.
+	// Stable name for programs; null if absent or masked.
 	Key         *string `json:"key"`
 	Name        string  `json:"name"`
 	Description *string `json:"description"`
@@ -447,26 +447,26 @@ type AchievementDetail struct {
 	Rarity Rarity `json:"rarity"`
 	// 2 decimals.
 	RarityPercentage *float64 `json:"rarity_percentage"`
-	// Points for earning it.
+	// Points for earning the achievement.
 	Points int64 `json:"points"`
-	// Whether it is masked until the member earns it.
+	// Whether the achievement is masked until the member earns it.
 	IsHidden bool `json:"is_hidden"`
 	Earned   bool `json:"earned"`
-	// null if the member has not earned it.
+	// null if the member has not earned the achievement.
 	EarnedAt *string `json:"earned_at"`
-	// null if it has no target.
+	// null without a target.
 	Progress *AchievementProgress `json:"progress"`
-	// Whether the member has pinned it, to be shown first.
+	// Whether the member has pinned the achievement, so that it is shown first.
 	IsPinned bool `json:"is_pinned"`
-	// 1 is shown first; null if it is not pinned.
+	// 1 is shown first; null if the achievement is not pinned.
 	PinPosition *int64 `json:"pin_position"`
-	// What a member has to do to earn it.
+	// Condition for earning it.
 	Criteria *string `json:"criteria"`
 	// Number of active members who have earned it.
 	EarnedByCount int64 `json:"earned_by_count"`
 	// Number of active members.
 	EligibleUsersCount int64 `json:"eligible_users_count"`
-	// When the rarities were computed.
+	// Time of the rarity computation.
 	RarityComputedAt string `json:"rarity_computed_at"`
 }
 
@@ -480,19 +480,19 @@ type Change struct {
 	ID int64 `json:"id"`
 	// updated: it is new or has changed; removed: it is no longer in the member’s lists. One of updated, removed.
 	Kind string `json:"kind"`
-	// Only with include=data: the record, byte for byte as /profile, /events/{id}, an item of /connections or
+	// Only with include=data: the record, identical to /profile, /events/{id}, an item of /connections or
 	// /achievements/{id}; null if it was removed.
 	Data json.RawMessage `json:"data,omitzero"`
 }
 
 type Changes struct {
-	// Each item once, in the order of their most recent changes.
+	// Each item once, in the order of its latest change.
 	Data []Change `json:"data"`
 	// Cursor for the next request.
 	Next string `json:"next"`
 	// Whether there are more changes to read now.
 	More bool `json:"more"`
-	// The resources that the response covers: those requested that the credential may read.
+	// The requested resources that the credential may read: the response covers only these.
 	Resources []Resource `json:"resources"`
 }
 
@@ -566,8 +566,8 @@ type EventsQuery struct {
 	City string `json:"city,omitempty"`
 	// Only events in this country (ISO 3166-1 alpha-2).
 	CountryCode string `json:"country_code,omitempty"`
-	// Only events whose updated_at is this time or later, or which changed here since then, including the member’s
-	// own role and RSVP. To miss no change, pass the time of the previous response.
+	// Only events that changed at this time or later, by updated_at or on this server, including the member’s own
+	// role and RSVP. To miss no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
@@ -603,7 +603,7 @@ type ConnectionsQuery struct {
 
 // AchievementsQuery: Empty fields are not sent.
 type AchievementsQuery struct {
-	// Which view of the achievements to return; earned ones if absent. One of all, stats, detail, pinned.
+	// View of the achievements to return; if absent, the earned ones. One of all, stats, detail, pinned.
 	Action string `json:"action,omitempty"`
 	// Maximum number of items per page.
 	Limit int64 `json:"limit,omitempty"`
@@ -624,8 +624,8 @@ type AchievementsQuery struct {
 	EarnedBefore string `json:"earned_before,omitempty"`
 	// Case-insensitive substring of the name.
 	Q string `json:"q,omitempty"`
-	// Only achievements that changed at this time or later, including the member’s progress, but not their rarity.
-	// To miss no change, pass the time of the previous response.
+	// Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss
+	// no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 	// Only achievements that the member has earned (true) or has not earned (false).
 	Earned *bool `json:"earned,omitempty"`
@@ -654,8 +654,8 @@ type EarnedAchievementsQuery struct {
 	EarnedBefore string `json:"earned_before,omitempty"`
 	// Case-insensitive substring of the name.
 	Q string `json:"q,omitempty"`
-	// Only achievements that changed at this time or later, including the member’s progress, but not their rarity.
-	// To miss no change, pass the time of the previous response.
+	// Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss
+	// no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
@@ -676,8 +676,8 @@ type AllAchievementsQuery struct {
 	// Only achievements of one of these rarities; for several, repeat the parameter or separate the values by
 	// commas.
 	Rarity []Rarity `json:"rarity,omitempty"`
-	// Only achievements that changed at this time or later, including the member’s progress, but not their rarity.
-	// To miss no change, pass the time of the previous response.
+	// Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss
+	// no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
@@ -685,7 +685,7 @@ type AllAchievementsQuery struct {
 type SyncQuery struct {
 	// Maximum number of changes; with include=data, at most 100. Default: 100.
 	Limit int64 `json:"limit,omitempty"`
-	// data: return each change with its record, so that it need not be read by its own route. One of data.
+	// data: return each change with its record, so that no further request is necessary. One of data.
 	Include string `json:"include,omitempty"`
 	// next from the previous response; without it, the response has no changes, only a cursor to start from.
 	Cursor string `json:"cursor,omitempty"`

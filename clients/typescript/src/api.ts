@@ -55,7 +55,7 @@ export class List<T> implements AsyncIterable<T> {
   }
 }
 
-/** The API for the member whose credentials are used. Every method throws {@link ApiError} if the API rejects the call. */
+/** The API for the member whose credentials are used. Every method throws {@link ApiError} if the API rejects the request. */
 export class PublicUserApi {
   readonly #requests: Requests;
 

@@ -71,7 +71,7 @@ export class Requests {
     this.#settings = settings;
   }
 
-  /** @throws ApiError if the API rejects the call; the error of `fetch` if there is no response or `signal` was aborted */
+  /** @throws ApiError if the API rejects the request; the error of `fetch` if there is no response or `signal` was aborted */
   async call<T>(path: string, query: Query = {}, sent: Sent = {}): Promise<Found<T>> {
     const url = urlOf(this.#settings.baseUrl, path, query);
     const { retries = 2, longestWaitMs = 10_000 } = this.#settings;

@@ -9,7 +9,7 @@ export interface Endpoint {
   readonly method: string;
   /** For example `/api/public/events/{id}`. */
   readonly path: string;
-  /** null: any credential. */
+  /** Required scope; null if any credential is accepted. */
   readonly scope: string | null;
   /** Whether this credential has the scope. */
   readonly allowed: boolean;
@@ -138,15 +138,15 @@ export interface UserCard {
 export interface Event {
   readonly id: number;
   readonly title: string;
-  /** A line or two, for lists. */
+  /** Summary of one or two lines, for lists. */
   readonly summary: string | null;
-  /** draft: visible only to those who organize the event. */
+  /** draft: visible only to the people who organize the event. */
   readonly status: EventStatus;
-  /** Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility. */
+  /** Who can find the event on the platform. In this API, only members with a role in the event see it, regardless of this value. */
   readonly visibility: EventVisibility;
   /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;
-  /** UTC; null if no end is known: the event is then past once it has started. */
+  /** UTC; null if the end is unknown: the event is then past once it has started. */
   readonly ends_at: string | null;
   /** IANA time zone. For example `Europe/Berlin`. */
   readonly timezone: string;
@@ -156,9 +156,9 @@ export interface Event {
   readonly starts_at_local: string;
   /** `ends_at` in `timezone`. */
   readonly ends_at_local: string | null;
-  /** Whether only the dates of its start and end matter, not the times. */
+  /** Whether only the dates of the start and end matter, not the times. */
   readonly is_all_day: boolean;
-  /** Whether it takes place online. */
+  /** Whether the event takes place online. */
   readonly is_online: boolean;
   /** URL of an image. */
   readonly cover_image: string | null;
@@ -170,7 +170,7 @@ export interface Event {
   readonly rsvp_status: RsvpStatus | null;
   /** Number of people who are going. */
   readonly attendees_count: number;
-  /** Maximum number of attendees; null if there is none. */
+  /** Maximum number of attendees; null if there is no limit. */
   readonly capacity: number | null;
   /** When the event was created. For example `2026-01-31 18:00:00`. */
   readonly created_at: string;
@@ -216,15 +216,15 @@ export interface EventLocationDetail {
 export interface EventDetail {
   readonly id: number;
   readonly title: string;
-  /** A line or two, for lists. */
+  /** Summary of one or two lines, for lists. */
   readonly summary: string | null;
-  /** draft: visible only to those who organize the event. */
+  /** draft: visible only to the people who organize the event. */
   readonly status: EventStatus;
-  /** Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility. */
+  /** Who can find the event on the platform. In this API, only members with a role in the event see it, regardless of this value. */
   readonly visibility: EventVisibility;
   /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;
-  /** UTC; null if no end is known: the event is then past once it has started. */
+  /** UTC; null if the end is unknown: the event is then past once it has started. */
   readonly ends_at: string | null;
   /** IANA time zone. For example `Europe/Berlin`. */
   readonly timezone: string;
@@ -234,9 +234,9 @@ export interface EventDetail {
   readonly starts_at_local: string;
   /** `ends_at` in `timezone`. */
   readonly ends_at_local: string | null;
-  /** Whether only the dates of its start and end matter, not the times. */
+  /** Whether only the dates of the start and end matter, not the times. */
   readonly is_all_day: boolean;
-  /** Whether it takes place online. */
+  /** Whether the event takes place online. */
   readonly is_online: boolean;
   /** URL of an image. */
   readonly cover_image: string | null;
@@ -248,7 +248,7 @@ export interface EventDetail {
   readonly rsvp_status: RsvpStatus | null;
   /** Number of people who are going. */
   readonly attendees_count: number;
-  /** Maximum number of attendees; null if there is none. */
+  /** Maximum number of attendees; null if there is no limit. */
   readonly capacity: number | null;
   /** When the event was created. For example `2026-01-31 18:00:00`. */
   readonly created_at: string;
@@ -258,9 +258,9 @@ export interface EventDetail {
   readonly description: string | null;
   /** Keywords. */
   readonly tags: readonly (string)[];
-  /** Only for organizers and those who are going. */
+  /** Only for organizers and members who are going; otherwise null. */
   readonly online_url: string | null;
-  /** Never below 0; null if there is no capacity. */
+  /** Number of free places, never below 0; null without a capacity. */
   readonly spots_left: number | null;
   /** When the member responded to the invitation. */
   readonly responded_at: string | null;
@@ -268,9 +268,9 @@ export interface EventDetail {
   readonly checked_in_at: string | null;
   /** The people who organize the event with the organizer. */
   readonly co_organizers: readonly (UserCard)[];
-  /** null if it was not cancelled. */
+  /** null unless the event was cancelled. */
   readonly cancelled_at: string | null;
-  /** As given by the person who cancelled it. */
+  /** Reason given by the person who cancelled the event. */
   readonly cancellation_reason: string | null;
 }
 
@@ -294,7 +294,7 @@ export interface Connection {
   readonly requested_at: string;
   /** null while the request is pending. */
   readonly connected_at: string | null;
-  /** How they found each other. */
+  /** How the two people found each other. */
   readonly source: ConnectionSource | null;
   /** Also null if the member has no access to the event. */
   readonly met_at_event: MetAtEvent | null;
@@ -311,7 +311,7 @@ export type Rarity = "common" | "uncommon" | "rare" | "epic" | "legendary" | "un
 export interface AchievementProgress {
   /** Number that the member has reached so far. */
   readonly current: number;
-  /** Number that the member must reach to earn it. */
+  /** Number that the member must reach to earn the achievement. */
   readonly target: number;
   /** 2 decimals. */
   readonly percentage: number;
@@ -320,7 +320,7 @@ export interface AchievementProgress {
 /** A hidden achievement that the member has not earned is masked: its name is replaced; key, description, icon and progress are null. */
 export interface Achievement {
   readonly id: number;
-  /** Stable name for programs; null if it has none or is masked. */
+  /** Stable name for programs; null if absent or masked. */
   readonly key: string | null;
   readonly name: string;
   readonly description: string | null;
@@ -332,18 +332,18 @@ export interface Achievement {
   readonly rarity: Rarity;
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
-  /** Points for earning it. */
+  /** Points for earning the achievement. */
   readonly points: number;
-  /** Whether it is masked until the member earns it. */
+  /** Whether the achievement is masked until the member earns it. */
   readonly is_hidden: boolean;
   readonly earned: boolean;
-  /** null if the member has not earned it. */
+  /** null if the member has not earned the achievement. */
   readonly earned_at: string | null;
-  /** null if it has no target. */
+  /** null without a target. */
   readonly progress: AchievementProgress | null;
-  /** Whether the member has pinned it, to be shown first. */
+  /** Whether the member has pinned the achievement, so that it is shown first. */
   readonly is_pinned: boolean;
-  /** 1 is shown first; null if it is not pinned. */
+  /** 1 is shown first; null if the achievement is not pinned. */
   readonly pin_position: number | null;
 }
 
@@ -369,9 +369,9 @@ export interface RarityCompletion {
   readonly completion_percentage: number;
   /** common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members. */
   readonly rarity: Rarity;
-  /** Inclusive. */
+  /** Lower bound, inclusive. */
   readonly min_percentage: number | null;
-  /** Exclusive, except 100. */
+  /** Upper bound, exclusive except 100. */
   readonly max_percentage: number | null;
 }
 
@@ -401,13 +401,13 @@ export interface AchievementStatistics {
   readonly by_rarity: readonly (RarityCompletion)[];
   /** null if the member has earned nothing. */
   readonly rarest_earned: RarestEarned | null;
-  /** When the rarities were computed. */
+  /** Time of the rarity computation. */
   readonly rarity_computed_at: string;
 }
 
 export interface AchievementDetail {
   readonly id: number;
-  /** Stable name for programs; null if it has none or is masked. */
+  /** Stable name for programs; null if absent or masked. */
   readonly key: string | null;
   readonly name: string;
   readonly description: string | null;
@@ -419,26 +419,26 @@ export interface AchievementDetail {
   readonly rarity: Rarity;
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
-  /** Points for earning it. */
+  /** Points for earning the achievement. */
   readonly points: number;
-  /** Whether it is masked until the member earns it. */
+  /** Whether the achievement is masked until the member earns it. */
   readonly is_hidden: boolean;
   readonly earned: boolean;
-  /** null if the member has not earned it. */
+  /** null if the member has not earned the achievement. */
   readonly earned_at: string | null;
-  /** null if it has no target. */
+  /** null without a target. */
   readonly progress: AchievementProgress | null;
-  /** Whether the member has pinned it, to be shown first. */
+  /** Whether the member has pinned the achievement, so that it is shown first. */
   readonly is_pinned: boolean;
-  /** 1 is shown first; null if it is not pinned. */
+  /** 1 is shown first; null if the achievement is not pinned. */
   readonly pin_position: number | null;
-  /** What a member has to do to earn it. */
+  /** Condition for earning it. */
   readonly criteria: string | null;
   /** Number of active members who have earned it. */
   readonly earned_by_count: number;
   /** Number of active members. */
   readonly eligible_users_count: number;
-  /** When the rarities were computed. */
+  /** Time of the rarity computation. */
   readonly rarity_computed_at: string;
 }
 
@@ -451,18 +451,18 @@ export interface Change {
   readonly id: number;
   /** updated: it is new or has changed; removed: it is no longer in the member’s lists. */
   readonly kind: "updated" | "removed";
-  /** Only with `include=data`: the record, byte for byte as `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed. */
+  /** Only with `include=data`: the record, identical to `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed. */
   readonly data?: Profile | EventDetail | Connection | AchievementDetail | null;
 }
 
 export interface Changes {
-  /** Each item once, in the order of their most recent changes. */
+  /** Each item once, in the order of its latest change. */
   readonly data: readonly (Change)[];
   /** Cursor for the next request. */
   readonly next: string;
   /** Whether there are more changes to read now. */
   readonly more: boolean;
-  /** The resources that the response covers: those requested that the credential may read. */
+  /** The requested resources that the credential may read: the response covers only these. */
   readonly resources: readonly (Resource)[];
 }
 
@@ -531,7 +531,7 @@ export interface EventsQuery {
   readonly city?: string | undefined;
   /** Only events in this country (ISO 3166-1 alpha-2). */
   readonly country_code?: string | undefined;
-  /** Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. To miss no change, pass the time of the previous response. */
+  /** Only events that changed at this time or later, by `updated_at` or on this server, including the member’s own role and RSVP. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
 }
 
@@ -561,7 +561,7 @@ export interface ConnectionsQuery {
 }
 
 export interface AchievementsQuery {
-  /** Which view of the achievements to return; earned ones if absent. */
+  /** View of the achievements to return; if absent, the earned ones. */
   readonly action?: "all" | "stats" | "detail" | "pinned" | undefined;
   /** Maximum number of items per page. */
   readonly limit?: number | undefined;
@@ -579,7 +579,7 @@ export interface AchievementsQuery {
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
-  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response. */
+  /** Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
   /** Only achievements that the member has earned (`true`) or has not earned (`false`). */
   readonly earned?: boolean | undefined;
@@ -604,7 +604,7 @@ export interface EarnedAchievementsQuery {
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
-  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response. */
+  /** Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
 }
 
@@ -621,14 +621,14 @@ export interface AllAchievementsQuery {
   readonly category?: readonly (string)[] | undefined;
   /** Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas. */
   readonly rarity?: readonly (Rarity)[] | undefined;
-  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response. */
+  /** Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
 }
 
 export interface SyncQuery {
   /** Maximum number of changes; with `include=data`, at most 100. Default: `100`. */
   readonly limit?: number | undefined;
-  /** data: return each change with its record, so that it need not be read by its own route. */
+  /** data: return each change with its record, so that no further request is necessary. */
   readonly include?: "data" | undefined;
   /** `next` from the previous response; without it, the response has no changes, only a cursor to start from. */
   readonly cursor?: string | undefined;

@@ -1,4 +1,4 @@
-// Rows → the answers of the API.
+// Rows → responses of the API.
 use std::error::Error;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -100,7 +100,7 @@ struct Card<'a> {
     profile_picture: Option<&'a str>,
 }
 
-/// A card of four columns, the first of which is number `at`.
+/// An embedded user summary from four columns, starting at column `at`.
 fn card(row: &Row, at: usize) -> Card<'_> {
     Card { id: row.get(at), username: row.get(at + 1), display_name: row.get(at + 2), profile_picture: row.get(at + 3) }
 }
@@ -414,7 +414,7 @@ pub fn statistics(rows: &[Row], _: &Keys) -> Option<Vec<u8>> {
 
 struct Tier {
     name: &'static str,
-    /// From, to; none where too few members are active to tell.
+    /// From, to; `None` if there are too few active members.
     percentages: Option<(i64, i64)>,
 }
 

@@ -21,13 +21,13 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-/// Each sends what is asked while its last write is under way in one: more of them only cost PostgreSQL processes.
+/// Each connection sends the statements that arrive during a write together: more connections only cost PostgreSQL processes.
 const CONNECTIONS: usize = 4;
 const JSON: &str = "application/json; charset=utf-8";
 
 pub type Sha256Mac = Hmac<Sha256>;
 
-/// Makes an answer of a statement's rows; `None` where the key is not valid, so there is no row.
+/// Makes a response from a statement's rows; `None` if the key is invalid, since there is no row.
 type Answer = fn(&[Row], &Keys) -> Option<Vec<u8>>;
 
 pub struct Keys {

@@ -112,7 +112,7 @@ class AsyncList(Generic[T]):
 
 
 class Client:
-    """Every method raises :class:`ApiError` if the API rejects the call, and httpx's error if there is no response."""
+    """Every method raises :class:`ApiError` if the API rejects the request, and httpx's error if there is no response."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ class Endpoint(TypedDict):
     method: str
     path: str
     scope: str | None
-    """null: any credential"""
+    """Required scope; null if any credential is accepted"""
     allowed: bool
     """Whether this credential has the scope"""
 
@@ -148,15 +148,15 @@ class Event(TypedDict):
     id: int
     title: str
     summary: str | None
-    """A line or two, for lists"""
+    """Summary of one or two lines, for lists"""
     status: EventStatus
-    """draft: visible only to those who organize the event"""
+    """draft: visible only to the people who organize the event"""
     visibility: EventVisibility
-    """Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility"""
+    """Who can find the event on the platform. In this API, only members with a role in the event see it, regardless of this value"""
     starts_at: str
     """UTC"""
     ends_at: str | None
-    """UTC; null if no end is known: the event is then past once it has started"""
+    """UTC; null if the end is unknown: the event is then past once it has started"""
     timezone: str
     """IANA time zone"""
     location: EventLocation | None
@@ -166,9 +166,9 @@ class Event(TypedDict):
     ends_at_local: str | None
     """`ends_at` in `timezone`"""
     is_all_day: bool
-    """Whether only the dates of its start and end matter, not the times"""
+    """Whether only the dates of the start and end matter, not the times"""
     is_online: bool
-    """Whether it takes place online"""
+    """Whether the event takes place online"""
     cover_image: str | None
     """URL of an image"""
     organizer: UserCard
@@ -180,7 +180,7 @@ class Event(TypedDict):
     attendees_count: int
     """Number of people who are going"""
     capacity: int | None
-    """Maximum number of attendees; null if there is none"""
+    """Maximum number of attendees; null if there is no limit"""
     created_at: str
     """When the event was created"""
     updated_at: str
@@ -226,15 +226,15 @@ class EventDetail(TypedDict):
     id: int
     title: str
     summary: str | None
-    """A line or two, for lists"""
+    """Summary of one or two lines, for lists"""
     status: EventStatus
-    """draft: visible only to those who organize the event"""
+    """draft: visible only to the people who organize the event"""
     visibility: EventVisibility
-    """Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility"""
+    """Who can find the event on the platform. In this API, only members with a role in the event see it, regardless of this value"""
     starts_at: str
     """UTC"""
     ends_at: str | None
-    """UTC; null if no end is known: the event is then past once it has started"""
+    """UTC; null if the end is unknown: the event is then past once it has started"""
     timezone: str
     """IANA time zone"""
     location: EventLocationDetail | None
@@ -244,9 +244,9 @@ class EventDetail(TypedDict):
     ends_at_local: str | None
     """`ends_at` in `timezone`"""
     is_all_day: bool
-    """Whether only the dates of its start and end matter, not the times"""
+    """Whether only the dates of the start and end matter, not the times"""
     is_online: bool
-    """Whether it takes place online"""
+    """Whether the event takes place online"""
     cover_image: str | None
     """URL of an image"""
     organizer: UserCard
@@ -258,7 +258,7 @@ class EventDetail(TypedDict):
     attendees_count: int
     """Number of people who are going"""
     capacity: int | None
-    """Maximum number of attendees; null if there is none"""
+    """Maximum number of attendees; null if there is no limit"""
     created_at: str
     """When the event was created"""
     updated_at: str
@@ -268,9 +268,9 @@ class EventDetail(TypedDict):
     tags: list[str]
     """Keywords"""
     online_url: str | None
-    """Only for organizers and those who are going"""
+    """Only for organizers and members who are going; otherwise null"""
     spots_left: int | None
-    """Never below 0; null if there is no capacity"""
+    """Number of free places, never below 0; null without a capacity"""
     responded_at: str | None
     """When the member responded to the invitation"""
     checked_in_at: str | None
@@ -278,9 +278,9 @@ class EventDetail(TypedDict):
     co_organizers: list[UserCard]
     """The people who organize the event with the organizer"""
     cancelled_at: str | None
-    """null if it was not cancelled"""
+    """null unless the event was cancelled"""
     cancellation_reason: str | None
-    """As given by the person who cancelled it"""
+    """Reason given by the person who cancelled the event"""
 
 
 ConnectionStatus = Literal['accepted', 'pending_sent', 'pending_received']
@@ -306,7 +306,7 @@ class Connection(TypedDict):
     connected_at: str | None
     """null while the request is pending"""
     source: ConnectionSource | None
-    """How they found each other"""
+    """How the two people found each other"""
     met_at_event: MetAtEvent | None
     """Also null if the member has no access to the event"""
 
@@ -324,7 +324,7 @@ class AchievementProgress(TypedDict):
     current: int
     """Number that the member has reached so far"""
     target: int
-    """Number that the member must reach to earn it"""
+    """Number that the member must reach to earn the achievement"""
     percentage: float
     """2 decimals"""
 
@@ -334,7 +334,7 @@ class Achievement(TypedDict):
 
     id: int
     key: str | None
-    """Stable name for programs; null if it has none or is masked"""
+    """Stable name for programs; null if absent or masked"""
     name: str
     description: str | None
     icon_url: str | None
@@ -346,18 +346,18 @@ class Achievement(TypedDict):
     rarity_percentage: float | None
     """2 decimals"""
     points: int
-    """Points for earning it"""
+    """Points for earning the achievement"""
     is_hidden: bool
-    """Whether it is masked until the member earns it"""
+    """Whether the achievement is masked until the member earns it"""
     earned: bool
     earned_at: str | None
-    """null if the member has not earned it"""
+    """null if the member has not earned the achievement"""
     progress: AchievementProgress | None
-    """null if it has no target"""
+    """null without a target"""
     is_pinned: bool
-    """Whether the member has pinned it, to be shown first"""
+    """Whether the member has pinned the achievement, so that it is shown first"""
     pin_position: int | None
-    """1 is shown first; null if it is not pinned"""
+    """1 is shown first; null if the achievement is not pinned"""
 
 
 class AchievementPage(TypedDict):
@@ -383,9 +383,9 @@ class RarityCompletion(TypedDict):
     rarity: Rarity
     """common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members"""
     min_percentage: float | None
-    """Inclusive"""
+    """Lower bound, inclusive"""
     max_percentage: float | None
-    """Exclusive, except 100"""
+    """Upper bound, exclusive except 100"""
 
 
 class RarestEarned(TypedDict):
@@ -415,13 +415,13 @@ class AchievementStatistics(TypedDict):
     rarest_earned: RarestEarned | None
     """null if the member has earned nothing"""
     rarity_computed_at: str
-    """When the rarities were computed"""
+    """Time of the rarity computation"""
 
 
 class AchievementDetail(TypedDict):
     id: int
     key: str | None
-    """Stable name for programs; null if it has none or is masked"""
+    """Stable name for programs; null if absent or masked"""
     name: str
     description: str | None
     icon_url: str | None
@@ -433,26 +433,26 @@ class AchievementDetail(TypedDict):
     rarity_percentage: float | None
     """2 decimals"""
     points: int
-    """Points for earning it"""
+    """Points for earning the achievement"""
     is_hidden: bool
-    """Whether it is masked until the member earns it"""
+    """Whether the achievement is masked until the member earns it"""
     earned: bool
     earned_at: str | None
-    """null if the member has not earned it"""
+    """null if the member has not earned the achievement"""
     progress: AchievementProgress | None
-    """null if it has no target"""
+    """null without a target"""
     is_pinned: bool
-    """Whether the member has pinned it, to be shown first"""
+    """Whether the member has pinned the achievement, so that it is shown first"""
     pin_position: int | None
-    """1 is shown first; null if it is not pinned"""
+    """1 is shown first; null if the achievement is not pinned"""
     criteria: str | None
-    """What a member has to do to earn it"""
+    """Condition for earning it"""
     earned_by_count: int
     """Number of active members who have earned it"""
     eligible_users_count: int
     """Number of active members"""
     rarity_computed_at: str
-    """When the rarities were computed"""
+    """Time of the rarity computation"""
 
 
 Resource = Literal['profile', 'events', 'connections', 'achievements']
@@ -466,18 +466,18 @@ class Change(TypedDict):
     kind: Literal['updated', 'removed']
     """updated: it is new or has changed; removed: it is no longer in the member’s lists"""
     data: NotRequired[Profile | EventDetail | Connection | AchievementDetail | None]
-    """Only with `include=data`: the record, byte for byte as `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed"""
+    """Only with `include=data`: the record, identical to `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed"""
 
 
 class Changes(TypedDict):
     data: list[Change]
-    """Each item once, in the order of their most recent changes"""
+    """Each item once, in the order of its latest change"""
     next: str
     """Cursor for the next request"""
     more: bool
     """Whether there are more changes to read now"""
     resources: list[Resource]
-    """The resources that the response covers: those requested that the credential may read"""
+    """The requested resources that the credential may read: the response covers only these"""
 
 
 class ProblemDetail(TypedDict):
@@ -548,7 +548,7 @@ class EventsQuery(TypedDict):
     country_code: NotRequired[str]
     """Only events in this country (ISO 3166-1 alpha-2)"""
     updated_since: NotRequired[str]
-    """Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. To miss no change, pass the time of the previous response"""
+    """Only events that changed at this time or later, by `updated_at` or on this server, including the member’s own role and RSVP. To miss no change, pass the time of the previous response"""
 
 
 class ConnectionsQuery(TypedDict):
@@ -578,7 +578,7 @@ class ConnectionsQuery(TypedDict):
 
 class AchievementsQuery(TypedDict):
     action: NotRequired[Literal['all', 'stats', 'detail', 'pinned']]
-    """Which view of the achievements to return; earned ones if absent"""
+    """View of the achievements to return; if absent, the earned ones"""
     limit: NotRequired[int]
     """Maximum number of items per page"""
     cursor: NotRequired[str]
@@ -596,7 +596,7 @@ class AchievementsQuery(TypedDict):
     q: NotRequired[str]
     """Case-insensitive substring of the name"""
     updated_since: NotRequired[str]
-    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response"""
+    """Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response"""
     earned: NotRequired[bool]
     """Only achievements that the member has earned (`true`) or has not earned (`false`)"""
     id: NotRequired[int]
@@ -621,7 +621,7 @@ class EarnedAchievementsQuery(TypedDict):
     q: NotRequired[str]
     """Case-insensitive substring of the name"""
     updated_since: NotRequired[str]
-    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response"""
+    """Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response"""
 
 
 class AllAchievementsQuery(TypedDict):
@@ -638,14 +638,14 @@ class AllAchievementsQuery(TypedDict):
     rarity: NotRequired[list[Rarity]]
     """Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas"""
     updated_since: NotRequired[str]
-    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response"""
+    """Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response"""
 
 
 class SyncQuery(TypedDict):
     limit: NotRequired[int]
     """Maximum number of changes; with `include=data`, at most 100"""
     include: NotRequired[Literal['data']]
-    """data: return each change with its record, so that it need not be read by its own route"""
+    """data: return each change with its record, so that no further request is necessary"""
     cursor: NotRequired[str]
     """`next` from the previous response; without it, the response has no changes, only a cursor to start from"""
     resources: NotRequired[list[Resource]]
