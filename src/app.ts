@@ -91,7 +91,7 @@ function linesForPeople(app: NestExpressApplication, { logLevel }: Config) {
   });
 }
 
-/** Requests in progress have this long to finish; operations.md promises an end within 10 s of SHUTDOWN_DELAY. */
+/** Maximum wait for requests in progress; operations.md promises the exit within 10 s after SHUTDOWN_DELAY. */
 const DRAIN_MS = 9_000;
 
 /** Time in ms after which connections that were accepted just before the listener closed count as idle. */

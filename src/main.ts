@@ -83,7 +83,7 @@ async function serve(config: Config): Promise<() => Promise<void>> {
   return () => closeApp(app);
 }
 
-/** Runs `count` server processes on one port, and replaces dead ones. @returns `ready`: when all listen, or an OperatorError */
+/** Runs `count` server processes on one port; replaces dead ones. @returns `ready`: resolves when all listen, rejects with OperatorError */
 function superviseWorkers(count: number) {
   let ending = false;
   const fork = (): Worker => {
@@ -142,7 +142,7 @@ async function refuseTakenPort(config: Config): Promise<void> {
 function portFault({ host, port }: Config, error: { readonly code?: string | undefined }): OperatorError {
   const reason =
     error.code === 'EADDRINUSE'
-      ? 'is taken: stop what listens there, or set PORT'
+      ? 'is in use: stop the program that listens there, or set PORT'
       : `cannot be used (${error.code})`;
   return new OperatorError(`Port ${port} on ${host} ${reason}`, { cause: error });
 }

@@ -10,7 +10,7 @@ export class BrowserCookie {
   readonly #name: string;
   readonly #attributes: string;
 
-  /** @param prefix for https only. `__Host-`: sibling hosts cannot set it @param lifetimeSeconds default: until the browser closes */
+  /** @param prefix for https: with `__Host-`, sibling hosts cannot set the cookie @param lifetimeSeconds default: the browser's session */
   constructor(
     { publicUrl }: Config,
     name: string,
@@ -22,7 +22,7 @@ export class BrowserCookie {
     this.#attributes = `HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
-  /** Unchecked values; more than one if a sibling host also set the cookie. */
+  /** Returns unchecked values: several if a sibling host also set the cookie. */
   valuesIn(request: IncomingMessage): string[] {
     return (request.headers.cookie ?? '')
       .split(';')
@@ -43,7 +43,7 @@ export class Csrf {
   readonly #hmac: Hmac;
   readonly #origin: string;
   readonly #cookie: BrowserCookie;
-  /** Makes a second form on the same page use the same id. */
+  /** New ids by response, so that all forms on a page use the same id. */
   readonly #given = new WeakMap<ServerResponse, string>();
 
   constructor(config: Config) {
@@ -90,7 +90,7 @@ const MAC_BYTES = 32;
 /**
  * Device cookies (OWASP: Slow Down Online Guessing Attacks with Device Cookies) give known browsers their own allowance of attempts. They
  * grant no access and survive sign-out and password changes. Per member: base64url of the time (6 bytes, seconds), a random id (16) and
- * HMAC-SHA-256 (32) of both with the member's id.
+ * an HMAC-SHA-256 (32) of time, random id and the member's id.
  */
 @Injectable()
 export class DeviceCookies {
@@ -123,7 +123,7 @@ export class DeviceCookies {
 
 type Entry = ReturnType<typeof entriesOf>[number];
 
-/** Entries that have not expired. The caller checks their HMAC. */
+/** Finds entries that have not expired. The caller must check their HMACs. */
 function entriesOf([value = '']: readonly string[]) {
   const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
   return value.split('.', MAX_MEMBERS).flatMap((text) => {

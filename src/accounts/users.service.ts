@@ -12,7 +12,7 @@ type Actor = NewAuthEvent['actor'];
 
 type Optional = 'external_id' | 'email' | 'first_name' | 'last_name' | 'bio' | 'profile_picture';
 
-/** Without a `display_name`, the name or the username is shown. */
+/** If there is no `display_name`, the API shows the name or the username. */
 interface NewUser extends Partial<Record<Optional | 'display_name' | 'password', string | undefined>> {
   readonly username: string;
 }
@@ -92,7 +92,7 @@ export class UsersService {
     return user;
   }
 
-  /** Counts enabled members who have neither a password nor a passkey here. */
+  /** Counts enabled members who have neither a password nor a passkey. */
   async countWithoutSignIn(): Promise<number> {
     const [row] = await this.dataSource.query<[{ count: number }]>(
       `SELECT count(*)::integer AS count FROM users u WHERE u.disabled_at IS NULL AND u.erased_at IS NULL
@@ -101,7 +101,7 @@ export class UsersService {
     return row.count;
   }
 
-  /** Newest first. @param search part of the username or display name, in any case @param before excludes this id and higher ids */
+  /** Lists the newest members first. @param search part of username or display name, in any case @param before only lower ids */
   list(most: number, { search, before }: { search?: string | undefined; before?: number | undefined }) {
     return this.dataSource.query<ListedUser[]>(
       `SELECT u.id, u.username, u.display_name, api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at,
@@ -114,7 +114,7 @@ ORDER BY u.id DESC LIMIT $1`,
     );
   }
 
-  /** Changes a member for the platform: imports may overwrite the change. @returns the changed columns @throws OperatorError */
+  /** Changes a member; a later import may overwrite the change. @returns the changed columns @throws OperatorError */
   async update(userId: number, changes: UserChanges, actor: Actor): Promise<string[]> {
     await this.#refuseErased(userId);
     const { display_name: stored_display_name, ...others } = changes;
@@ -133,7 +133,7 @@ ORDER BY u.id DESC LIMIT $1`,
     });
   }
 
-  /** Works on any version of the schema, so that access can be removed during a migration. @throws OperatorError without such a member */
+  /** Finds a member on any schema version, so that admins can revoke access during a migration. @throws OperatorError if there is none */
   async identify(typed: string): Promise<IdentifiedUser> {
     const idOrUsername = trimmed(typed);
     try {
@@ -150,7 +150,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     return user;
   }
 
-  /** Sets a password; ends browser sessions and apps' access, but no API keys. @param keepSessions ends neither @throws OperatorError */
+  /** Sets a password; ends browser sessions and apps' access, but no API keys. @param keepSessions ends no access @throws OperatorError */
   async setPassword(
     userId: number,
     password: string,

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
 export interface AuditEvent {
-  /** null for a rejection without a member, which is stored elsewhere. */
+  /** null for a rejection without a member, which comes from another table. */
   readonly id: number | null;
   /** Time in the API's format. */
   readonly occurred_at: string;
@@ -40,7 +40,7 @@ const FIND_REFUSALS = `SELECT NULL::bigint AS id, api_time(occurred_at) AS occur
   jsonb_strip_nulls(jsonb_build_object('error', error, 'reason', reason, 'route', route, 'redirect_uri', redirect_uri)) AS details
 FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC`;
 
-/** Maximum delay until an event with a lower id is committed. */
+/** Maximum delay in ms until all events with lower ids are committed. */
 const COMMITTED_AFTER_MS = 10_000;
 /** Events per read while following. */
 const FOLLOWED = 1_000;

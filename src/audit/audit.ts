@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { AuthEvent } from '../database/schema/entities/credentials/auth-event.entity.js';
 
-/** The types of details, by their names in docs/operators/audit.md. */
+/** TypeScript types of details, by their names in docs/operators/audit.md. */
 interface DetailTypes {
   text: string;
   texts: readonly string[];
@@ -20,9 +20,9 @@ const DEVICE = {
   browser: ['text', 'such as Firefox'],
   system: ['text', 'such as Linux'],
 } as const;
-const GRANT = { grant: ['text', 'its id'] } as const;
-const WEBHOOK = { webhook: ['text', 'its id'] } as const;
-const TOKEN = { ...GRANT, scope: ['text', 'of the access token'] } as const;
+const GRANT = { grant: ['text', 'grant id'] } as const;
+const WEBHOOK = { webhook: ['text', 'endpoint id'] } as const;
+const TOKEN = { ...GRANT, scope: ['text', 'access token scopes'] } as const;
 
 /** The only list of audit events, also for docs/operators/audit.md. Details never hold a caller's input. */
 export const AUTH_EVENTS = {
@@ -34,7 +34,7 @@ export const AUTH_EVENTS = {
     sessions_kept: ['boolean', 'whether sessions and apps’ access continue'],
   }),
   'user.password_reset_sent': event('The server emailed a password reset link'),
-  'user.password_switched': event('A member disabled or enabled the password', {
+  'user.password_switched': event('A member disabled or enabled their password', {
     on: ['boolean', 'whether the password is now accepted'],
   }),
   'user.disabled': event('A member was disabled, which ended all access to their data'),
@@ -44,12 +44,12 @@ export const AUTH_EVENTS = {
   'sign_in.succeeded': event('A member signed in', {
     method: ['text', 'password, passkey, or upstream (external identity provider)'],
     ...DEVICE,
-    language: ['text', 'of the page'],
+    language: ['text', 'page language'],
   }),
   'sign_in.refused': event(
     'A sign-in with a known username was rejected; unknown usernames are not recorded',
     {
-      method: ['text', 'as above'],
+      method: ['text', 'password, passkey, or upstream'],
       ...DEVICE,
       reason: [
         'text',
@@ -58,60 +58,60 @@ export const AUTH_EVENTS = {
     },
   ),
   'passkey.added': event('A member added a passkey', {
-    passkey: ['number', 'its id'],
-    synced: ['boolean', 'whether it is synced'],
+    passkey: ['number', 'passkey id'],
+    synced: ['boolean', 'whether the passkey is synced'],
   }),
-  'passkey.removed': event('A member’s passkey was removed', { passkey: ['number', 'its id'] }),
+  'passkey.removed': event('A member’s passkey was removed', { passkey: ['number', 'passkey id'] }),
   'notice.undelivered': event('The server could not email a notice for three days', {
-    notice: ['text', 'the event that it reports'],
-    attempts: ['number', 'how many'],
+    notice: ['text', 'reported event'],
+    attempts: ['number', 'attempts'],
   }),
   'notice.chosen': event('A member chose which notices the server emails', {
     muted: ['texts', 'events that cause no email'],
   }),
-  'session.ended': event('One or all of a member’s browser sessions were ended', {
-    session: ['text', 'start of its id, if one ended'],
-    sessions: ['number', 'how many, if all ended'],
+  'session.ended': event('One or all browser sessions of a member ended', {
+    session: ['text', 'id prefix, if one ended'],
+    sessions: ['number', 'ended sessions, if all ended'],
   }),
   'session.signed_out': event('A member signed out on the account pages'),
   'consent.granted': event('A member granted an app access', {
-    granted: ['texts', 'scopes'],
-    rejected: ['texts', 'scopes'],
+    granted: ['texts', 'granted scopes'],
+    rejected: ['texts', 'rejected scopes'],
     duration: ['text', '`once`, `30`, `180` (days) or `unlimited`'],
   }),
   'consent.denied': event('A member denied an app access', { scopes: ['texts', 'requested scopes'] }),
   'access.changed': event('A member changed how long an app has access', {
-    grants: ['number', 'how many'],
+    grants: ['number', 'changed grants'],
     duration: ['text', '`30`, `180` (days from the change) or `unlimited`'],
   }),
   'access.revoked': event('The access of one or all apps to a member’s data was revoked', {
-    grants: ['number', 'how many ended'],
-    sessions: ['number', 'how many ended, if all access was revoked'],
+    grants: ['number', 'ended grants'],
+    sessions: ['number', 'ended sessions, if all access was revoked'],
   }),
   'authorization.refused': event(
     'An endpoint rejected an app’s request about a member. The event also records wrong origins and wrong or exposed secrets, once an hour per app',
     {
       error: ['text', 'error code (RFC 6749)'],
-      reason: ['text', 'see below'],
+      reason: ['text', 'listed below'],
     },
   ),
   'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
   'token.refreshed': event('A refresh token was used', TOKEN),
   'token.refused': event('The token endpoint rejected an app’s request (see `authorization.refused`)', {
     error: ['text', 'error code (RFC 6749)'],
-    reason: ['text', 'see below'],
+    reason: ['text', 'listed below'],
   }),
   'token.reused': event('A code or refresh token was used twice; its grant’s tokens were revoked', GRANT),
   'grant.revoked': event('An app revoked a token, which ended its grant', GRANT),
   'key.created': event('An API key was issued', {
-    name: ['text', 'of the key'],
-    scopes: ['texts', 'of the key'],
+    name: ['text', 'key name'],
+    scopes: ['texts', 'key scopes'],
   }),
   'key.rotated': event('An API key was replaced', {
     replaced_by: ['text', 'id of the new key'],
     overlap_seconds: ['number', 'how long both keys are accepted'],
   }),
-  'key.revoked': event('An API key was revoked', { reason: ['text', 'given by the admin'] }),
+  'key.revoked': event('An API key was revoked', { reason: ['text', 'admin’s reason'] }),
   'key.ending': event(
     'An API key used in the last 7 days expires within 7 days and was not rotated; once per key',
   ),
@@ -120,22 +120,22 @@ export const AUTH_EVENTS = {
     'A browser sent this API key for the first time; `pua keys show` shows the page’s origin',
   ),
   'calendar_link.created': event('A member created a calendar link', {
-    link: ['number', 'its id'],
+    link: ['number', 'link id'],
   }),
   'calendar_link.revoked': event('A member revoked one or all of their calendar links', {
-    link: ['number', 'its id, if one was revoked'],
-    links: ['number', 'how many, if all were revoked'],
+    link: ['number', 'link id, if one was revoked'],
+    links: ['number', 'revoked links, if all were revoked'],
   }),
   'client.created': event('An app was registered', {
-    name: ['text', 'of the app'],
-    scopes: ['texts', 'of the app'],
-    redirect_uris: ['texts', 'of the app'],
+    name: ['text', 'app name'],
+    scopes: ['texts', 'app scopes'],
+    redirect_uris: ['texts', 'redirect URIs'],
   }),
   'client.updated': event('The registration of an app was changed', {
     changed: ['texts', 'columns of `oauth_clients`'],
     redirect_uris: ['texts', 'if changed'],
     scopes: ['texts', 'if changed'],
-    grants: ['number', 'how many ended'],
+    grants: ['number', 'ended grants'],
     reason: ['text', '`gone` (410 from the logout URL)'],
   }),
   'client.secret_rotated': event('An app got a new secret', {
@@ -144,18 +144,18 @@ export const AUTH_EVENTS = {
   'client.disabled': event('An app was disabled'),
   'client.enabled': event('An app was enabled again'),
   'client.deleted': event('An app and its grants were deleted', {
-    name: ['text', 'of the app'],
-    grants: ['number', 'how many ended'],
+    name: ['text', 'app name'],
+    grants: ['number', 'ended grants'],
   }),
   'client.applied': event('A developer applied for a review of their app', {
-    scopes: ['texts', 'requested'],
+    scopes: ['texts', 'requested scopes'],
   }),
   'client.reviewed': event('An admin approved or rejected the application of a member’s app', {
     result: ['text', '`approved` or `rejected`'],
-    name: ['text', 'approved'],
-    scopes: ['texts', 'approved'],
-    redirect_uris: ['texts', 'approved'],
-    reason: ['text', 'of a rejection'],
+    name: ['text', 'approved name'],
+    scopes: ['texts', 'approved scopes'],
+    redirect_uris: ['texts', 'approved redirect URIs'],
+    reason: ['text', 'reason for a rejection'],
   }),
   'tester.invited': event('A developer invited a tester to their app'),
   'tester.accepted': event('A member agreed to test an app'),
@@ -166,7 +166,7 @@ export const AUTH_EVENTS = {
   }),
   'webhook.created': event('A webhook endpoint was registered', {
     ...WEBHOOK,
-    types: ['texts', 'of messages'],
+    types: ['texts', 'message types'],
   }),
   'webhook.rotated': event('A webhook endpoint got a new secret', {
     ...WEBHOOK,
@@ -175,7 +175,7 @@ export const AUTH_EVENTS = {
   'webhook.tested': event('A developer sent a test message to a webhook endpoint of their app', WEBHOOK),
   'webhook.redelivered': event('The server resends delivered or dead messages to a webhook endpoint', {
     ...WEBHOOK,
-    messages: ['number', 'how many'],
+    messages: ['number', 'number of messages'],
   }),
   'webhook.disabled': event('A webhook endpoint was disabled', {
     ...WEBHOOK,
@@ -183,12 +183,12 @@ export const AUTH_EVENTS = {
   }),
   'webhook.deleted': event('A developer deleted a webhook endpoint of their app, with its messages', WEBHOOK),
   'platform.imported': event('An import changed data; one event per batch', {
-    users: ['counts', 'records by outcome'],
-    events: ['counts', 'likewise'],
-    participants: ['counts', 'likewise'],
-    connections: ['counts', 'likewise'],
-    achievements: ['counts', 'likewise'],
-    user_achievements: ['counts', 'likewise'],
+    users: ['counts', 'by outcome'],
+    events: ['counts', 'by outcome'],
+    participants: ['counts', 'by outcome'],
+    connections: ['counts', 'by outcome'],
+    achievements: ['counts', 'by outcome'],
+    user_achievements: ['counts', 'by outcome'],
   }),
   'audit.pruned': event('An admin started `pua audit prune`', {
     older_than_seconds: ['number', 'the requested age'],
@@ -207,7 +207,7 @@ type DetailType<Definition> = Definition extends readonly [infer Type extends ke
 export type NewAuthEvent = {
   [Type in AuthEventType]: {
     readonly type: Type;
-    /** `admin` is the command line. */
+    /** `admin`: the command line. */
     readonly actor: AuthEvent['actor'];
     readonly userId?: number | null;
     /** Id of an existing client. */
@@ -225,7 +225,7 @@ const COLUMNS = '(type, actor, user_id, client_id, key_id, ip, error_id, details
 
 const RECORD_EVENT = `INSERT INTO auth_events ${COLUMNS} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
 
-/** Writes SQL that records an event per row of `source` within the act's statement. @param first number of {@link eventValues} */
+/** Makes SQL that records an event per row of `source`, as part of a statement. @param first parameter number of {@link eventValues} */
 export function recordEventIf(source: string, first: number): string {
   const types = ['text', 'text', 'bigint', 'text', 'text', 'inet', 'text', 'jsonb'];
   const values = types.map((type, i) => `$${first + i}::${type}`);
@@ -251,7 +251,7 @@ declare const AUDITED: unique symbol;
 /** A transaction from {@link audited}, as {@link recordEvent} requires. */
 export type AuditedTransaction = EntityManager & { readonly [AUDITED]: true };
 
-/** Runs an act and its audit events in one transaction, and repeats it after a deadlock. @param database an open transaction is joined */
+/** Makes changes and records them in one transaction; retries after a deadlock. @param database if in a transaction, joins it */
 export function audited<Result>(
   database: DataSource | EntityManager,
   act: (transaction: AuditedTransaction) => Promise<Result>,
@@ -261,7 +261,7 @@ export function audited<Result>(
   return isOpen ? run(database) : database.transaction(run);
 }
 
-/** Records an event of the transaction's act. */
+/** Records an event in the transaction of the change. */
 export async function recordEvent(transaction: AuditedTransaction, event: NewAuthEvent): Promise<void> {
   await transaction.query(RECORD_EVENT, eventValues(event));
 }
@@ -293,7 +293,7 @@ export async function recordAlone(
 const MAX_BYTES = 1_000;
 const MAX_ITEMS = 10;
 
-/** Writes details as JSON that the database always accepts, since recording must never fail the act. Clips long texts and lists. */
+/** Writes details as JSON that the database always accepts, so that recording cannot fail a change. Clips long texts and lists. */
 export function boundedDetails(details: object): string {
   for (const longest of [600, 150, 40]) {
     const json = JSON.stringify(details, (_, value: unknown) => clipped(value, longest));

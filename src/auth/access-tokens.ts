@@ -13,7 +13,7 @@ import type { Credential } from './principal.js';
 import { isScope } from './scopes.js';
 import { rejection, SUPPORTED_DPOP_ALGORITHMS } from './www-authenticate.js';
 
-/** Maximum distance of a DPoP proof's `iat` from now, in seconds. */
+/** Maximum difference between a DPoP proof's `iat` and now, in seconds. */
 const PROOF_SECONDS = 60;
 
 interface TokenRow {

@@ -3,7 +3,7 @@ import type { Caller } from './principal.js';
 import type { PlatformScope, Scope } from './scopes.js';
 import { requestOf } from '../http/pipeline/request-context.js';
 
-/** Required by a route: a scope, any valid credential (`null`), or nothing (`public`). */
+/** What a route requires: a scope, any valid credential (`null`), or nothing (`public`). */
 export type Access = Scope | PlatformScope | null | 'public';
 
 export const ACCESS = 'auth:access';
@@ -14,7 +14,7 @@ export const RequireScopes = (scope: Scope | PlatformScope) => SetMetadata(ACCES
 /** Requires a member's credential with any scopes. */
 export const RequireCredential = () => SetMetadata(ACCESS, null satisfies Access);
 
-/** Admits callers without a credential, and ignores a credential. */
+/** Admits callers without a credential, and ignores any credential. */
 export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
 /** A member's `Principal`, or a `PlatformPrincipal` on platform routes. Not for public routes. */

@@ -50,7 +50,7 @@ export class CredentialsGuard implements CanActivate {
     return caller.then(goOn, (error: unknown) => this.#refuse(error, credential, request));
   }
 
-  /** One function for all requests, to save a closure per request, as in {@link Usage}. */
+  /** All requests share this function, which saves a closure per request. */
   readonly #confirm = async (message: IncomingMessage): Promise<void> => {
     const request = message as Request;
     const credential = credentialOf(request)!;
@@ -69,12 +69,12 @@ export class CredentialsGuard implements CanActivate {
     request.context.userId = principal.userId ?? undefined;
     request.context.confirm = this.#confirm;
     response.gather('X-OAuth-Scopes', principal.scopesText);
-    // Counts a message of an assistant as a read, although it is a POST: tools that write also count a write.
+    // Counts an assistant's message (a POST) as a read: tools that write also count a write.
     const reads =
       request.method === 'GET' || request.method === 'HEAD' || request.context.path === ASSISTANTS_PATH;
     const ofMember = reads ? 'read' : 'write';
     const limit = principal.userId === null ? 'platform' : ofMember;
-    // Others who found a key, but cannot use it, must not consume its owner's limit.
+    // Requests from a disallowed network or page must not consume the limit of the credential's owner.
     const counted = request.misuse
       ? { ...principal, credentialId: `${principal.credentialId}:misuse` }
       : principal;

@@ -10,7 +10,7 @@ import { rejection } from './www-authenticate.js';
 import type { Caller, Credential } from './principal.js';
 import { Config } from '../config/config.js';
 
-/** Decides, in one place, whether a credential permits a request, cached or not. */
+/** Decides whether a credential, cached or not, permits a request. */
 @Injectable()
 export class Authentication {
   constructor(
@@ -75,7 +75,7 @@ export class Authentication {
     return undefined;
   }
 
-  /** Whether the token came from a page of another site than the client's or ours: MCP requires this check against DNS rebinding. */
+  /** Whether a page of a foreign site (not the client's, not ours) sent the token: MCP requires this check against DNS rebinding. */
   #isForeignPage({ origins }: KnownCredential, { headers: { origin } }: Request): boolean {
     if (origin === undefined || origins === undefined) return false;
     return origin !== new URL(this.config.publicUrl).origin && !origins.includes(origin);

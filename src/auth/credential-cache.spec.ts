@@ -59,16 +59,16 @@ describe('the credential cache', () => {
     channel.announce({ kind: 'grant', id: 'id2' }); // the key with that id stays cached
     channel.announce({ kind: 'grant', id: 'id1' });
     channel.announce({ kind: 'user', id: '4' }); // drops 4 credentials
-    channel.announce({ kind: 'client', id: 'client:7' }); // 200
+    channel.announce({ kind: 'client', id: 'client:7' }); // drops 200 credentials
     expect(known()).toBe(20_000 - 2 - 4 - 200);
     channel.announce('all');
     expect(known()).toBe(0);
   });
 
   it.each<[string, Revocation]>([
-    ['it', { kind: 'key', id: 'id1' }],
-    ['its member', { kind: 'user', id: '1' }],
-    ['anything', 'all'],
+    ['the credential', { kind: 'key', id: 'id1' }],
+    ['every credential of the member', { kind: 'user', id: '1' }],
+    ['every credential', 'all'],
   ])('does not store a credential whose query was running when %s was revoked', async (_, revocation) => {
     const channel = new HeardChannel({} as Config, {} as Logger);
     const cache = new CredentialCache(channel);

@@ -6,15 +6,15 @@ import { RevocationChannel, type Revocation } from './revocation-channel.js';
 import { sha256 } from '../crypto/digests.js';
 import type { DevelopedApp } from '../http/pipeline/request-context.js';
 
-/** About 1 KB each. */
+/** Maximum entries, each of about 1 KB. */
 const MAX_ENTRIES = 20_000;
 
-/** Maximum age, so that unannounced changes also take effect (a writer with disabled triggers, for example). */
+/** Maximum age in ms, so that changes without a notice (by a writer with disabled triggers) also take effect. */
 const MAX_MS = 30_000;
 
 export interface KnownCredential {
   readonly principal: Caller;
-  /** By `performance.now()`, from the remaining lifetime that the database reported, so that expiry depends on no local clock. */
+  /** Expiry by `performance.now()`, from the remaining lifetime that the database reported, so that no local clock matters. */
   readonly expiresAtMs: number;
   /** Networks from which the API key works; undefined for all. */
   readonly allowed: BlockList | undefined;
@@ -27,7 +27,7 @@ export interface KnownCredential {
 }
 
 /**
- * Caches valid credentials, which saves a database round trip per request (docs/contributors/performance.md). Entries count only while
+ * Caches valid credentials, which saves a database round trip per request (docs/contributors/performance.md). Uses entries only while
  * the revocation channel responded within a second. Keys are digests of kind and credential, so memory holds no credentials.
  */
 @Injectable()

@@ -18,10 +18,10 @@ export class TooManyChanges extends Error {
   override name = 'TooManyChanges';
 }
 
-/** Maximum changes per member in 24 hours, since each stays in the audit log. */
+/** Maximum changes per member in 24 hours, since the audit log keeps each change. */
 const MAX_CHANGES = 100;
 
-/** Changes, and their reversals, that a member can repeat without limit. */
+/** Changes, including reversals, that a member could otherwise repeat without limit. */
 const REPEATABLE = [
   'client.created',
   'client.updated',
@@ -42,7 +42,7 @@ const REPEATABLE = [
   'notice.chosen',
 ] as const satisfies AuthEventType[];
 
-/** Bounds a member's entries in the audit log. @throws TooManyChanges after {@link MAX_CHANGES} in 24 hours. */
+/** Limits the audit events that a member can cause. @throws TooManyChanges after {@link MAX_CHANGES} in 24 hours */
 export async function boundChanges(
   database: { query(text: string, values: unknown[]): Promise<unknown> },
   userId: number,
@@ -55,7 +55,7 @@ AND type = ANY ($2) OFFSET ${MAX_CHANGES - 1} LIMIT 1`,
   if ((found as unknown[]).length > 0) throw new TooManyChanges();
 }
 
-/** Locks the member, checks the limit. @param isFull SELECT of `is_full`; $1: member, then `more` @throws LimitReached, TooManyChanges */
+/** Locks the member, then checks limits. @param isFull SELECT of `is_full`; $1: member, then `more` @throws LimitReached, TooManyChanges */
 export async function takeSlot(
   manager: EntityManager,
   { userId }: Owner,

@@ -3,7 +3,7 @@ import { Config } from '../config/config.js';
 import { NoticeChannel } from '../database/postgres/notice-channel.js';
 import { Logger } from '../runtime/logger.js';
 
-/** `<kind>:<id>`; an id may contain a colon. Anything else revokes all. */
+/** Format of a notice: `<kind>:<id>` (the id may contain colons). Any other notice concerns all credentials. */
 const NOTICE = /^(key|user|grant|client):(.+)$/s;
 
 export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; readonly id: string } | 'all';
@@ -11,7 +11,7 @@ export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; r
 @Injectable()
 export class RevocationChannel extends NoticeChannel {
   readonly #listeners: ((revocation: Revocation) => void)[] = [];
-  /** Number of revocations: a result from before a revocation must not be cached afterwards. */
+  /** Number of revocations, so that no result from before a revocation is cached afterwards. */
   epoch = 0;
 
   constructor(config: Config, logger: Logger) {
@@ -46,7 +46,7 @@ export class RevocationChannel extends NoticeChannel {
     this.announce(id === undefined ? 'all' : { kind: kind as 'key', id });
   }
 
-  /** Notifies this process at once; the database notifies the others. */
+  /** Notifies this process at once; the database notifies other processes. */
   announce(revocation: Revocation): void {
     this.epoch++;
     for (const listener of this.#listeners) listener(revocation);

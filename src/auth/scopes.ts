@@ -19,7 +19,7 @@ export function isScope(text: string): text is Scope {
   return Object.hasOwn(SCOPES, text);
 }
 
-/** Scopes of platform keys on `/api/platform`. No member can grant and no app can request them. */
+/** Scopes of platform keys on `/api/platform`. Members cannot grant these scopes, and apps cannot request them. */
 const PLATFORM_SCOPES = {
   'platform:read': 'Read what members did through the API',
   'platform:write': 'Feed the data of all members',

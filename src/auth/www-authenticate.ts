@@ -8,7 +8,7 @@ export const SUPPORTED_DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA'];
 
 type ToPath = Pick<Request, 'context'>;
 
-/** Scopes that assistants request first; they request writing later. */
+/** Scopes that assistants request first; they request write scopes when needed. */
 export const FIRST_SCOPES = Object.keys(READ_SCOPES);
 
 /** Makes `WWW-Authenticate` (RFC 6750 §3) with the metadata URL (RFC 9728 §5.1), whose `resource` clients compare (§3.3). */
@@ -46,7 +46,7 @@ export function rejection(
   error: 'invalid_token' | 'invalid_dpop_proof' = 'invalid_token',
 ): Problem {
   request.context.refusal = reason;
-  // Assistants take a challenge without `error` for a missing credential.
+  // Assistants interpret a challenge without `error` as a missing credential.
   const namesError = kind === 'oauth_token' || request.context.path === ASSISTANTS_PATH;
   const header =
     scheme === 'DPoP' // RFC 9449 §7.1
@@ -68,7 +68,7 @@ export function insufficientScope(
   required: string,
   granted: readonly string[],
 ): Problem {
-  // Assistants request exactly these scopes, so they must include those of the current token.
+  // Assistants request exactly these scopes, so the list must include the current token's scopes.
   const scope = request.context.path === ASSISTANTS_PATH ? [...granted, required].join(' ') : required;
   return new Problem('insufficient_scope', {
     detail: `This endpoint needs the scope ${required}.`,

@@ -46,7 +46,7 @@ export class AuthorizationServer implements OnModuleInit {
     await this.#build();
   }
 
-  /** Rebuilds the provider after a rotation. Only a start creates missing keys: an admin who lost SECRET_KEY deletes them. */
+  /** Rebuilds the provider after a rotation. Only startup creates missing keys, since an admin who lost SECRET_KEY deletes all keys. */
   @Periodic({
     work: 'signing_keys',
     everyMs: 1_000,
@@ -97,7 +97,7 @@ export class AuthorizationServer implements OnModuleInit {
     };
   }
 
-  /** Uses the member's state that the request read with its token or session, if it did. */
+  /** Tells whether the member is enabled; needs no query if the request has already read the member. */
   async #canSignIn(ctx: KoaContextWithOIDC, userId: number): Promise<boolean> {
     const token = TokenExchange.of(ctx)?.token;
     if (token?.user_id === userId) return token.user_active;

@@ -23,7 +23,7 @@ const TOLD = 'c.backchannel_logout_uri IS NOT NULL AND c.disabled_at IS NULL';
 const DUE = keyed('oauth_logouts l', 'l.client_id = c.id AND l.due_at <= now() ORDER BY l.due_at');
 const LOOK = `SELECT EXISTS (SELECT FROM oauth_clients c JOIN ${DUE} WHERE ${TOLD}) AS due`;
 
-/** Claims $1 due notices, at most {@link MAX_PER_ENDPOINT} in progress per client and process ($2: one entry each). */
+/** Claims $1 due notices, at most {@link MAX_PER_ENDPOINT} in progress per client and process ($2: their clients). */
 const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.id, c.backchannel_logout_uri AS url FROM oauth_clients c CROSS JOIN LATERAL (
     SELECT l.id, row_number() OVER (ORDER BY l.due_at, l.id) AS turn FROM oauth_logouts l
@@ -45,7 +45,7 @@ interface Logout {
   readonly client_id: string;
   readonly user_id: number;
   readonly sid: string;
-  /** Number of started attempts, including the current one. */
+  /** Number of started attempts, including the current attempt. */
   readonly attempts: number;
   readonly url: string;
 }

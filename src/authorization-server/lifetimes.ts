@@ -17,12 +17,12 @@ export const LIFETIMES = {
   maxSession: 30 * DAY,
   /** A browser session without a member, which only carries a sign-out form. */
   anonymousSession: 10 * MINUTE,
-  /** How long an ended session at the external identity provider is remembered: longer than any sign-in. */
+  /** Storage time of an ended session at the external identity provider: longer than any sign-in takes. */
   upstreamEnd: 60 * MINUTE,
-  /** For the library only: grants end by `idleSeconds` after the last use. */
+  /** For the library only: grants end `idleSeconds` after their last use. */
   grant: 181 * DAY,
-  /** For consents from before members could choose the duration. */
+  /** For old consents, given before members could choose the duration. */
   earlierGrant: 14 * DAY,
-  /** Used refresh tokens are kept this long to detect reuse. */
+  /** Storage time of used refresh tokens, to detect reuse. */
   usedRefreshToken: 30 * DAY,
 } as const;

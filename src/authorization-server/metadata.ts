@@ -16,7 +16,7 @@ export async function correctMetadata(
   await next();
   if (ctx.status !== 200) return;
   if (ctx.path === ROUTES.jwks) {
-    ctx.set('Cache-Control', 'public, max-age=60'); // a new key is published a rotation before it signs
+    ctx.set('Cache-Control', 'public, max-age=60'); // each key is published one rotation before it signs
   } else if (ctx.path.startsWith('/.well-known/')) {
     ctx.set('Cache-Control', 'public, max-age=300');
     ctx.body = {

@@ -37,7 +37,7 @@ import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { TokenExchange } from './requests/token-exchange.js';
 
-/** Rejections for the audit log, once per app and hour. No person sees the first one's error id; the others may be attacks. */
+/** Rejections in the audit log, once per app and hour: pages cannot read `origin_not_allowed`, and other reasons may be attacks. */
 const RECORDED: readonly RejectionReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
@@ -66,7 +66,7 @@ export class Middleware {
     private readonly csrf: Csrf,
   ) {}
 
-  /** Adds the layers; the first one is the outermost. */
+  /** Adds the middleware, from the outermost layer to the innermost. */
   addTo(provider: Provider): void {
     const steps: readonly Step[] = [
       (ctx, next) => this.#answerFailures(ctx, next),
@@ -76,7 +76,7 @@ export class Middleware {
       (ctx, next) => this.#gatherAuthorizations(ctx, next),
     ];
     for (const step of steps) provider.use(step);
-    provider.silent = true; // failures are logged here
+    provider.silent = true; // this class logs failures
     onFailures(provider, (error) => {
       if (this.database.current) this.database.current.failure ??= error;
     });
@@ -97,7 +97,7 @@ export class Middleware {
     unregistered: ErrorPage['unregistered'],
   ): string | undefined {
     const { client, params } = ctx.oidc ?? {};
-    // At sign-out, the library queries the client of an unverified hint.
+    // At sign-out, the library looks up the client of an unverified `id_token_hint`.
     const isOfHint =
       ctx.path === ROUTES.end_session && params?.id_token_hint && params.client_id === undefined;
     if (classify(error).reason === 'bad_id_token_hint' || (isOfHint && !client))
@@ -148,7 +148,7 @@ export class Middleware {
 
   /**
    * Sets security headers. Responds 503 after the deadline or without a database, regardless of the library's response. Writes the reason
-   * of a rejection to the log and the audit log, or to {@link Rejections} without a member. Records requests of members' apps for their
+   * of a rejection to the log, and to the audit log or (without a member) {@link Rejections}. Records requests of members' apps for their
    * developers.
    */
   async #answerFailures(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
@@ -158,7 +158,7 @@ export class Middleware {
       await inTime(request, next(), this.config.databaseDeadlines.answer);
     } catch (error) {
       request.failure ??= error as Error;
-      // The session is stored outside the library's error handler.
+      // The library stores the session outside its error handler.
       if (!redirectsToStep(ctx, error)) this.#answer(ctx, request, pageFaultOf(error));
     }
     if (request.unavailable) {
@@ -235,7 +235,7 @@ export class Middleware {
     this.#endRedirects(ctx);
   }
 
-  /** Redirects by a page if a member's form caused the redirect and the target is another origin: see {@link onwardTo}. */
+  /** Replaces a redirect to another origin by a page if a member's form caused the redirect: see {@link onwardTo}. */
   #endRedirects(ctx: KoaContextWithOIDC): void {
     if (!this.#elsewhere(ctx) || !(isAnswered(ctx) || ctx.path === SIGN_OUT)) return;
     const page = onwardTo(ctx.response.get('Location'));
@@ -299,7 +299,7 @@ export class Middleware {
     return member === undefined || !(await this.consents.find(Number(member), client!));
   }
 
-  /** Repeats the redirect of a sign-out form that was sent twice, so its session has ended. @returns false for any other request */
+  /** Repeats the redirect if a sign-out form was sent twice, although its session has ended. @returns false for any other request */
   async #repeatSignOut(ctx: KoaContextWithOIDC, error: Error): Promise<boolean> {
     if (!isSignOutGone(error)) return false;
     const { body, provider } = ctx.oidc;
@@ -325,7 +325,7 @@ export class Middleware {
     ctx.status = 303;
   }
 
-  /** Reads once and writes once if the member is signed in and needs no prompt: see {@link sessionAdapter}. */
+  /** Needs one read and one write if the member is signed in and gets no prompt: see {@link sessionAdapter}. */
   async #gatherAuthorizations(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const { authorization } = this.database.current!;
     const { client_id: clientId } = ctx.query;

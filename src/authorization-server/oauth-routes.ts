@@ -181,7 +181,7 @@ export class OauthRoutes {
     });
   }
 
-  /** Replaces the assistants' resource (RFC 8707 §2) with the whole API, for which tokens are issued. @param text of a query or form */
+  /** Replaces the assistants' resource (RFC 8707 §2) by the API, the audience of all tokens. @param text of a query or form */
   #ofWholeApi(text: string): string {
     if (!this.config.assistants || !text.includes('resource=')) return text;
     const { publicUrl } = this.config;

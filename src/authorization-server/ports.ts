@@ -21,7 +21,7 @@ export interface PageClient {
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
-    // Members can trust a client's claims about itself only as far as its host.
+    // Members can trust a client's claims about itself only as far as they trust its host.
     host: hostOf(
       client.has_document === true ? client.clientId : (redirectUri ?? client.redirectUris?.[0] ?? ''),
     ),
@@ -89,7 +89,7 @@ export type ShownPage = ErrorPage | SignOutPage | SignedOutPage | OnwardPage;
 
 /** Renders pages for the authorization server, which supplies their content, but not their text or layout. */
 export abstract class ShownPages {
-  /** BCP 47; the first one is the default. */
+  /** Languages (BCP 47); the first language is the default. */
   abstract readonly languages: readonly string[];
 
   /** Chooses a language: the member's choice, else the app's (`ui_locales`), else the browser's (`Accept-Language`). */
@@ -109,6 +109,6 @@ export abstract class ShownPages {
 
 /** Signs members out of the external identity provider. */
 export abstract class UpstreamSignOut {
-  /** Returns the URL that ends the provider's session. @param target default: the confirmation page @param isRepeated it has ended */
+  /** Returns the URL that ends the provider's session. @param target default: confirmation page @param isRepeated whether it has ended */
   abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;
 }

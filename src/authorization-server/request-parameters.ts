@@ -10,7 +10,7 @@ const BODY_LIMIT = 16_384;
 
 /** Maximum parameters of a request: parsers, including the library's, may take quadratic time. */
 const MAX_PARAMETERS = 100;
-const TOO_MANY = `there may be ${MAX_PARAMETERS} parameters at most`;
+const TOO_MANY = `a request can have at most ${MAX_PARAMETERS} parameters`;
 
 const MAX_LENGTH = 2048;
 
@@ -72,7 +72,7 @@ interface Sent {
   readonly text: string;
   /** Text for `error_description`; undefined if nothing is wrong. */
   readonly fault?: string | undefined;
-  /** Whether the library rejects the request, without reading the fault: by a redirect if the redirect URI is valid. */
+  /** Whether the library reports the fault: by a redirect if the redirect URI is valid. */
   readonly isPassedOn?: boolean;
   readonly exposed?: ExposedSecret | undefined;
 }

@@ -48,8 +48,8 @@ FROM oauth_grants g JOIN users u ON u.id = g.user_id WHERE g.id = $1`,
 };
 
 /**
- * OpenID Connect Core §5.3, also for OAuth 2.0 clients without `openid`, whose libraries read the member here. Uses the API's read limit
- * and headers. Checks credentials itself, since OpenID defines how they are rejected.
+ * Userinfo (OpenID Connect Core §5.3), also for OAuth 2.0 clients without `openid`, which identify members here. Uses the API's read limit
+ * and headers. Checks credentials itself, since OpenID Connect defines the rejections.
  */
 @Controller(ROUTES.userinfo)
 @Public()
@@ -92,6 +92,6 @@ export class UserinfoController {
   async #authenticate(credential: Credential, request: Request): Promise<Principal> {
     if (credential.kind === 'api_key')
       throw rejection(this.config.publicUrl, credential, request, 'not a token');
-    return (await this.authentication.authenticate(credential, request)) as Principal; // platform keys are API keys
+    return (await this.authentication.authenticate(credential, request)) as Principal; // an OAuth token always belongs to a member
   }
 }

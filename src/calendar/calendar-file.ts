@@ -41,9 +41,9 @@ export interface CalendarSource {
 /** Suggested refresh interval for calendar apps, in seconds. */
 const REFRESH_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
-/** Events per event loop turn, which then takes a few milliseconds. */
+/** Events to write before other requests run, which takes a few milliseconds. */
 const AT_ONCE = 50;
-/** Octets of a line without its end (RFC 5545 §3.1). */
+/** Maximum octets of a line without its line break (RFC 5545 §3.1). */
 const MAX_LINE_LENGTH = 75;
 
 let loaded: Promise<[typeof import('ical-generator'), TimeZones]> | undefined;
@@ -56,7 +56,7 @@ export async function calendarFile(
   const [library, zones] = await (loaded ??= Promise.all([import('ical-generator'), TimeZones.load()]));
   const calendar = new library.ICalCalendar({
     prodId: { company: 'Public User API', product: 'Calendar', language: 'EN' },
-    name: library.escape(plain(source.name), false), // because the library does not escape text
+    name: library.escape(plain(source.name), false), // since the library does not escape this text
     ttl: REFRESH_SECONDS,
   });
   const end = 'END:VCALENDAR';
@@ -74,7 +74,7 @@ export async function calendarFile(
   return Buffer.from([head, ...blocks, ...entries, end, '\r\n'].join(''));
 }
 
-/** Start and end must use the same zone. */
+/** Finds the time zone's rules; undefined unless they are correct for both start and end. */
 function findRules(event: CalendarEvent, zones: TimeZones): ZoneRules | undefined {
   const { timezone, starts_at, starts_at_local, ends_at, ends_at_local } = event;
   const rules = zones.rulesFor(timezone, starts_at_local, starts_at);
@@ -166,7 +166,7 @@ function degrees(value: number): number {
   return Math.round(value * 1e6) / 1e6 || 1e-6;
 }
 
-/** RFC 5545 requires an email address: members' are private, so this is undeliverable (RFC 2606 §2). Apps misread special characters. */
+/** Returns an undeliverable email address (RFC 2606 §2), since RFC 5545 requires one. Replaces characters that apps misread. */
 function organizerOf(name: string): { name: string; email: string } {
   const shown = plain(name)
     .replaceAll(/[\n\t]+/g, ' ')
@@ -207,7 +207,7 @@ function foldedLine(line: string): string {
     const size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
     if (octets + size > MAX_LINE_LENGTH) {
       result += `${line.slice(start, i)}\r\n `;
-      [start, octets] = [i, 1]; // the space
+      [start, octets] = [i, 1]; // counts the space at the start of the line
     }
     octets += size;
     i += point < 0x10000 ? 1 : 2;

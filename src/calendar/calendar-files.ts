@@ -8,21 +8,21 @@ import { computeEtag } from '../http/output/responses.js';
 import { EVENT_ACCESS } from '../resources/resources.js';
 import { calendarFile, type CalendarEvent, type CalendarSource } from './calendar-file.js';
 
-/** Maximum number of future events: the earliest ones. */
+/** Maximum number of future events; the file has the earliest. */
 const MAX_UPCOMING = 1_000;
-/** Maximum number of started events: the latest within a year. */
+/** Maximum number of started events; the file has the latest within a year. */
 const MAX_PAST = 500;
 
 const RELATIONS = 'SELECT p.event_id, p.role, p.rsvp_status, p.starts_at FROM participants p';
 
-/** The same rule as for API lists ({@link EVENT_ACCESS}); each half reads one index range. */
+/** Finds events by the rule of API lists ({@link EVENT_ACCESS}); each half of the query reads one index range. */
 const EVENTS = `WITH p AS MATERIALIZED (
   (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at > now() ORDER BY p.starts_at, p.event_id LIMIT ${MAX_UPCOMING})
   UNION ALL
   (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at <= now() AND p.starts_at > now() - interval '1 year'
     ORDER BY p.starts_at DESC, p.event_id LIMIT ${MAX_PAST})
 )`;
-/** OFFSET 0 forces lookups by id, even in a plan from when the tables were small. */
+/** OFFSET 0 forces lookups by id, even in a plan that PostgreSQL made while the tables were small. */
 const JOINED = `FROM p
 CROSS JOIN LATERAL (SELECT e.*, e.xmin FROM events e WHERE e.id = p.event_id OFFSET 0) e
 CROSS JOIN LATERAL (SELECT display_name FROM users WHERE id = e.organizer_id OFFSET 0) o`;
@@ -55,7 +55,7 @@ const MAX_WAITING = 200;
 /** Maximum wait for a file in ms: calendar apps poll hourly. */
 export const PATIENCE_MS = 5_000;
 
-/** Caches calendar files until their events change. Reads one at a time, so that all readers share one connection. */
+/** Caches calendar files until their events change. Reads one file at a time, which needs only one connection. */
 @Injectable()
 export class CalendarFiles {
   readonly #source: CalendarSource;

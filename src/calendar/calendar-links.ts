@@ -13,7 +13,7 @@ import { CALENDAR_PREFIX } from '../http/pipeline/api-headers.js';
 
 /** Maximum links per member; the database also enforces this limit. */
 export const MAX_LINKS = 10;
-/** In code points; the database also enforces this limit. */
+/** Maximum code points of a name; the database also enforces this limit. */
 export const MAX_NAME_LENGTH = 60;
 
 /** A link without its secret. Times are in the API's format. */
@@ -58,7 +58,7 @@ export class CalendarLinks {
     this.uses = usage.tally('a calendar link', USED_LINKS);
   }
 
-  /** Newest first. */
+  /** Lists the newest links first. */
   list(userId: number): Promise<CalendarLinkDetails[]> {
     return this.database.rows<CalendarLinkDetails>(
       `SELECT id, name, api_time(created_at) AS created_at, api_time(last_used_at) AS last_used_at

@@ -6,7 +6,7 @@ export interface ZoneRules {
   readonly block: string;
 }
 
-/** Longer than any change of an offset between two times. */
+/** Margin in ms before and after a time, longer than any change of an offset. */
 const NEAR_MS = 3 * 3_600_000;
 
 /** Describes time zones in calendar files: today's rules for every year. */
@@ -40,7 +40,7 @@ export class TimeZones {
     return new TimeZones(await import('timezones-ical-library'));
   }
 
-  /** Finds a zone's description. @param local in the API's format @param utc the same moment @returns undefined if readers need UTC */
+  /** Finds a zone's description. @param local in the API's format @param utc the same moment @returns undefined if the file needs UTC */
   rulesFor(timezone: string, local: string, utc: string): ZoneRules | undefined {
     if (!this.#known.has(timezone)) return undefined;
     const rules = this.#rules.memo(timezone);
@@ -49,18 +49,18 @@ export class TimeZones {
     return rules.id !== 'Etc/UTC' && isSure ? rules : undefined;
   }
 
-  /** Offset in minutes by the host's data: apps that ignore the file's rules may have no newer data. */
+  /** Returns the offset in minutes by the host's data, like an app that ignores the file's rules. */
   #offsetHere(timezone: string, utc: string): number | undefined {
     try {
       const parts = this.#formats.memo(timezone).formatToParts(parseTime(utc));
       const { value } = parts.find(({ type }) => type === 'timeZoneName')!;
       return parseMinutes(value === 'GMT' ? '+00:00' : value.slice('GMT'.length));
     } catch {
-      return undefined; // an unknown name
+      return undefined; // the host does not know the zone
     }
   }
 
-  /** Offset in minutes; undefined near a change, where apps disagree. A library query takes 0.5 ms; most months need only one. */
+  /** Returns the offset in minutes; undefined near a change, where apps disagree. Most months have one offset, which saves queries. */
   #offsetAt(timezone: string, local: string): number | undefined {
     const month = local.slice(0, 7);
     const last = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();

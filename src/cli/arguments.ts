@@ -22,7 +22,7 @@ export function parseDuration(text: string): number {
   return seconds;
 }
 
-/** Makes a reader of durations between two texts like `1d`, inclusive. */
+/** Makes a reader of durations between two inclusive bounds, such as `1d`. */
 export const durationBetween = (shortest: string, longest: string) => (text: string) => {
   const seconds = parseDuration(text);
   if (seconds < parseDuration(shortest) || seconds > parseDuration(longest))

@@ -4,7 +4,7 @@ import { DURATIONS } from '../clients/access-durations.js';
 import { parseKeySet } from '../clients/client-rules.js';
 import { PROFILE_NAMES, PROFILES, unionOf } from '../clients/profiles.js';
 
-/** Makes the option for the rules of an app. */
+/** Makes the option for an app's profile. */
 export const profileOption = () =>
   new Option(
     '--profile <profile>',
@@ -24,19 +24,16 @@ export const pkceOption = () =>
     'optional: PKCE not required with a nonce; off: neither required (a leaked code can be used). Only for confidential apps of the profile oidc',
   ).choices(PROFILES.oidc.pkce);
 
-/** Makes the option for the longest access of an app. */
+/** Makes the option for an app's maximum access duration. */
 export const longestAccessOption = () =>
   new Option(
     '--longest-access <days>',
     'longest access that members can give the app (default: ACCESS_LONGEST)',
   ).choices(DURATIONS);
 
-/** Makes the option for the time of the application to decide on. */
+/** Makes the option that limits a decision to the application of this time. */
 export const appliedAtOption = () =>
-  new Option(
-    '--applied-at <time>',
-    'decide only if this is the app’s `applied_at` (see `pua clients review`)',
-  );
+  new Option('--applied-at <time>', 'decide only if `applied_at` is this time (see `pua clients review`)');
 
 /** Reads a file. @throws InvalidArgumentError */
 export function readFile(file: string): Buffer {

@@ -13,7 +13,7 @@ import { asTyped, plain, print } from './output.js';
 export const DECLINED = 'pua.declined';
 
 interface CommandWork extends Work {
-  /** Prints JSON with `--json`; for people, {@link plain} must clean text chosen by others. */
+  /** Prints JSON with `--json`; otherwise, the caller must clean untrusted text with {@link plain}. */
   readonly print: <Result>(result: Result, human: (result: Result) => string) => void;
   /**
    * Requires confirmation of an irreversible action (`--yes` or on the terminal). @param what the effect, as a sentence @param unasked
@@ -92,7 +92,7 @@ export class PuaCommand extends Command {
   }
 }
 
-/** Only the answers y and yes confirm; end of input and Ctrl-C decline. */
+/** Asks for confirmation: only y and yes confirm; end of input and Ctrl-C decline. */
 async function isAnsweredYes(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -112,7 +112,7 @@ async function isAnsweredYes(question: string): Promise<boolean> {
   }
 }
 
-/** Rejects a change without any option. */
+/** Rejects a command that changes nothing, because it has no option. */
 export const changesNothing: Refusal<OptionValues> = (options) =>
   Object.keys(options).every((name) => name === 'json') && 'nothing to change: name at least one option';
 
@@ -128,13 +128,13 @@ export function withExample(
   return Object.assign(command, { example, accepted });
 }
 
-/** Makes a function that adds commands with `--json` and an example in their help to the group. */
+/** Makes a function that adds a command to the group, with `--json` and an example in its help. */
 export function addTo(group: Command) {
   return (nameAndArguments: string, description: string, example: string, accepted?: AcceptedSchema) =>
     withExample(group.command(nameAndArguments).description(description), example, accepted);
 }
 
-/** Runs work whose `AbortSignal` SIGINT and SIGTERM abort, instead of ending the process. */
+/** Runs work with an `AbortSignal`. SIGINT and SIGTERM abort the signal instead of ending the process. */
 export async function endable<Result>(work: (ended: AbortSignal) => Promise<Result>): Promise<Result> {
   const ended = new AbortController();
   const end = () => ended.abort();

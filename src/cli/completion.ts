@@ -4,7 +4,7 @@ import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../auth/scopes.js';
 import type { Work } from './database.js';
 import { plain } from './output.js';
 
-/** Members may have chosen both texts. */
+/** A candidate and its description; members may have chosen the two texts. */
 type Candidate = readonly [word: string, about?: string];
 type Source = (typed: string) => Promise<readonly Candidate[]>;
 
@@ -23,7 +23,7 @@ const listOf =
     );
   };
 
-/** Reads from the database; empty if the embedded one does not exist. */
+/** Reads candidates from the database; finds none if the embedded database does not exist. */
 const stored =
   (read: (of: Work, typed: string) => Promise<readonly Candidate[]>): Source =>
   async (typed) => {
@@ -52,7 +52,7 @@ const webhooks = stored(async ({ get }) => {
   return (await get(WebhooksService).list()).map(({ id, url }) => [id, url]);
 });
 
-/** Sources by option or argument, with the command group if it matters. */
+/** Sources of candidates by option or argument, with the command group if its candidates differ. */
 const SOURCES: Readonly<Record<string, Source>> = {
   'keys --scopes': listOf(async () => [...ALL_SCOPES, ...ALL_PLATFORM_SCOPES]),
   '--scopes': scopes,

@@ -57,7 +57,7 @@ export function readConfig(): Config {
 /** The schema that a command accepts: this version's schema; any version's, for commands that revoke; or anything. */
 export type AcceptedSchema = 'this version' | 'any version' | 'anything';
 
-/** Runs a command on the database, opening and migrating the embedded one if necessary. @throws OperatorError for pending migrations */
+/** Runs a command on the database; opens and migrates the embedded database if necessary. @throws OperatorError for pending migrations */
 export async function onDatabase<T>(
   work: (of: Work) => Promise<T>,
   accepted: AcceptedSchema = 'this version',
@@ -88,7 +88,7 @@ export async function onDatabase<T>(
     );
   } finally {
     await dataSource.destroy();
-    await embedded?.close(Infinity); // other commands may be using it through this process
+    await embedded?.close(Infinity); // waits for other commands that use it through this process
   }
 }
 

@@ -1,6 +1,6 @@
 import { run } from './program.js';
 
-// The output's reader may stop early, like `head`.
+// A reader of the output, such as `head`, may stop early.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

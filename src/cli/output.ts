@@ -5,7 +5,7 @@ export { plain };
 
 type Cell = string | number | boolean | null | readonly string[];
 
-/** Prints the result on stdout, as JSON or for people; {@link plain} must clean text chosen by others. */
+/** Prints the result on stdout, as JSON or for people; the caller must clean untrusted text with {@link plain}. */
 export function print(json: boolean | undefined, value: unknown, human: () => string): void {
   process.stdout.write(`${json ? formatJson(value, 2) : human()}\n`);
 }
@@ -39,7 +39,7 @@ export function asTyped(text: string): string {
 
 /**
  * Formats rows below a header, without blank lines, for `cut` and `awk`. On a terminal, omits empty columns and cuts texts that do
- * not fit, but never words (ids, types). Below {@link CUTTING_WIDTH} columns, each row is a block. @param nothing text for no rows on a terminal
+ * not fit, but no ids and types. Below {@link CUTTING_WIDTH} columns, each row is a block. @param nothing text for no rows on a terminal
  */
 export function table<Row extends object>(
   rows: readonly Row[],
@@ -97,7 +97,7 @@ const EMPTY = '–';
 const CUTTING_WIDTH = 100;
 /** Minimum length of a cut text, including the …. */
 const MIN_WIDTH = 12;
-/** Ids, types, states and times: people copy them, or cannot read them if cut. */
+/** Ids, types, states and times: never cut, since people copy them and a part is useless. */
 const WORD = /^([^\s,]{1,40}|[\d-]{10} [\d:]{5,8})$/;
 
 /** undefined without a terminal or a known width. */
@@ -109,7 +109,7 @@ const widthsOf = (rows: readonly (readonly string[])[]) =>
 const lineWidth = (widths: readonly number[]) =>
   widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
 
-/** Column widths that fit the line, or the minimum: shrinks the widest texts, never the first column. */
+/** Returns column widths that fit the line, or minimum widths. Shrinks the widest texts, but never the first column. */
 function widthsWithin(most: number, [header = [], ...rows]: readonly (readonly string[])[]): number[] {
   const widths = widthsOf([header, ...rows]);
   const isText = header.map((_, i) => i > 0 && !rows.every((row) => WORD.test(row[i]!)));

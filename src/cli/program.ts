@@ -7,7 +7,7 @@ import { asTyped, formatJson, note } from './output.js';
 
 interface Entry {
   readonly description: string;
-  /** Completes the command with its options and work, or with the group's commands. */
+  /** Loads a function that adds options and action to the command, or subcommands to the group. */
   readonly load: () => Promise<(command: Command) => void>;
 }
 
@@ -70,7 +70,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   },
 };
 
-/** Creates the command line, which throws CommanderError. @param json leaves error output to the caller @param args the typed words */
+/** Creates the command line, which throws CommanderError. @param json the caller writes errors @param args words after `pua` */
 export async function createProgram({
   json = false,
   args,
@@ -79,7 +79,7 @@ export async function createProgram({
     .description('Manages the Public User API: keys, apps, members, webhooks, data, database')
     .version(VERSION, '--version', 'print the version')
     .exitOverride()
-    .enablePositionalOptions() // an option belongs to the command that it follows
+    .enablePositionalOptions() // an option after a command belongs to that command
     .showHelpAfterError('(add --help for usage)');
   if (json) program.configureOutput({ writeErr: () => undefined });
   for (const [name, { description, load }] of Object.entries(COMMANDS)) {

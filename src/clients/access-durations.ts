@@ -9,7 +9,7 @@ export type Duration = (typeof DURATIONS)[number];
 const MINUTE = 60;
 const DAY = 24 * 60 * MINUTE;
 
-/** `once`: one minute for the code, and ten minutes for the access token. */
+/** `once` covers one minute for the code, and ten minutes for the access token. */
 const SECONDS: Readonly<Record<Duration, number | null>> = {
   once: 11 * MINUTE,
   '30': 30 * DAY,
@@ -21,13 +21,13 @@ const SECONDS: Readonly<Record<Duration, number | null>> = {
 export const secondsOf = (duration: Duration): number | null => SECONDS[duration];
 
 export interface AccessClient {
-  /** A browser page without a secret or bound tokens; not an assistant. */
+  /** Whether the client is a web app without authentication, metadata document or DPoP-bound tokens. */
   readonly isPublicBrowser: boolean;
   readonly isUnapproved: boolean;
   readonly longest_access: Duration | null;
 }
 
-/** Reads these properties of a client. @param isBound whether its tokens are bound to a DPoP key */
+/** Reads an {@link AccessClient}. @param isBound whether its tokens are bound to a DPoP key */
 export function accessClientOf(client: Client, isBound: boolean): AccessClient {
   return {
     isPublicBrowser:

@@ -6,7 +6,7 @@ import { Config } from '../config/config.js';
 import { choicesFor, secondsOf, type AccessClient, type Duration } from './access-durations.js';
 import { IS_LIVE } from './connected-apps.js';
 
-/** The {@link AccessClient}s $2 of the member $1; `bound` if a DPoP key binds all refresh tokens. */
+/** Reads an {@link AccessClient} for each app in $2; `isPublicBrowser` requires an unbound refresh token of the member $1. */
 const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.longest_access, c.owner_id IS NOT NULL AND c.approved_at IS NULL AS "isUnapproved",
   c.type = 'web' AND c.jwks IS NULL AND c.secret_auth_method IS NULL AND c.document_read_at IS NULL AND EXISTS (
     SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id
@@ -24,7 +24,7 @@ const CHANGE = `WITH changed AS (
   WHERE user_id = $1 AND client_id = $2 AND EXISTS (SELECT FROM changed)
 ) SELECT announce_revocations('grant', ARRAY[id]) FROM changed`;
 
-/** Lets members change an app's access duration without the app. */
+/** Lets members change an app's access duration without another authorization request. */
 @Injectable()
 export class AccessEnds {
   constructor(

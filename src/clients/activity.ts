@@ -19,10 +19,10 @@ interface SignInLine {
   readonly method: 'password' | 'passkey' | 'upstream';
   /** Reason of a rejection, as in the audit log; null for a sign-in. */
   readonly reason: string | null;
-  /** Short names, not the header; null if unknown. */
+  /** Short name, not the header; null if unknown. */
   readonly browser: string | null;
   readonly system: string | null;
-  /** The first 24 bits of an IPv4 address, the first 48 of an IPv6 one; `local` on the server's own computer. */
+  /** The first 24 bits of an IPv4 address, or the first 48 bits of an IPv6 address; `local` on the server's host. */
   readonly network: string | null;
 }
 
@@ -59,7 +59,7 @@ interface UsedByApp extends Pick<UsedOnOneDay, 'app_name'> {
 export interface Activity {
   /** Days in UTC, oldest first: `2026-01-31`. */
   readonly days: readonly string[];
-  /** Most used first. */
+  /** The most used apps first. */
   readonly apps: readonly UsedByApp[];
   readonly used: readonly UsedOnOneDay[];
   readonly signIns: readonly SignInLine[];
@@ -71,10 +71,10 @@ const DAYS = 90;
 const SHOWN_APPS = 5;
 const SHOWN = 200;
 const SHOWN_EVENTS = 50;
-/** Maximum per kind, so that rejections, which others can cause, do not displace sign-ins. */
+/** Maximum entries per kind, so that rejections, which anyone can cause, do not displace sign-ins. */
 const SHOWN_SIGN_INS = 25;
 
-/** One row per day and app, or per day without use; apps after {@link SHOWN_APPS} form one app. */
+/** Returns a row per day and app, or per day without use. All apps beyond {@link SHOWN_APPS} count as one app. */
 const FIND_DAYS = `WITH used AS (
   SELECT day, app_kind, app_id, sum(uses) AS uses FROM member_usage
   WHERE user_id = $1 AND day > (now() AT TIME ZONE 'UTC')::date - ${DAYS} GROUP BY day, app_kind, app_id

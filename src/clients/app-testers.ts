@@ -57,7 +57,7 @@ RETURNING c.approved_at IS NOT NULL AS is_approved`;
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Members who can use an app before its approval. A member who stops testing ends the app's access, so testers cannot rotate. */
+/** Members who can use an app before its approval. A member who stops testing ends the app's access, so an owner cannot rotate testers. */
 @Injectable()
 export class AppTesters {
   constructor(
@@ -65,12 +65,12 @@ export class AppTesters {
     private readonly access: ConnectedApps,
   ) {}
 
-  /** By username. */
+  /** Lists testers by username. */
   list(clientId: string): Promise<Tester[]> {
     return this.dataSource.query<Tester[]>(LIST, [clientId]);
   }
 
-  /** Does not reveal whether the username exists. @throws UnknownClient, TooManyChanges, LimitReached */
+  /** Invites a tester, without revealing whether the username exists. @throws UnknownClient, TooManyChanges, LimitReached */
   invite(clientId: string, username: string, owner: Owner): Promise<void> {
     return audited(this.dataSource, async (manager) => {
       await lock(manager, clientId, owner);
@@ -102,7 +102,7 @@ export class AppTesters {
     });
   }
 
-  /** The newest first. */
+  /** Lists the newest invitations first. */
   ofMember(userId: number): Promise<Invitation[]> {
     return this.dataSource.query<Invitation[]>(OF_MEMBER, [userId]);
   }

@@ -30,7 +30,7 @@ export const CHANGEABLE = [
 
 export type ChangeableClient = Pick<OauthClient, (typeof CHANGEABLE)[number]>;
 
-/** Defaults: all scopes and a random id. */
+/** A client to register; by default with all scopes and a random id. */
 export type NewClient = Pick<OauthClient, 'name' | 'type' | 'redirect_uris'> & {
   readonly [Column in keyof ChangeableClient | 'id']?: OauthClient[Column] | undefined;
 } & {
@@ -204,7 +204,7 @@ export function parseOrigin(redirectUri: string): string {
   return `${protocol}//${host}`;
 }
 
-/** Returns the origins that may call the token endpoint: registered ones, or of a web app's redirect URIs; none if it has a secret. */
+/** Returns the origins that may call the token endpoint: registered or a web app's redirect origins; none for a client with a secret. */
 export function allowedOriginsOf(
   client: {
     readonly type: NewClient['type'];

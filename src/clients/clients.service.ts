@@ -75,7 +75,7 @@ FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expire
 
 export const MAX_OWN_CLIENTS = 10;
 
-/** 62^43 > 2^256. Form encoding (RFC 6749 §2.3.1), which not all libraries apply, does not change these characters. */
+/** Length of a secret: 62^43 > 2^256. Form encoding (RFC 6749 §2.3.1), which not all libraries apply, does not change its characters. */
 const SECRET_LENGTH = 43;
 
 /** Manages clients. With an `owner`, only that member's clients are visible. */
@@ -116,7 +116,7 @@ export class ClientsService {
     return id;
   }
 
-  /** Newest first. @param pending only apps that wait for a review */
+  /** Lists the newest clients first. @param pending only apps that wait for a review */
   async list(owner?: Owner, id?: string, pending = false): Promise<ClientDetails[]> {
     const clients = await this.dataSource.query<ClientDetails[]>(
       `${DETAILS} WHERE ($1::bigint IS NULL OR c.owner_id = $1) AND ($2::text IS NULL OR c.id = $2)
@@ -135,7 +135,7 @@ export class ClientsService {
     return client;
   }
 
-  /** Ends grants with a removed scope. @returns changed columns and ended grants @throws UnknownClient, ClientFault, TooManyChanges */
+  /** Ends grants that have a removed scope. @returns changed columns and ended grants @throws UnknownClient, ClientFault, TooManyChanges */
   async update(
     id: string,
     change: (client: ChangeableClient) => ClientChanges,
@@ -183,7 +183,7 @@ export class ClientsService {
     });
   }
 
-  /** Runs outside the transaction, since generating a key takes a second. */
+  /** Creates missing signing keys outside the transaction, since generating a key takes a second. */
   async #provideKeys(alg: SigningAlgorithm = 'ES256'): Promise<void> {
     if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
   }
@@ -252,7 +252,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     });
   }
 
-  /** Unexpired tokens work again later. Owners cannot enable clients that others disabled. @returns whether anything changed */
+  /** Unexpired tokens work again after enabling. Owners cannot enable clients that others disabled. @returns whether anything changed */
   async setDisabled(
     id: string,
     disabled: boolean,

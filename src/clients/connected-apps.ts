@@ -52,7 +52,7 @@ const SHOWN = 100;
 
 export interface Shown<Row> {
   readonly shown: readonly Row[];
-  /** Total number, including items beyond the list. */
+  /** Total number, including items that the list omits. */
   readonly count: number;
 }
 
@@ -61,12 +61,12 @@ const LOCK_CONSENTS =
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Lists and ends access of apps and browser sessions. When a method returns, every instance has applied the end. */
+/** Lists and ends access of apps and browser sessions. Every instance applies the end within a second. */
 @Injectable()
 export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Sorted by name. */
+  /** Lists apps by name. */
   async listApps(userId: number): Promise<Shown<ConnectedApp>> {
     const rows = await this.dataSource.query<(ConnectedApp & Counted)[]>(
       `SELECT count(*) OVER ()::integer AS count, a.* FROM (${CONNECTED_APPS}) a

@@ -65,7 +65,7 @@ export async function writeClient(
 
 const WRITTEN = [...CHANGEABLE, 'pending_changes', 'applied_at'] as const satisfies (keyof OauthClient)[];
 
-/** Tells whether a column has another value. */
+/** Tells whether the values of a column differ. */
 export const isChanged = (column: keyof OauthClient, before: OauthClient, after: OauthClient) =>
   JSON.stringify(after[column]) !== JSON.stringify(before[column]);
 

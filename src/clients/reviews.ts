@@ -8,7 +8,7 @@ import { asShown, isName } from '../values/string-rules.js';
 import { ClientFault, isPageUrl, parseOrigin } from './client-rules.js';
 import { readClient, writeClient } from './registrations.js';
 
-/** The columns of an approved app that change only with an approval: of redirect URIs, an added host; of scopes, an added scope. */
+/** Columns of an approved app whose changes need an approval; redirect URIs only for a new host, scopes only for a new scope. */
 const REVIEWED = ['name', 'logo', 'redirect_uris', 'scopes'] as const satisfies (keyof OauthClient)[];
 
 /** A change of one of these columns ends the pending application. */
@@ -33,7 +33,7 @@ export interface Application {
 export const MAX_PURPOSE = 1_000;
 export const MAX_REASON = 300;
 
-/** Finds the field of an application that is missing or too long. */
+/** Finds a missing or too long field of an application. */
 export function applicationFault(
   { purpose, policy_uri, reasons }: Application,
   scopes: readonly string[],
@@ -50,7 +50,7 @@ export const applicationOf = (purpose: string, policy_uri: string, reasons: Reco
   reasons: Object.fromEntries(Object.entries(reasons).map(([scope, reason]) => [scope, asShown(reason)])),
 });
 
-/** Returns an app with the changes that wait for an approval. */
+/** Applies the changes that wait for an approval to a copy of the app. */
 export function wantedClient(client: OauthClient): OauthClient {
   const { logo, ...others } = client.pending_changes ?? {};
   return {
@@ -68,7 +68,7 @@ export function changesToReview(
   const { name, redirect_uris, scopes } = wanted;
   const hosts = approved.redirect_uris.map(parseOrigin);
   const logoOf = ({ logo }: ReviewedColumns) => logo?.toString('base64') ?? null;
-  // Columns in the order of jsonb.
+  // Keys in the order of jsonb, like stored changes.
   const changes = {
     ...(logoOf(wanted) === logoOf(approved) ? {} : { logo: logoOf(wanted) }),
     ...(name === approved.name ? {} : { name }),
@@ -103,7 +103,7 @@ export class ClientReviews {
         throw new OperatorError(`The client ${id} has nothing to review`);
       const { scopes } = wantedClient(client);
       if (scopes.some((scope) => application.reasons[scope] === undefined))
-        throw new OperatorError(`The application gives no reason for one of the scopes of the client ${id}`);
+        throw new OperatorError(`The application of the client ${id} gives no reason for one of its scopes`);
       await manager.update(
         OauthClient,
         { id },
@@ -119,7 +119,7 @@ export class ClientReviews {
     });
   }
 
-  /** @param result `scopes`: the approved scopes among the requested ones @param appliedAt decides only on the application of this time */
+  /** @param result `scopes`: the requested scopes that are approved @param appliedAt decides only on the application of this time */
   async review(
     id: string,
     result:

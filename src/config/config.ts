@@ -54,7 +54,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       faults.push('SEED_DEMO cannot be true in production: demo members have known passwords');
   } else if (env.SEED_DEMO && !loopbackOnly) {
     faults.push(
-      'SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback (localhost, 127.0.0.1, ::1): demo members have known passwords',
+      'SEED_DEMO can be true only if PUBLIC_URL and HOST are loopback (localhost, 127.0.0.1, ::1): demo members have known passwords',
     );
   }
   if (given('DATABASE_READ_URL') && !given('DATABASE_URL'))
@@ -87,7 +87,7 @@ function readPlace(env: Environment) {
   return { production, host, publicUrl, loopbackOnly };
 }
 
-/** In ms. The API promises a 503 within a second. Requests to the embedded database share one session; tests run on busy hosts. */
+/** Deadlines in ms, longer for the embedded database (one session) and tests (busy hosts). The API promises a 503 within a second. */
 function databaseDeadlines({ DATABASE_URL, NODE_ENV }: Environment) {
   if (!DATABASE_URL) return { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 };
   if (NODE_ENV === 'test') return { connect: 5_000, lock: 5_000, statement: 5_000, answer: 10_000 };
@@ -101,14 +101,14 @@ function decided(
 ) {
   const assistants = env.ASSISTANTS ?? env.NODE_ENV === 'development';
   return {
-    /** By default, only if no other host can reach the server. */
+    /** By default, only for development on a host that other hosts cannot reach. */
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && env.NODE_ENV === 'development'),
     databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
     databaseReadUrls: (env.DATABASE_READ_URL ?? []) as readonly string[],
     databaseDeadlines: databaseDeadlines(env),
     /** In ms; the server disconnects slower clients. */
     requestDeadlines: { headers: 5_000, whole: 10_000 },
-    /** Maximum wait of a sign-in for its turn, in ms; then the server rejects it as busy. */
+    /** Maximum wait of a sign-in in the queue, in ms; then the server rejects the sign-in as busy. */
     signInPatience: 2_000,
     /** Minimum duration of a rejected sign-in, in ms. */
     shortestRefusal: 500,
@@ -178,9 +178,7 @@ function readUpstream(
   if (protocol === 'http:' && (production || !isLoopback(hostname)))
     faults.push('UPSTREAM_ISSUER must be https (http on a loopback address outside production)');
   if (env.UPSTREAM_CREATE_MEMBERS && match === 'id')
-    faults.push(
-      'UPSTREAM_CREATE_MEMBERS cannot be true with UPSTREAM_MATCH=id: ids are assigned by this server',
-    );
+    faults.push('UPSTREAM_CREATE_MEMBERS cannot be true with UPSTREAM_MATCH=id: this server assigns the ids');
   return {
     issuer,
     clientId,

@@ -6,18 +6,18 @@ import { isName, isMailbox } from '../values/string-rules.js';
 
 export const nonEmpty = z.string().min(1);
 
-/** One of these words. */
+/** Accepts one of these words. */
 export const oneOf = <const Values extends readonly [string, string, ...string[]]>(...values: Values) =>
   z.enum(values, { error: `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}` });
 
 export const flag = oneOf('true', 'false').transform((value) => value === 'true');
 
-/** Also accepts the true and false of earlier versions. */
+/** Also accepts `true` and `false`, the values of earlier versions. */
 export const console = oneOf('off', 'reviewed', 'open', 'true', 'false').transform((value) =>
   value === 'true' ? 'open' : value === 'false' ? 'off' : value,
 );
 
-/** A whole number within inclusive bounds. */
+/** Accepts a whole number within inclusive bounds. */
 export const integer = (min: number, max: number) =>
   z
     .string()
@@ -25,13 +25,13 @@ export const integer = (min: number, max: number) =>
     .transform(Number)
     .refine((value) => value >= min && value <= max, `must be between ${min} and ${max}`);
 
-/** An absolute URL with one of these protocols. */
+/** Accepts an absolute URL with one of these protocols. */
 export const url = (...protocols: string[]) =>
   z
     .string()
     .refine(
       (value) => URL.canParse(value) && protocols.includes(new URL(value).protocol),
-      `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+      `must be a URL that starts with ${protocols.join(' or ')}`,
     );
 
 export const origin = url('http:', 'https:').refine(
@@ -46,7 +46,7 @@ export const issuer = url('https:', 'http:').refine(
 
 /** libpq accepts several hosts, but other programs that read the URL do not. */
 export const SEVERAL_HOSTS =
-  'must name one host, which connects to the primary, such as HAProxy, PgBouncer or a DNS name';
+  'must name one host: the primary, or an HAProxy, PgBouncer or DNS name that points to the primary';
 
 export const databaseUrl = z.string().superRefine((value, context) => {
   const severalHosts =
@@ -61,7 +61,7 @@ export const databaseUrl = z.string().superRefine((value, context) => {
   }
 });
 
-/** URLs separated by spaces or commas. */
+/** Accepts URLs separated by spaces or commas. */
 export const databaseUrls = z
   .string()
   .transform((value) => value.split(/[\s,]+/).filter(Boolean))
@@ -83,7 +83,7 @@ export function parseSeconds(text: string): number | undefined {
   return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : undefined;
 }
 
-/** A duration in seconds; only 0 needs no unit. */
+/** Accepts a duration, and converts it to seconds; only 0 needs no unit. */
 export const duration = (shortest: string, longest: string) =>
   z
     .string()
@@ -93,7 +93,7 @@ export const duration = (shortest: string, longest: string) =>
       `must be a whole number followed by s, m, h or d, from ${shortest} to ${longest}, or 0`,
     );
 
-/** A displayable name with a maximum length in characters. */
+/** Accepts a displayable name with a maximum length in characters. */
 export const name = (longest: number) =>
   z.string().refine((value) => isName(value, longest), `must have 1 to ${longest} printable characters`);
 
@@ -105,10 +105,10 @@ export const openIdScopes = z
   .string()
   .refine(
     (value) => value.split(' ').includes('openid'),
-    'must include openid, and have spaces between the scopes',
+    'must include openid, and separate the scopes with spaces',
   );
 
-/** A color that is readable on white. */
+/** Accepts a color that is readable on white. */
 export const color = z
   .string()
   .refine(

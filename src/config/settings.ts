@@ -10,7 +10,7 @@ interface Setting {
   /** The documentation's text if the default depends on other settings. */
   readonly otherwise?: string;
   readonly meaning: string;
-  /** Ends the documentation's sentence "Set it …". */
+  /** The end of the documentation's sentence "Set it …". */
   readonly set: string;
 }
 
@@ -30,40 +30,40 @@ export const SETTINGS = {
     meaning:
       '`production` rejects development secrets, the embedded database, and a PUBLIC_URL without https (except on localhost); ' +
       '`test` waits longer for the database',
-    set: 'to `production` if others reach the server',
+    set: 'to `production` if other hosts can reach the server',
   }),
   HOST: optional(is.nonEmpty, {
     otherwise: '127.0.0.1 (0.0.0.0 in production)',
     meaning: 'address that the HTTP server listens on',
-    set: 'to restrict it to one network, or to 127.0.0.1 behind a proxy on the same host',
+    set: 'to the address of one network interface, or to 127.0.0.1 behind a proxy on the same host',
   }),
   PORT: setting(is.integer(0, 65_535), '3000', {
     meaning: 'port that the HTTP server listens on',
-    set: 'if the port is taken, or the proxy expects another',
+    set: 'if the port is in use, or the proxy expects another port',
   }),
   PUBLIC_URL: optional(is.origin, {
     otherwise: 'http://localhost:PORT',
     meaning: 'origin at which callers reach the server; also the OAuth issuer',
-    set: 'if others reach the server; later changes invalidate everything issued under the old URL',
+    set: 'if other hosts can reach the server; later changes invalidate everything issued under the old URL',
   }),
   DATA_DIR: setting(
     is.nonEmpty.transform((folder) => resolve(folder)),
     '.data',
     {
       meaning: 'folder for the embedded database, the development secrets and the demo’s test key',
-      set: 'to keep development databases apart, or if the working directory is read-only',
+      set: 'to use several development databases, or if the working directory is read-only',
     },
   ),
   DATABASE_URL: optional(is.databaseUrl, {
     otherwise: 'embedded',
     meaning:
-      'URL of PostgreSQL 15 or later, with one host; PGPASSWORD can hold the password. Without it, the server uses the embedded database in DATA_DIR',
+      'URL of PostgreSQL 15 or later, with one host; PGPASSWORD can hold the password. Without DATABASE_URL, the server uses the embedded database in DATA_DIR',
     set: 'in production (required)',
   }),
   DATABASE_DIRECT_URL: optional(is.databaseUrl, {
     otherwise: 'DATABASE_URL',
     meaning:
-      'the same database without a pooler, for migrations, notifications (LISTEN), rate limits and background work',
+      'URL of the same database without a pooler, for migrations, notifications (LISTEN), rate limits and background work',
     set: 'if DATABASE_URL points to a pooler in transaction mode, such as PgBouncer',
   }),
   DATABASE_READ_URL: optional(is.databaseUrls, {
@@ -87,7 +87,7 @@ export const SETTINGS = {
   }),
   TRUST_PROXY: setting(is.integer(0, 100), '0', {
     meaning: 'number of proxies in front of the server whose X-Forwarded-For it trusts',
-    set: 'behind proxies; otherwise all callers share one address and one limit',
+    set: 'if the server is behind proxies; otherwise all callers share one address and one limit',
   }),
   RATE_LIMIT_READ: setting(is.integer(0, 1_000_000), '300', {
     meaning: 'reads per minute for each member and credential; 0: no limit',
@@ -99,7 +99,7 @@ export const SETTINGS = {
   }),
   RATE_LIMIT_PLATFORM: setting(is.integer(0, 1_000_000), '600', {
     meaning: 'requests per minute for each platform key; 0: no limit',
-    set: 'if the platform’s programs feed or read more often',
+    set: 'if the platform’s backend sends more requests',
   }),
   RATE_LIMIT_AUTH: setting(is.integer(0, 1_000_000), '20', {
     meaning:
@@ -129,7 +129,7 @@ export const SETTINGS = {
     otherwise: '0 (5 in production)',
     meaning:
       'seconds for which a stopping instance continues to serve while `/readyz` returns 503, so that load balancers stop using it',
-    set: 'to more than the load balancer needs to detect this; to 0 without a load balancer',
+    set: 'to more than the load balancer needs to notice the 503; to 0 without a load balancer',
   }),
   SWEEP_INTERVAL: setting(is.integer(1, 86_400), '60', {
     meaning: 'seconds between sweeps of expired rows',
@@ -152,22 +152,22 @@ export const SETTINGS = {
     set: 'in production, if members may use assistants with their data',
   }),
   CLIENT_ID_METADATA_DOCUMENTS: optional(is.flag, {
-    otherwise: 'as ASSISTANTS',
+    otherwise: 'the value of ASSISTANTS',
     meaning:
       'accept unregistered apps that identify themselves by the https URL of a client metadata document, which the server fetches',
     set: 'if members may use apps that you have not reviewed',
   }),
   UPSTREAM_ISSUER: optional(is.issuer, {
     meaning:
-      'issuer of the external identity provider (OpenID Connect); without it, members sign in only here ([sign-in.md](sign-in.md))',
-    set: 'if members already have a login elsewhere',
+      'issuer of the external identity provider (OpenID Connect); without it, members sign in only at this server ([sign-in.md](sign-in.md))',
+    set: 'if members already have accounts at an identity provider',
   }),
   UPSTREAM_CLIENT_ID: optional(is.nonEmpty, {
-    meaning: 'client id of this server at that provider',
+    meaning: 'client id of this server at UPSTREAM_ISSUER',
     set: 'with UPSTREAM_ISSUER (required)',
   }),
   UPSTREAM_CLIENT_SECRET: optional(is.nonEmpty, {
-    meaning: 'client secret of this server at that provider; the alternative is UPSTREAM_CLIENT_KEY_FILE',
+    meaning: 'client secret of this server at UPSTREAM_ISSUER; the alternative is UPSTREAM_CLIENT_KEY_FILE',
     set: 'with UPSTREAM_ISSUER, if the provider issued a secret',
   }),
   UPSTREAM_CLIENT_KEY_FILE: optional(is.nonEmpty, {
@@ -176,13 +176,13 @@ export const SETTINGS = {
     set: 'with UPSTREAM_ISSUER, if the provider accepts signed assertions',
   }),
   UPSTREAM_SCOPES: setting(is.openIdScopes, 'openid', {
-    meaning: 'scopes to request from that provider, separated by spaces',
-    set: 'if UPSTREAM_CLAIM or new members’ names require others, such as `profile` or `email`',
+    meaning: 'scopes to request from UPSTREAM_ISSUER, separated by spaces',
+    set: 'if UPSTREAM_CLAIM or new members’ names require more scopes, such as `profile` or `email`',
   }),
   UPSTREAM_LABEL: optional(is.name(40), {
     otherwise: 'PLATFORM_NAME, or the host of UPSTREAM_ISSUER',
-    meaning: 'name of that provider on the sign-in page: “Continue with …”',
-    set: 'if members know their login by another name',
+    meaning: 'name of the identity provider on the sign-in page: “Continue with …”',
+    set: 'if members know the provider by another name',
   }),
   UPSTREAM_CLAIM: setting(is.claim, 'sub', {
     meaning: 'claim that identifies the member; `email` counts only if `email_verified` is true',
@@ -191,25 +191,25 @@ export const SETTINGS = {
   UPSTREAM_MATCH: setting(is.oneOf('external_id', 'id', 'username'), 'external_id', {
     meaning:
       'member field that must equal the claim, including case. This is safe only if people cannot choose the claim’s value at the provider',
-    set: 'if the claim holds the member’s id or username here',
+    set: 'if the claim contains the member’s id or username on this server',
   }),
   UPSTREAM_CREATE_MEMBERS: setting(is.flag, 'false', {
     meaning:
-      'create a member for each person who signs in at that provider and is not a member yet; not with UPSTREAM_MATCH=id',
+      'create a member for each new person who signs in at UPSTREAM_ISSUER; not with UPSTREAM_MATCH=id',
     set: 'if no import or feed creates the members first',
   }),
   UPSTREAM_LOGOUT: setting(is.flag, 'false', {
-    meaning: 'when members sign out here, also sign them out at that provider',
+    meaning: 'when members sign out here, also sign them out at UPSTREAM_ISSUER',
     set: 'if members share devices',
   }),
   LOCAL_SIGN_IN: setting(is.flag, 'true', {
     meaning:
-      'whether members can sign in with a password here; false requires UPSTREAM_ISSUER and redirects them straight to that provider',
+      'whether members can sign in with a password here; false requires UPSTREAM_ISSUER and redirects members directly to it',
     set: 'to false once all members use the external provider',
   }),
   DEVELOPER_CONSOLE: setting(is.console, 'off', {
     meaning:
-      'whether members can [register apps](admin.md#let-members-register-apps) and create keys at `/developer`; `reviewed`: others can use an app after you approve it; `open` (or `true`): immediately',
+      'whether members can [register apps](admin.md#let-members-register-apps) and create keys at `/developer`; `reviewed`: other members can use approved apps; `open` (or `true`): without approval',
     set: 'if members may build on the API without asking an admin',
   }),
   ACCESS_LONGEST: optional(is.oneOf('once', '30', '180', 'unlimited'), {
@@ -220,13 +220,13 @@ export const SETTINGS = {
   }),
   ACCESS_PRESELECTED: optional(is.oneOf('once', '30', '180', 'unlimited'), {
     otherwise: '30 for public apps in a browser, 180 for others',
-    meaning: 'duration that the consent page suggests, in days, up to the longest access of the app',
+    meaning: 'duration that the consent page suggests, in days, up to the app’s longest access',
     set: 'to suggest a shorter or longer access',
   }),
   DEVELOPER_OIDC: setting(is.flag, 'false', {
     meaning:
       'let members give their apps the profile `oidc`, and thus client secrets, at `/developer` ([oauth.md](../developers/oauth.md#profiles))',
-    set: 'if members build apps whose libraries cannot sign',
+    set: 'if members build apps whose libraries need a client secret',
   }),
   SUPPORT_URL: optional(is.url('https:', 'http:', 'mailto:'), {
     meaning: 'where members get help: a link on every member page and next to error ids',
@@ -261,8 +261,8 @@ export const SETTINGS = {
   }),
   PASSWORD_RESET_URL: optional(is.url('https:', 'http:'), {
     meaning:
-      'your page for new passwords: a link on the sign-in page, and the target of `/.well-known/change-password` (otherwise `/account/security`)',
-    set: 'if the platform has such a page; otherwise SMTP_URL',
+      'your page to set a new password: the sign-in page links to it, and `/.well-known/change-password` redirects to it (otherwise to `/account/security`)',
+    set: 'if the platform has such a page; otherwise set SMTP_URL',
   }),
   SMTP_URL: optional(is.url('smtp:', 'smtps:'), {
     meaning:
@@ -270,7 +270,7 @@ export const SETTINGS = {
     set: 'to email members',
   }),
   MAIL_FROM: optional(is.mailbox, {
-    meaning: 'sender of these emails: `Example <no-reply@example.com>`',
+    meaning: 'sender of the server’s emails: `Example <no-reply@example.com>`',
     set: 'with SMTP_URL (required)',
   }),
   LOG_LEVEL: setting(is.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info', {

@@ -12,7 +12,7 @@ export interface Moved {
   moved_at?: string;
 }
 
-/** Counts of values by SECRET_KEY: current, previous, the next one (other instances have it already), or unknown. */
+/** Counts of values by SECRET_KEY: current, previous, next (other instances already have it), or unknown. */
 export type EncryptionCounts = Readonly<Record<'current' | 'previous' | 'next' | 'unknown', number>>;
 
 type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]];

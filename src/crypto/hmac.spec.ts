@@ -37,7 +37,7 @@ describe('the HMAC of a text', () => {
     expect(hmac.verify(Buffer.concat([code, Buffer.alloc(1)]), 'one')).toBe(false);
   });
 
-  it('treats its parts as one text', () => {
+  it('equals the HMAC of its joined parts', () => {
     expect(hmac.of('one', Buffer.from('two'))).toEqual(hmac.of('onetwo'));
     expect(hmac.verify(hmac.of('onetwo'), 'one', 'two')).toBe(true);
   });

@@ -66,8 +66,8 @@ export class TokenKeys {
 }
 
 /**
- * Makes two parameters for `key IN ($1, $2)`: PostgreSQL would plan `= ANY ($1)` each time. A NULL would change the plan: a single key is
- * repeated. Null if this server cannot have issued the secret.
+ * Makes two parameters for `key IN ($1, $2)`: PostgreSQL would plan `= ANY ($1)` for each request. Repeats a single key, since a NULL would
+ * change the plan. Both are null if this server cannot have issued the secret.
  */
 export function eitherOf(keys: readonly Buffer[]): [Buffer | null, Buffer | null] {
   const [current = null, before = current] = keys;

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 
-/** 5.95 bits per character. */
+/** Alphabet of secrets, with 5.95 bits per character. */
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 export { randomBytes, randomUUID } from 'node:crypto';

@@ -80,7 +80,7 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly few?: boolean;
 }
 
-/** A list's single result row, counted in the direction of reading. */
+/** The single result row of a page query; rows are numbered in the direction of reading. */
 interface PageRow {
   /** JSON texts of the items, in the list's order and separated by commas, as UTF-8 bytes if possible; null if there are none. */
   items: Buffer | string | null;
@@ -94,7 +94,7 @@ interface PageRow {
   far_id: number | null;
   /** Null if the member has more than {@link FEW} rows, so the page was not read. */
   total: number | null;
-  /** Whether rows exist on the other side of the starting position. */
+  /** Whether the list has rows before this page, in the direction of reading. */
   behind: boolean;
 }
 
@@ -148,7 +148,7 @@ export class List<Query extends ListQuery> {
     return whole!;
   }
 
-  /** Reads the JSON texts of these items that the member may see. */
+  /** Reads the JSON texts of the given items, except items that the member may not see. */
   async items(database: Reads, userId: number, ids: readonly number[]): Promise<Map<number, string>> {
     const { name, item, rows, shown = '', access, id } = this.declaration;
     const text = `SELECT ${id} AS id, ${item} AS json FROM ${rows} ${shown} WHERE ${access} AND ${id} = ANY ($2::bigint[])`;

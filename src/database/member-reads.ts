@@ -40,7 +40,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.#replicas.map((replica) => replica.end()));
   }
 
-  /** Chooses where to read. @param recent excludes replicas that are over 1.5 s behind, for lists of all changes since a time */
+  /** Chooses where to read. @param recent excludes replicas with a lag over 1.5 s, for lists of all changes since a time */
   of(userId: number, { recent = false } = {}): Reads {
     if (this.#replicas.length === 0) return this.database;
     const need = this.log.needOf(userId, recent);
@@ -69,7 +69,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.#replicas.map((replica) => replica.reaches(need, latest)));
   }
 
-  /** Whether notifications of writes elsewhere arrive, so that replicas may be used; undefined without replicas. */
+  /** Whether notifications of other instances' writes arrive, so that replicas may be used; undefined without replicas. */
   get hearsWrites(): boolean | undefined {
     return this.#replicas.length === 0 ? undefined : this.log.trusted;
   }

@@ -46,9 +46,9 @@ export function equals(text: string, placeholder: string): string {
   return `fold_case(${text}) = fold_case(${placeholder})`;
 }
 
-/** No open transaction can add a change before this number, so readers up to it miss nothing. */
+/** No open transaction can add a change below this transaction number, so readers up to it miss no change. */
 export const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
-/** Numbers from this one on come from another server, whose dump was restored. */
+/** Changes with this transaction number or a higher one come from a restored dump of another server. */
 export const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
 /** The database and its timeline: after a restore or failover, transaction numbers may repeat. */
 export const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;

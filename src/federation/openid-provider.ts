@@ -15,12 +15,12 @@ import { Logger } from '../runtime/logger.js';
 import { isHttpUrl } from '../values/string-rules.js';
 import { providerFetch } from './provider-fetch.js';
 
-/** Timeout for one of the provider's responses, in seconds: members wait for it. */
+/** Timeout for each response of the provider, in seconds: short, since members wait. */
 const MAX_SECONDS = 3;
-/** Tolerance for the provider's clock in seconds, also after tokens expire. */
+/** Tolerated difference to the provider's clock in seconds, also for expired tokens. */
 const CLOCK_TOLERANCE_SECONDS = 90;
 const HOUR_MS = 3_600_000;
-/** Pause, for all requests, before the next request for metadata after no response. */
+/** Pause in ms before the next metadata request if the provider did not respond. */
 const RETRY_WHERE_AWAY_MS = 1_000;
 const RETRY_WHERE_KNOWN_MS = 60_000;
 /** Minimum interval between reads of the keys for unknown key ids, since anyone can send a forged logout token. */
@@ -40,7 +40,7 @@ export class UpstreamFault extends Error {
     message: string,
     /** The provider's OAuth or OpenID error code, if well-formed. */
     readonly code?: string,
-    /** Seconds until the next attempt makes sense. */
+    /** Minimum seconds until the next attempt. */
     readonly retryAfter = 1,
   ) {
     super(message);
@@ -59,7 +59,7 @@ interface Known {
   readonly algorithms: string[];
 }
 
-/** The external identity provider: authorization code with PKCE, state and nonce (openid-client), verified tokens (jose), none stored. */
+/** The external identity provider: authorization code with PKCE, state and nonce (openid-client), verified tokens (jose), not stored. */
 @Injectable()
 export class OpenidProvider implements OnApplicationBootstrap {
   #known: Known | undefined;
@@ -99,7 +99,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     });
   }
 
-  /** @param query of the redirect, with a known state @returns the member's claims, and the signed ID token's @throws UpstreamFault */
+  /** @param query of the redirect, with a known state @returns the member's claims, and claims of the ID token @throws UpstreamFault */
   async redeem(
     query: URLSearchParams,
     { nonce, verifier }: UpstreamSecrets,

@@ -33,7 +33,7 @@ export const DEVELOPER_PAGES = ['developer', 'developer/new-key'] as const;
 
 export type SignInPage = (typeof ACCOUNT_PAGES)[number] | (typeof DEVELOPER_PAGES)[number];
 
-/** Returns the path of such a page. */
+/** Returns the path of an account or developer page. */
 export function pathOf(page: SignInPage): string {
   return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
 }
@@ -43,7 +43,7 @@ type Purpose = { readonly interaction: string } | { readonly account: SignInPage
 
 interface Begun extends UpstreamSecrets {
   readonly purpose: Purpose;
-  /** Start by this process's clock, in seconds since 1970. */
+  /** Start time by this process's clock, in seconds since 1970. */
   readonly begunAt: number;
   /** Maximum age of the authentication at the start, in seconds; null for no limit. */
   readonly maxAge: number | null;
@@ -61,7 +61,7 @@ interface Wishes {
 /** Tolerated clock difference, in seconds. */
 const CLOCKS_APART = 90;
 
-/** The error of a member who declined (RFC 6749 §4.1.2.1). */
+/** The error code if the member declined (RFC 6749 §4.1.2.1). */
 const DECLINED = 'access_denied';
 
 /** Status, fault, code, reason and next step if the provider fails, or its user matches no member. */
@@ -73,7 +73,7 @@ const FAULTS = {
   unknown: [403, 'unknownMember', 'access_denied', 'unknown_member', 'anotherAccount'],
 } as const;
 
-/** Sign-ins with the external identity provider. State is bound to `state` and a cookie, so other browsers and repeats find nothing. */
+/** Signs in with the external identity provider. The stored state works only once, and only with the browser's cookie. */
 @Injectable()
 export class UpstreamSignIns {
   readonly #cookie: BrowserCookie;
@@ -158,7 +158,7 @@ export class UpstreamSignIns {
     }
   }
 
-  /** Keys of browser sessions from this subject or session at the provider; the first one is for storing. */
+  /** Storage keys of a subject or session at the provider, by which browser sessions are found. The first key is for new sessions. */
   keysOf(what: 'sub' | 'sid', value: string): Buffer[] {
     return this.keys.everyKeyOf(`Upstream.${what}`, value);
   }
@@ -184,7 +184,7 @@ export class UpstreamSignIns {
     };
   }
 
-  /** @returns a page for a failure of the provider; other errors unchanged */
+  /** Makes the page for a failure of the provider. @returns any other error unchanged */
   #faultOf(error: unknown, purpose: Purpose): unknown {
     return error instanceof UpstreamFault ? this.fault(error.kind, purpose, error) : error;
   }
@@ -197,7 +197,7 @@ export class UpstreamSignIns {
   ): PageFault {
     const [status, fault, code, reason, text] = FAULTS[kind];
     const page = 'interaction' in purpose ? `/interaction/${purpose.interaction}` : pathOf(purpose.account);
-    const href = text === 'tryAgain' ? page : `${page}/upstream?other=1`; // where the member starts over
+    const href = text === 'tryAgain' ? page : `${page}/upstream?other=1`; // restarts the sign-in
     const more = { login: this.config.upstream!.label, next: { text, href } };
     return new PageFault(status, fault, code ?? said.code, more, reason, said.message);
   }

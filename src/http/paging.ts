@@ -118,7 +118,7 @@ export class Paging {
   }
 }
 
-/** Writes a text that ends with a character that cannot occur before. */
+/** Writes JSON and a final NUL, which cannot occur in JSON. */
 function writeText(binding: readonly unknown[]): string {
   return `${JSON.stringify(binding)}\0`;
 }

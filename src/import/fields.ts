@@ -31,7 +31,7 @@ export type FaultCode =
 
 /** Why a line, or a value in the line, cannot be imported. */
 export class Fault {
-  /** @param path names from the line or record to the value, joined by dots; empty for the whole */
+  /** @param path names from the line or record to the value, joined by dots; empty for the whole line or record */
   constructor(
     readonly text: string,
     readonly code: FaultCode = 'invalid_value',
@@ -90,7 +90,7 @@ export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, f
 /** Keeps the value of an existing row's column if the field is absent. */
 export const keeping = (field: Field): Field => ({ ...field, absent: 'unchanged; null for a new member' });
 
-/** A field whose allowed values are stored unchanged. */
+/** Makes a field that stores allowed values unchanged. */
 const plain = (
   type: string,
   rule: string,
@@ -292,7 +292,7 @@ export function readRecord(
       continue;
     }
     let read = given === null ? (field.fallback ?? null) : field.read(given);
-    if (given === null && field.required) read = new Fault('is needed', 'missing');
+    if (given === null && field.required) read = new Fault('is required', 'missing');
     if (read instanceof Fault) faults.push(new Fault(read.text, read.code, path + name));
     else row[path.replaceAll('.', '_') + (field.column ?? name)] = read;
   }

@@ -61,7 +61,7 @@ export async function importRecords(
   const rejects =
     options.rejectsFile === undefined ? undefined : new RejectsFile(options.rejectsFile, source);
   try {
-    await settleMembers(dataSource); // pending changes of a killed import
+    await settleMembers(dataSource); // writes pending changes of a killed import
     await learnTimeZones(dataSource);
     const run = new ImportRun(dataSource, source, options, rejects);
     await run.run();
@@ -140,7 +140,7 @@ class ImportRun {
         signal?.throwIfAborted();
         if (written) await recordImport(manager, set);
         this.#add(set);
-        return written; // otherwise, nothing needs an undo: the staging tables end with the transaction
+        return written; // if false, needs no rollback: the staging tables end with the transaction
       });
     } catch (error) {
       if (!signal?.aborted) throw error;

@@ -27,7 +27,7 @@ const FIRST_REJECTS = 100;
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
-/** Codes of CHECK and NOT NULL: a retry would also fail. */
+/** Error codes of violated CHECK and NOT NULL constraints: a retry would also fail. */
 const BROKEN_RULE = /^(23502|23514)$/;
 
 export interface Portion {

@@ -50,8 +50,8 @@ export async function writePendingMembers(
     [wanted],
   );
   const ids = [locked.map(({ id }) => id)];
-  // Skips a username or external_id that another member has got since. Uses subqueries by key: an empty table's statistics would cause a
-  // full join.
+  // Skips usernames and external_ids that other members got in the meantime. Subqueries look up by key: by an empty table's statistics,
+  // PostgreSQL would join whole tables.
   await manager.query(
     `UPDATE pending_members p
 SET record = record || (SELECT jsonb_build_object('username', t.username) FROM users t WHERE t.id = p.user_id)
@@ -100,7 +100,7 @@ export async function settleMembers(dataSource: DataSource, signal?: AbortSignal
     if (!row!.pending) return;
     if (signal?.aborted)
       throw new OperatorError(
-        'Everything is imported, but not all affected members are updated: a running server or the next import continues',
+        'All records are imported, but some affected members are not updated yet: a running server or the next import updates them',
       );
     const written = await writeNextMembers(dataSource).catch((error: unknown) => {
       if (isLostRace(error)) return 0;

@@ -24,11 +24,11 @@ interface Declared {
   readonly notes?: Readonly<Record<string, Note>>;
   /** Queries for (line, code, reason) of staged records `s` that are invalid regardless of other lines, except unknown references. */
   readonly references?: readonly string[];
-  /** Such queries for conflicts with other lines or stored records, except lines about the same record. */
+  /** Queries like `references`, for conflicts with other lines or stored records, except lines about the same record. */
   readonly rules?: readonly string[];
   /** Column sets of the staging table that each identify a record; default: its key. */
   readonly identities?: readonly (readonly string[])[];
-  /** For records of two members: SQL of the two rows `s` per record, with all names that the values use. */
+  /** For a record of two members: SQL of its two rows `s`, with all columns that the values use. */
   readonly sides?: string;
   /** Columns of the table, if they differ from the record's. */
   readonly columns?: readonly string[];
@@ -42,7 +42,7 @@ interface Declared {
   readonly joins?: string;
   /** Statements before the write that release unique values for other rows. */
   readonly release?: readonly string[];
-  /** Values with `--keep-profile`, instead of the default ones. */
+  /** Values with `--keep-profile`, instead of the default values. */
   readonly kept?: Values;
   /** Effect of `"op": "delete"`, and in some files of `"deleted": true`; default: deletes the record's row. */
   readonly removal?: Partial<Removal>;
@@ -81,7 +81,7 @@ export const columnList = (columns: readonly string[], row: string) =>
 /** Quotes a fault code for SQL; the compiler checks that it exists. */
 export const code = (name: FaultCode) => `'${name}'`;
 
-/** A record that can conflict with another line. After deduplication, a deletion cannot. */
+/** Condition for a record that can conflict with another line. After deduplication, a deletion cannot conflict. */
 const EXCLUSIVE = 'NOT (deleted AND counts IS TRUE)';
 
 /** Finds lines equal to an earlier line in these columns or expressions. @param reason SQL; the earlier line is `d.first` */
@@ -164,7 +164,7 @@ export function recordType(declared: Declared) {
       twice(
         name,
         identity,
-        `'${id}: the same${identity.length > 1 ? ' pair' : ''} is already in line ' || d.first`,
+        `'${id}: line ' || d.first || ' already has this ${identity.length > 1 ? 'pair' : 'id'}'`,
       ),
       ...(declared.rules ?? []),
     ],
@@ -176,7 +176,7 @@ export function recordType(declared: Declared) {
   };
 }
 
-/** PostgreSQL, appendix A: another transaction changed the same or referenced rows first. */
+/** Error codes (PostgreSQL, appendix A) if another transaction changed the same or referenced rows first. */
 const LOST_RACE = /^(23503|23505|23P01|40001|40P01)$/;
 
 /** Tells whether another transaction changed the same rows first; a retry in a new transaction may succeed. */
@@ -197,8 +197,8 @@ export function differs({ values, compared }: RecordType, only?: readonly string
 }
 
 /**
- * Changes existing rows, locked by key, {@link RecordType.referred} columns first: a statement that can write such a column blocks inserts
- * that reference the row, as INSERT … ON CONFLICT DO UPDATE does. @param changesReferred whether any such column changes
+ * Changes existing rows, locked by key, {@link RecordType.referred} columns first. A statement that can write such a column, like
+ * INSERT … ON CONFLICT DO UPDATE, blocks inserts that reference the row. @param changesReferred whether any such column changes
  */
 export function updateSql(type: RecordType, changesReferred = true): string[] {
   const { name, key, source, values, joins = '', referred = [] } = type;
@@ -252,7 +252,7 @@ WHERE t.${type.key[0]!} IS NULL ORDER BY ${columnList(type.key, 's')} ${type.joi
 export const withPresent = ({ source, name, key }: RecordType): string =>
   `${source} LEFT JOIN ${name} t ON (${columnList(key, 't')}) = (${columnList(key, 's')})`;
 
-/** SQL of the member and the id under which the version of a staged record `s` is stored; 0 if the record belongs to no member. */
+/** SQL of the member and the id under which a staged record's version is stored; 0 for a record without a member. */
 const versionKey = ({ version }: RecordType): string =>
   version.length > 1 ? columnList(version, 's') : `0, ${columnList(version, 's')}`;
 

@@ -12,7 +12,7 @@ export async function settle(
   lines: readonly ReadLine[],
 ): Promise<{ readonly lines: readonly ReadLine[]; readonly stale: number }> {
   const versions = await storedVersions(staging, lines);
-  /** Effective rows so far by record key: at most one that writes the record, and one that removes it. */
+  /** Effective rows by record key: at most one put and one removal of each record. */
   const said = new Map<string, readonly StagedRow[]>();
   const kept: ReadLine[] = [];
   for (const given of lines) {
@@ -30,7 +30,7 @@ export async function settle(
       const before = keys.map((key) => said.get(key) ?? []);
       for (const one of replacedBy(type, row, before)) one.counts = false;
       for (const one of before.flat()) {
-        // The last row gets the version of all previous rows.
+        // Only the last row of a record keeps the version.
         if (one.version === undefined || versionName(type, one) !== versionName(type, row)) continue;
         row.version ??= one.version;
         delete one.version;
@@ -52,14 +52,14 @@ function replacedBy(
 ): readonly StagedRow[] {
   const isPut = ({ deleted }: StagedRow) => deleted === false;
   if (row.deleted) {
-    // A record that ends but stays stored must exist first. An erased member cannot return: the rules check this against the first removal.
+    // Replaces no lines: the record must exist before its removal, and rules reject later lines about an erased member.
     if (remove) return [];
     const all = before.flat();
     if (ends) return all.filter((one) => !isPut(one));
     for (const column of version) row[column] ??= all.find(isPut)?.[column] ?? null;
     return all;
   }
-  // The last key; for a connection, the key of its two members.
+  // Compares by the last key; for a connection, this key consists of its two members.
   const same = before.at(-1) ?? [];
   const earlier = same.find(isPut);
   if (earlier?.counts) sayWhatIsSilent(fields, row, earlier);

@@ -123,7 +123,7 @@ export function readFeedLine(line: Line): ReadLine {
   for (const { path, text, code } of inRecord) fault(path === '' ? 'record' : `record.${path}`, text, code);
   if (row && version !== null) {
     if (type.version.some((column) => (row[column] ?? null) === null))
-      fault('record', `needs ${type.version.join(', ')} with a version`, 'missing');
+      fault('record', `must contain ${type.version.join(', ')} if the line has a version`, 'missing');
     row.version = version;
   }
   return row && faults.length === 0 ? { ...line, type, row } : { ...line, type, faults };
@@ -241,7 +241,7 @@ export class RejectsFile {
     if (files.some((file) => file.path !== undefined && resolve(file.path) === resolve(path)))
       throw new OperatorError(`${path} is a file of the import itself: write the rejects elsewhere`);
     if (existsSync(path) && !statSync(path).isFile())
-      throw new OperatorError(`${path} is not a file: name one for the rejects`);
+      throw new OperatorError(`${path} is not a file: name a file for the rejects`);
     // Private, since records can contain password hashes.
     ({ draft: this.#draft, descriptor: this.#descriptor } = this.#orRefuse(() => openDraft(path)));
   }

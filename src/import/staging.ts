@@ -104,7 +104,7 @@ export class Staging {
     return this.isPrepared ? prepared(this.manager, text, values) : this.manager.query(text, values);
   }
 
-  /** Runs such a statement, and returns its number `n`. */
+  /** Runs a statement of constant text that selects a number `n`, and returns the number. */
   async number(text: string, values?: unknown[]): Promise<number> {
     const [row] = await this.rows<{ n: number }>(text, values);
     return row!.n;
@@ -148,7 +148,7 @@ export class StagedRows {
   }
 }
 
-/** Columns of the table of bad lines, with SQL types; `type` is the record's type, or the file for a line without a type. */
+/** Columns of the table of bad lines, with SQL types. `type` is the record's type; for a line without a type, the file. */
 export const REJECT_COLUMNS =
   'file integer, type text, line integer, path text, code text, reason text, text text';
 

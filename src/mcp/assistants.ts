@@ -24,7 +24,7 @@ const NAMED_BY = new Map(
   Object.entries({ 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }),
 );
 
-/** Serves the protocol by its SDK, with one server per era. Internal request ids replace the clients' ids, which may collide. */
+/** Serves MCP by its SDK: a server for the current and one for earlier revisions. Internal ids replace clients' ids, which may collide. */
 @Injectable()
 export class Assistants {
   readonly #exchanges = new Map<unknown, Exchange>();
@@ -37,7 +37,7 @@ export class Assistants {
     private readonly problems: ProblemFilter,
   ) {}
 
-  /** Responds to a message, the JSON of a request. */
+  /** Responds to a JSON-RPC message. */
   async answer(body: object, asked: Asked): Promise<MessageAnswer> {
     const { sdk } = await this.#load();
     const { headers } = asked.request;
@@ -109,7 +109,7 @@ export class Assistants {
         earlier: await this.#serve(sdk, { era: 'legacy' }),
       }))
       .catch((error: unknown) => {
-        this.#loaded = undefined; // the next message tries again
+        this.#loaded = undefined; // the next message loads the SDK again
         throw error;
       }));
   }

@@ -33,14 +33,14 @@ export class Toolbox {
     private readonly usage: Usage,
   ) {}
 
-  /** In the fixed order of the routes. */
+  /** All tools, in the fixed order of the routes. */
   get #all() {
     if (this.#known) return this.#known;
     const routes = this.routeTable.routes.filter(
       ({ controller, path }) => isUnder(API_PREFIX, path) && !isOutsideApi(controller),
     );
     const tools = routes.flatMap((route) => makeTool(route) ?? []);
-    // If several lists have the same scope, the first one contains the member's items.
+    // If several lists have the same scope, the first list contains the member's items.
     const lists = Map.groupBy(
       tools.filter(({ listsChanges }) => listsChanges),
       ({ scopes }) => scopes[0],

@@ -29,14 +29,14 @@ export interface Tool {
   readonly use: (values: Readonly<Json>, call: Call, scopes: readonly Scope[]) => Promise<Json>;
 }
 
-/** Additions to a route's tool, whose readers have no other documentation. */
+/** Additions to a route's tool, since models have no other documentation. */
 interface Tuning {
   readonly name?: string;
   readonly description?: string;
   /** Default fields of an item: the fields that most questions need. */
   readonly brief?: readonly string[];
   readonly defaults?: (values: Readonly<Json>) => Json;
-  /** Handler of another route, whose fields the tool adds. */
+  /** Handler of another route, whose fields the tool also returns. */
   readonly besides?: string;
 }
 
@@ -48,11 +48,11 @@ const TUNED: Readonly<Record<string, Tuning>> = {
   },
   updateProfile: {
     description:
-      'Changes only the fields that are given; null clears one. If one is invalid, nothing is saved. Ask the member before you call it.',
+      'Changes only the given fields; null clears a field. If any is invalid, nothing is saved. Ask the member before you use this tool.',
   },
   listEvents: {
     description:
-      'The events that the member organizes, attends or is invited to; no others. Next events: time_filter upcoming. Open invitations: rsvp_status pending. It has the number of people going, not their names.',
+      'Only events that the member organizes, attends or is invited to. Next events: time_filter upcoming. Open invitations: rsvp_status pending. It has the number of people going, not their names.',
     brief: [
       'id',
       'title',
@@ -73,7 +73,7 @@ const TUNED: Readonly<Record<string, Tuning>> = {
   },
   listConnections: {
     description:
-      'The people whom the member is connected with, and the event where they met. Open requests from others: status pending_received; requests of the member: pending_sent. By default only accepted ones.',
+      'The people whom the member is connected with, and the event where they met. Open requests from others: status pending_received; requests of the member: pending_sent. Default: only accepted ones.',
     brief: ['user', 'status', 'connected_at', 'met_at_event'],
   },
   listEarnedAchievements: {
@@ -99,7 +99,7 @@ const VERSION = {
   type: 'string',
   description: '`version` from get_profile: nothing is saved if the profile has changed since then',
 };
-/** Default number of items: a model must read each one. */
+/** Default number of items: a model must read each item. */
 const USUAL_ITEMS = 10;
 /** Omitted from lists by default: models cannot see images, and their URLs are long. */
 const IMAGES: readonly string[] = ['profile_picture', 'cover_image', 'icon_url'];
@@ -109,7 +109,7 @@ export function makeTool({ handler, controller, method }: Route): Tool | undefin
   const scope = accessOf(handler, controller);
   const query = queryOfHandler(handler);
   if (!isScope(scope ?? '') || TOLD_BY_OTHERS.has(handler.name)) return undefined;
-  if (typeof query !== 'function') return undefined; // each of its views is a tool
+  if (typeof query !== 'function') return undefined; // each view has its own tool
   const { summary: title, description, response, parameters, body } = describeOperation(handler);
   const { name, besides, defaults, ...tuned } = TUNED[handler.name] ?? {};
   const inPath = parameters.filter((one) => one.in === 'path').map((one) => one.name);
@@ -157,7 +157,7 @@ export function changesTool(lists: readonly Tool[]): Tool {
       name: 'changes_since',
       title: 'List changes',
       description:
-        'What is new or has changed since a time, in all lists at once: events and RSVPs, connections and requests, achievements. It does not list removed items.',
+        'All items that are new or changed since a time: events and RSVPs, connections and requests, achievements. It does not list removed items.',
       properties: {
         updated_since: { type: 'string' },
         limit: {
@@ -212,12 +212,16 @@ function described({ name, title, description, properties, required, writes }: D
     listed: { name, title, description, inputSchema, annotations },
     check: (values: Readonly<Json>) => {
       const missing = required.find((one) => (values[one] ?? null) === null);
-      if (missing !== undefined) throw faultIn(missing, 'missing_parameter', `${missing} is needed.`);
-      // Bodies are checked by their routes, which report all faults at once.
+      if (missing !== undefined) throw faultIn(missing, 'missing_parameter', `${missing} is required.`);
+      // Routes check bodies, and report all faults at once.
       const unknown = writes ? undefined : Object.keys(values).find((one) => !Object.hasOwn(properties, one));
       if (unknown === undefined) return;
       const names = Object.keys(properties).join(', ') || 'none';
-      throw faultIn(unknown, 'unknown_parameter', `There is no argument of this name. There are: ${names}.`);
+      throw faultIn(
+        unknown,
+        'unknown_parameter',
+        `There is no argument with this name. The arguments are: ${names}.`,
+      );
     },
   };
 }
@@ -251,7 +255,7 @@ function ifMatchOf(version: unknown): string | undefined {
   if (version === undefined || version === null) return undefined;
   const etag = etagOfVersion(textOf(version));
   if (etag !== undefined) return etag;
-  const detail = 'version is not a version: pass the one that get_profile gave, or leave it out.';
+  const detail = 'version is malformed: pass the version from get_profile, or omit it.';
   throw faultIn('version', 'invalid_parameter', detail);
 }
 

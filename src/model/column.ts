@@ -96,7 +96,7 @@ const SQL_TYPES = {
 const sqlTypeOf = (type: FieldType): ColumnType =>
   type.kind !== 'integer' ? SQL_TYPES[type.kind] : type.maximum < 2 ** 15 ? 'smallint' : 'integer';
 
-/** Makes the column of a field, for adding facts of the table. */
+/** Makes the column of a field; the table can add further options. */
 export const stored = <Of extends Field>(field: Of) =>
   new TableColumn<Of['stored'], Of>(
     {

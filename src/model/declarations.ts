@@ -63,7 +63,7 @@ interface Expiry {
   readonly also?: { readonly columns: string; readonly statement: string };
 }
 
-/** Tables whose rows expire. A table with references comes after the referenced table, and is swept before it. */
+/** Tables whose rows expire. Referenced tables come first; the sweeper uses the reverse order. */
 export const EXPIRIES: (Expiry & { readonly entity: object })[] = [];
 
 /** Declares that rows of the entity's table expire. A test compares all declarations with the columns of the database. */

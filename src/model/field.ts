@@ -36,7 +36,7 @@ export const texts = new Field<string[]>({ kind: 'texts' });
 export const integer = (minimum: number, maximum = 2 ** 31 - 1) =>
   new Field<number>({ kind: 'integer', minimum, maximum });
 
-/** Declares a number up to this distance from zero. */
+/** Declares a number from −`maximum` to `maximum`. */
 export const number = (maximum: number) => new Field<number>({ kind: 'number', minimum: -maximum, maximum });
 
 /** Declares a text, with its bounds in code points. */

@@ -71,7 +71,7 @@ export function deprecation(since: string, sunset: string) {
   return { deprecated: true, 'x-deprecated-since': since, 'x-sunset': sunset } as const;
 }
 
-/** Finds the dates of everything deprecated in `part` of a document. */
+/** Finds the dates of all deprecations in `part` of a document. */
 export function deprecationsIn(part: unknown): { readonly since: Date; readonly sunset: Date }[] {
   return Array.from(
     JSON.stringify(part).matchAll(/"x-deprecated-since":"([^"]+)","x-sunset":"([^"]+)"/g),

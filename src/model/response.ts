@@ -54,7 +54,7 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
     return new ResponseField(this.kind, said, this.from, this.orNull, this.required);
   }
 
-  /** This field, but with an end, at least 12 months after its announcement. */
+  /** This field, deprecated: it ends at least 12 months after the announcement. */
   deprecated(since: string, sunset: string): ResponseField<Value> {
     const schema = { ...this.schema, ...deprecation(since, sunset) };
     return new ResponseField(this.kind, schema, this.from, this.orNull, this.required);

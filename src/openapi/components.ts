@@ -29,10 +29,10 @@ export const HEADERS = {
   'X-Total-Count': header('`pagination.total`', { ...integer(), minimum: 0 }),
   'WWW-Authenticate': header('RFC 6750 §3, RFC 9728 §5.1'),
   Deprecation: header(
-    'Only if the route, or one of its parameters or fields, is deprecated: since when (RFC 9745)',
+    'Only if the route, or one of its parameters or fields, is deprecated: the date of the deprecation (RFC 9745)',
   ),
   Sunset: header(
-    'With `Deprecation`: when the route, parameter or field ends, at least 12 months later (RFC 8594)',
+    'With `Deprecation`: the end date of the route, parameter or field, at least 12 months later (RFC 8594)',
   ),
   'Retry-After': header('Seconds to wait', SECONDS),
 };

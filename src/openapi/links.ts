@@ -31,7 +31,7 @@ export function addLinks(
   }
   const problem = paths['/api/public/problems/{code}']?.get;
   if (!problem) return;
-  const meaning = linkTo(problem.operationId, { code: '$response.body#/code' }, 'What the code means');
+  const meaning = linkTo(problem.operationId, { code: '$response.body#/code' }, 'The meaning of the code');
   for (const response of Object.values(shared)) if (response.content) response.links = { meaning };
 }
 

@@ -48,8 +48,8 @@ export class OpenApiDocument {
     const info = {
       title: `${apiNameOf(this.config)}, for the platform`,
       description:
-        'The API for the platform’s own backend, which feeds the data of all members. Keys are issued by `pua keys create --platform`, ' +
-        'belong to no member, and give no access to `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
+        'The API for the platform’s own backend, which feeds the data of all members. `pua keys create --platform` issues its keys, ' +
+        'which belong to no member and give no access to `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
     };
     const securitySchemes = { api_key: apiKey('Key of the platform’s backend') };
     return this.#build(PLATFORM_PREFIX, info, PLATFORM_PROBLEM, securitySchemes);
@@ -140,7 +140,7 @@ export class OpenApiDocument {
       operationId: handler.name,
       tags: [tagOf(path)],
       summary,
-      description: same ? `${description} The same response as that of \`${same}\`.` : description,
+      description: same ? `${description} Returns the same response as \`${same}\`.` : description,
       ...deprecation,
       security: securityOf(access),
       'x-required-scope': access === 'public' ? undefined : access,

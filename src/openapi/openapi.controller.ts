@@ -23,7 +23,7 @@ export class OpenApiController {
   @RespondsWith(
     'Get the platform’s document',
     { type: 'object' },
-    'The OpenAPI 3.1 document of the calls for the platform’s backend.',
+    'The OpenAPI 3.1 document of the requests for the platform’s backend.',
   )
   getPlatformOpenApi(): JsonResponse {
     return this.document.answer('platform');

@@ -97,7 +97,7 @@ export function sharedResponses(routes: readonly Route[], examples: readonly Exa
   const inOrder = [...shared].toSorted(([, one], [, other]) => one.status - other.status);
   return {
     NotModified: {
-      description: 'Not modified: the response is still the one that has this ETag',
+      description: 'Not modified: the current response still has this ETag',
       'x-response-headers': ['ETag', 'X-Request-Id'],
     },
     ...Object.fromEntries(

@@ -38,7 +38,7 @@ const message = (
 export const WEBHOOKS = {
   change: message(
     'onChange',
-    'An item of a member changed or left their lists',
+    'A member’s item changed, or left the member’s lists',
     RESOURCES.flatMap((resource) => CHANGE_KINDS.map((kind) => `${resource}.${kind}`)).filter(
       (type) => type !== 'profile.removed',
     ),

@@ -10,7 +10,7 @@ const ENDING_KEYS_MS = 30_000;
 const AT_ONCE = 100;
 const MAX_LOOK_MS = 5_000;
 
-/** Periodic calls of database functions that complete a change later, so that its caller need not wait. */
+/** Periodic calls of database functions that complete changes later, so that writers need not wait. */
 @Injectable()
 export class Upkeep {
   /** The last grants that the searches for expiring access have checked. */

@@ -25,9 +25,7 @@ const PLATFORM_CHANGE_TYPES = [
 type PlatformChangeType = (typeof PLATFORM_CHANGE_TYPES)[number];
 
 export class PlatformChangesQuery {
-  @Cursor(
-    '`next` from the previous response; without it, the list starts with the oldest change that is kept',
-  )
+  @Cursor('`next` from the previous response; without it, the list starts with the oldest stored change')
   after?: string;
 
   @WholeNumber(1, 1000, 'Maximum number of changes')

@@ -31,7 +31,7 @@ export const FeedLine = new Model('FeedLine', {
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       description:
-        'A number that increases with each change of the record; a line whose version is not higher than the stored one is ignored',
+        'A number that increases with each change of the record; the server ignores a line unless its version is higher than the stored one',
     },
     required: false,
   },

@@ -24,7 +24,7 @@ export const METRICS = {
     together: 'first',
   },
   server_processes: {
-    help: 'Server processes that responded to this scrape (`answering`) or did not (`silent`); for silent ones, the response has their last values',
+    help: 'Server processes that responded to this scrape (`answering`) or did not (`silent`); for silent processes, the response has their last values',
     labels: { state: ['answering', 'silent'] },
   },
   server_ready: {
@@ -51,11 +51,11 @@ export const METRICS = {
     },
   },
   rate_limits_shared: {
-    help: '1 while the instances share rate limits; 0 while the store is unavailable and this instance limits independently',
+    help: '1 while the instances share rate limits; 0 while the database is unavailable and this instance counts only its own requests',
     together: 'min',
   },
   overload_refusals_total: {
-    help: 'Requests rejected because of overload. `api`, `platform`, `oauth`, `pages`: waited too long to start; `database_pool`, `password_hashing`: for a connection or for hashing',
+    help: 'Requests rejected because of overload. `api`, `platform`, `oauth`, `pages`: they waited too long to start; `database_pool`: for a database connection; `password_hashing`: for password hashing',
     labels: { reason: NAMES },
   },
   admission: {
@@ -82,7 +82,7 @@ export const METRICS = {
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
   },
   oauth_errors_total: {
-    help: 'Error responses of the authorization server and its pages, by code. `other`: no code of an OAuth or OpenID specification. `overload_refusals_total` counts overload',
+    help: 'Error responses of the authorization server and its pages, by code; `other` is not a standard code. See `overload_refusals_total` for overload',
     labels: { error: NAMES },
   },
   database_pool_connections: {
@@ -101,7 +101,7 @@ export const METRICS = {
     together: 'max',
   },
   database_replica_asked: {
-    help: '1 while the server reads from this replica (at most five seconds behind); 0 while it reads from the primary instead. By position in DATABASE_READ_URL',
+    help: '1 while the server reads from this replica (lag at most five seconds), 0 while it reads from the primary; by position in DATABASE_READ_URL',
     labels: { replica: NAMES },
     together: 'min',
   },
@@ -114,15 +114,15 @@ export const METRICS = {
     labels: { place: ['primary', 'replica'] },
   },
   client_secrets_expiring: {
-    help: 'Secrets of enabled apps, used last week, that expire next week while the app uses no newer secret',
+    help: 'Client secrets of enabled apps that were used in the last 7 days and expire within 7 days, while the app uses no newer secret',
     together: 'max',
   },
   signing_key_age_seconds: {
-    help: 'Age of the oldest signing key in use; absent before the first one',
+    help: 'Age of the oldest signing key in use; absent before the first key',
     together: 'max',
   },
   api_keys_expiring: {
-    help: 'API keys used last week that expire next week and were not rotated',
+    help: 'API keys that were used in the last 7 days, expire within 7 days, and were not rotated',
     together: 'max',
   },
   database_dead_rows: {
@@ -139,7 +139,7 @@ export const METRICS = {
     labels: { outcome: ['delivered', 'failed', 'dead'] },
   },
   notice_emails_total: {
-    help: 'Attempts to email a notice to a member, by outcome: `failed` is retried; `undelivered` is not retried after three days',
+    help: 'Attempts to email a notice to a member: `failed` is retried; `undelivered`: the email failed for three days, and the server stopped retrying',
     labels: { outcome: ['sent', 'failed', 'undelivered'] },
   },
   webhook_attempts_total: {
@@ -171,7 +171,7 @@ export const METRICS = {
     together: 'max',
   },
   sweeper_overdue_seconds: {
-    help: 'Time since expiry of the oldest expired row that the last sweep left; 0 if none',
+    help: 'Time since the expiry of the oldest row that the last sweep did not delete; 0 if it deleted all expired rows',
     labels: { rows: NAMES },
     together: 'max',
   },

@@ -48,7 +48,7 @@ export function waitAfter(before: number, { taken, retryAfter }: Attempt): numbe
   return wait === undefined ? undefined : Math.max(wait, retryAfter);
 }
 
-/** Tries once to send a message; only 2xx is a success. @param post sends it until the signal aborts @param stop aborts the attempt */
+/** Sends a message once; only 2xx is a success. @param post sends the message until the signal aborts @param stop aborts the attempt */
 export async function attempt(
   post: (signal: AbortSignal) => Promise<PostResponse>,
   stop?: AbortSignal,

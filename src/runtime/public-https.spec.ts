@@ -87,7 +87,7 @@ describe('a request to a user-supplied URL', () => {
     let ended: Promise<unknown> | undefined;
     const dripping = createServer((_, response) => {
       ended = once(response, 'close');
-      response.writeHead(202).write('x'); // and nothing else
+      response.writeHead(202).write('x'); // the body never ends
     });
     await new Promise<void>((resolve) => dripping.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(dripping.address() as AddressInfo).port}/`;

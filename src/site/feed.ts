@@ -23,7 +23,7 @@ export function writeFeed(name: string, page: string, html: string): string {
   return `<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
 <id>${escapeHtml(page)}</id>
-<title>${escapeHtml(name)}: what is new</title>
+<title>${escapeHtml(name)}: release notes</title>
 <author><name>${escapeHtml(name)}</name></author>
 <updated>${versions[0]!.updated}</updated>
 <link href="${escapeHtml(page)}"/>

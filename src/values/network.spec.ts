@@ -64,7 +64,7 @@ describe('networkOf', () => {
   });
 });
 
-describe('a public internet address', () => {
+describe('the set of public internet addresses', () => {
   it.each(['1.1.1.1', '93.184.216.34', '172.32.0.1', '2606:4700:4700::1111', '2a00:1450:4001:81b::200e'])(
     'includes %s',
     (address) => expect(isPublicAddress(address)).toBe(true),

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { isEmailAddress, isMailbox } from './string-rules.js';
 
-describe('an email address', () => {
+describe('the rule for email addresses', () => {
   it.each(['ada@example.com', 'a.b+c@d.example', 'ä@exämple.de', "o'neill@example.com"])(
-    'matches %j',
+    'accepts %j',
     (text) => {
       expect(isEmailAddress(text)).toBe(true);
     },
@@ -21,11 +21,11 @@ describe('an email address', () => {
     'a@b.example\0',
     `${'a'.repeat(65)}@b.example`,
     `a@${'b'.repeat(250)}`,
-  ])('does not match %j', (text) => {
+  ])('rejects %j', (text) => {
     expect(isEmailAddress(text)).toBe(false);
   });
 
-  it('may follow a display name in a sender', () => {
+  it('accepts a display name before the address of a sender', () => {
     expect(isMailbox('ada@example.com')).toBe(true);
     expect(isMailbox('Ada & Co <ada@example.com>')).toBe(true);
     for (const text of ['Ada <ada>', 'Ada, Bob <ada@example.com>', 'A\r\nB <a@b.example>', '<a@b.example>'])

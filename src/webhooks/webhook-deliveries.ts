@@ -239,7 +239,7 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Creates the next messages once, in commit order per member. @returns their number, and whether more remain; 0 if another instance does so
+   * Creates the next messages, in commit order per member. @returns their number (0 if another instance does this), and whether more remain
    */
   async fanOut(): Promise<{ made: number; behind: boolean }> {
     let told;

@@ -181,7 +181,7 @@ export class WebhooksService {
     return { id, secret };
   }
 
-  /** Newest first. @param appId limits them to an app or key @param owner limits them to the member's apps and keys */
+  /** Lists endpoints, newest first. @param appId limits the list to an app or key @param owner limits it to the member's apps and keys */
   list(appId: string | null = null, owner?: Owner): Promise<WebhookDetails[]> {
     return this.dataSource.query<WebhookDetails[]>(
       `${DETAILS} WHERE ($1::text IS NULL OR $1 IN (e.client_id, e.key_id)) AND ${isSeenBy('$2')}

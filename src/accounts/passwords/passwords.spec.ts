@@ -67,12 +67,12 @@ describe('passwords', () => {
 
   it.each([
     ['plain text', 'password'],
-    ['nothing', ''],
+    ['an empty text', ''],
     ['MD5', '5f4dcc3b5aa765d61d8327deb882cf99'],
     ['bcrypt that would take hours', `$2b$31$${'a'.repeat(53)}`],
     ['argon2 with a terabyte', `$argon2id$v=19$m=9999999,t=2,p=1$${'a'.repeat(22)}$${'a'.repeat(43)}`],
     ['argon2 with zero lanes', `$argon2id$v=19$m=4096,t=2,p=0$${'a'.repeat(22)}$${'a'.repeat(43)}`],
-    ['argon2 that is cut off', '$argon2id$v=19$m=4096,t=2,p=1$'],
+    ['truncated argon2', '$argon2id$v=19$m=4096,t=2,p=1$'],
   ])('never match %s, which is not a hash', async (_, stored) => {
     expect(isPasswordHash(stored)).toBe(false);
     expect(await verifyPassword(stored, stored)).toMatchObject({ matches: false, needsUpgrade: false });

@@ -16,9 +16,9 @@ const CURRENT = { memoryCost: 12_288, timeCost: 3, parallelism: 1 };
 /** Maximum cost of imported hashes, so that one sign-in cannot occupy a processor for minutes. */
 const DEAREST = { bcryptCost: 15, memoryCost: 262_144, timeCost: 16, parallelism: 16 };
 
-/** A bcrypt hash: `$2b$12` and the rest. */
+/** A bcrypt hash, such as `$2b$12$…`. */
 const BCRYPT = /^\$2[aby]\$(\d\d)(\$[./0-9A-Za-z]{53})?$/;
-/** An argon2 hash: `$argon2id$v=19$m=65536,t=3,p=4` and the rest. */
+/** An argon2 hash, such as `$argon2id$v=19$m=65536,t=3,p=4$…`. */
 const ARGON2 =
   /^\$argon2(id|i|d)\$v=(?:16|19)\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})(\$[+/0-9A-Za-z]{11,86}\$[+/0-9A-Za-z]{16,171})?$/;
 
@@ -46,7 +46,7 @@ export function hashPassword(password: string): Promise<string> {
 /** Loaded on demand: only imported hashes need it. */
 const bcrypt = async () => (await import('bcrypt')).default;
 
-/** Compares a password with an argon2 or bcrypt hash. @returns `needsUpgrade`: it matches and should be rehashed */
+/** Compares a password with an argon2 or bcrypt hash. @returns `needsUpgrade`: whether a matching hash needs rehashing */
 export async function verifyPassword(
   storedHash: string,
   password: string,
@@ -55,7 +55,7 @@ export async function verifyPassword(
   if ([...normal].length > LONGEST || !isStorable(normal) || !isPasswordHash(storedHash))
     return { matches: false, needsUpgrade: false };
   const needsUpgrade = !isCurrent(storedHash);
-  // Other systems may have hashed the characters as typed.
+  // Other systems may have hashed the password without NFKC.
   const forms = needsUpgrade ? new Set([normal, password]) : [normal];
   for (const form of forms) {
     const matches = BCRYPT.test(storedHash)
@@ -108,12 +108,12 @@ function isCurrent(storedHash: string): boolean {
   return storedHash.startsWith(`$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`);
 }
 
-/** A password must be at least this much longer than a username that it contains. */
+/** Minimum characters of a password in addition to a username that it contains. */
 const BESIDE_USERNAME = 4;
 
 export type PasswordFault = 'length' | 'characters' | 'common' | 'username';
 
-/** Hex digits kept of each SHA-256: with 2,312 entries, one other password in 10^11 is a false positive. */
+/** Stored hex digits of each SHA-256: with 2,312 entries, one of 10^11 uncommon passwords is a false positive. */
 const DIGITS = 12;
 
 let common: ReadonlySet<string> | undefined;
@@ -148,10 +148,10 @@ export function checkPassword(password: string, username: string): void {
 
 /** Maximum concurrent hashes: each needs 12 MiB, and files and DNS need some of libuv's four threads. */
 const AT_ONCE = 2;
-/** Maximum waiting passwords: a later one would miss its deadline. */
+/** Maximum length of the queue: further passwords would miss their deadlines. */
 const MAX_WAITING = 150;
 
-/** Too many sign-ins are in progress: this password was not checked, and the attempt does not count. */
+/** Thrown if too many sign-ins are in progress: the password was not checked, and the attempt does not count. */
 export class Busy extends Unavailable {
   override name = 'Busy';
 
@@ -176,7 +176,7 @@ export class HashingQueue {
     meter.read('overload_refusals_total', () => [[{ reason: 'password_hashing' }, this.#refusals]]);
   }
 
-  /** @param deadline for the start (performance.now()) @param failures the caller's recent ones @throws Busy if it cannot start in time */
+  /** @param deadline for the start (performance.now()) @param failures of the caller recently @throws Busy if it cannot start in time */
   run<T>(task: () => Promise<T>, deadline: number, failures = 0): Promise<T> {
     const measured = async () => {
       const startedAt = performance.now();

@@ -5,16 +5,16 @@ import { Database } from '../../database/database.js';
 import { CURRENT_KIND, kindFrom, type HashKind } from './passwords.js';
 import { randomBytes } from '../../crypto/random.js';
 
-/** Multiple of the most expensive hash's time: two hashes if NFKC differs from the typed form, each up to 50 % slower. */
+/** Delay as a multiple of the most expensive hash's time, for two hashes (NFKC and the typed form), each up to 50 % slower. */
 const MAX_HASHES = 3;
 
-/** Maximum delay until an import by another process is noticed. */
+/** Interval in ms of checks for hashes that another process imported. */
 const CHECK_MS = 10_000;
 
 /** Maximum share of one processor spent on measuring. */
 const MEASURING_SHARE = 0.03;
 
-/** Number of measurements: the longest one counts, because the load changes quickly. */
+/** Number of recent measurements, of which the longest counts, because the load changes quickly. */
 const RECENT = 3;
 
 /** Maximum kinds of hashes: more than any platform has. */
@@ -36,7 +36,7 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
  */
 @Injectable()
 export class RefusalTime implements OnModuleInit {
-  /** Latest times of the most expensive kind of each algorithm, by algorithm and work. */
+  /** Latest hashing times in ms of each algorithm's most expensive kind, by algorithm and work. */
   #measured: ReadonlyMap<string, readonly number[]> = new Map();
   #checkedAt = Number.NEGATIVE_INFINITY;
   #measureAgainAt = Number.NEGATIVE_INFINITY;

@@ -11,16 +11,16 @@ import { OperatorError } from '../../values/operator-error.js';
 /** Maximum age in seconds of the sign-in that a change of sign-in methods requires. */
 const CONFIRMED_SECONDS = 300;
 
-/** Members could not distinguish more in a list. */
+/** Maximum passkeys of a member, who could not distinguish more in a list. */
 export const MAX_PASSKEYS = 20;
 
 export interface SignedInMember {
   readonly userId: number;
-  /** When they signed in: seconds since 1970. */
+  /** Time of the sign-in, in seconds since 1970. */
   readonly at: number;
   /** The {@link SIGN_INS_VALID_SINCE} of their session. */
   readonly validSince: number | null;
-  /** Whether they signed in with the external identity provider, a sign-in method that cannot be removed here. */
+  /** Whether they signed in with the external identity provider, a sign-in method that members cannot remove. */
   readonly upstream: boolean;
   readonly ip: string | null;
 }
@@ -43,7 +43,7 @@ interface MethodsOfMember {
 
 type NewPasskey = Omit<Passkey, 'id' | 'user_id' | 'created_at' | 'last_used_at'>;
 
-/** The member signed in too long ago or was signed out in the meantime: nothing was changed. */
+/** Thrown before any change if the member signed in too long ago, or was signed out in the meantime. */
 export class Unconfirmed extends Error {
   override name = 'Unconfirmed';
 }
@@ -56,7 +56,7 @@ const CONFIRMED = `to_timestamp($2) > now() - make_interval(secs => ${CONFIRMED_
 const TAKE_MEMBER = `SELECT FROM users u WHERE u.id = $1 AND u.disabled_at IS NULL AND ${CONFIRMED}
 AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $3::bigint FOR UPDATE`;
 
-/** Keeps the last sign-in method; $3: whether another one exists outside this database. */
+/** Deletes a passkey, but not the last sign-in method. $3: whether the member can sign in with the external identity provider. */
 const REMOVE = `DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND ($3::boolean
   OR EXISTS (SELECT FROM users WHERE id = $1 AND password_hash IS NOT NULL AND password_off_at IS NULL)
   OR EXISTS (SELECT FROM passkeys WHERE user_id = $1 AND id <> $2)) RETURNING id`;
@@ -75,7 +75,7 @@ RETURNING id`;
 
 const END_OTHERS = 'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])';
 
-/** Passkeys and the password switch. Each change requires a recent sign-in, is in the audit log, and leaves at least one sign-in method. */
+/** Changes passkeys and the password switch. Each change requires a recent sign-in, is recorded, and leaves at least one sign-in method. */
 @Injectable()
 export class SignInMethods {
   constructor(private readonly dataSource: DataSource) {}
@@ -98,7 +98,7 @@ export class SignInMethods {
     );
   }
 
-  /** Lists passkeys in the format for authenticators, oldest first. */
+  /** Lists the passkeys that a new passkey must not duplicate, oldest first. */
   known(userId: number): Promise<Pick<Passkey, 'user_handle' | 'credential_id' | 'transports'>[]> {
     const select = { user_handle: true, credential_id: true, transports: true } as const;
     return this.dataSource.manager.find(Passkey, {
@@ -148,7 +148,7 @@ export class SignInMethods {
     });
   }
 
-  /** @param kept sessions that stay; all others end @returns number of ended sessions; undefined without a password @throws Unconfirmed */
+  /** @param kept sessions that do not end @returns number of ended sessions; undefined without a password @throws Unconfirmed */
   async changePassword(
     by: SignedInMember,
     passwordHash: string,

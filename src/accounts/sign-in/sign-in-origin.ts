@@ -15,7 +15,7 @@ export function signInOriginOf(request: Request): SignInOrigin {
   return { ip: addressOf(request), language, ...browserOf(request.headers['user-agent'] ?? null) };
 }
 
-/** Tested in this order, since most browsers' headers also contain other browsers' names. */
+/** In the order of tests, since most browsers' headers also contain other browsers' names. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -35,7 +35,7 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** Bounds the quadratic time of the last pattern of {@link BROWSERS} on a header that anyone can send. */
+/** Maximum characters to read from a header, since the last pattern of {@link BROWSERS} takes quadratic time. */
 const MAX_READ = 300;
 
 /** Reads browser and system from a `User-Agent`: `Firefox`, `Linux`. */

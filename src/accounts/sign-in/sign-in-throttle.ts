@@ -9,26 +9,26 @@ import { Config } from '../../config/config.js';
 import { Hmac } from '../../crypto/hmac.js';
 
 interface Allowance {
-  /** Maximum failures in a window; one more attempt starts a block. */
+  /** Maximum failures in a window; the next attempt starts a block. */
   readonly failures: number;
   readonly slides: boolean;
-  /** Blocks double up to this length. */
+  /** Maximum length of a block; each new block is twice as long as the previous block. */
   readonly maxBlockSeconds: number;
 }
 
-/** Length of a window and of the first block. */
+/** Length of a window and of the first block, in seconds. */
 const WINDOW_SECONDS = 60;
 
-/** Always on: at most this many failures in any 60 seconds. */
+/** Limit per account in any 60 seconds, which no setting disables. */
 const PER_ACCOUNT: Allowance = { failures: 10, slides: true, maxBlockSeconds: 900 };
 
-/** After this time, an unsettled attempt counts as a failure: its server has stopped. */
+/** Seconds after which an attempt without a result counts as a failure, since its server has stopped. */
 const LEASE_SECONDS = 30;
 
-/** Interval of checks whether another instance has released a permit. */
+/** Interval in ms of checks whether another instance has released a permit. */
 const POLL_MS = 50;
 
-/** Maximum tries to release a permit; after the last one, the attempt counts as a failure. */
+/** Maximum tries to release a permit; after the last try, the attempt counts as a failure. */
 const MAX_TRIES = 10;
 
 /** Maximum waiting attempts per account or address. */
@@ -63,7 +63,7 @@ WHERE NOT EXISTS (SELECT FROM unnest(t.under_way) AS lease WHERE lease > now())
 RETURNING attempts, under_way[cardinality(under_way)]::text AS lease,
   GREATEST(1, ceil(extract(epoch FROM window_ends_at - now())))::integer AS seconds_left`;
 
-/** Settles each permit once and records the event. Locks rows in the same order everywhere. $1: outcome; then permits; then the event. */
+/** Settles each permit once and records the event. Locks rows by key, to prevent deadlocks. $1: outcome; then permits and event. */
 const settle = (places: number, isRecorded: boolean) => {
   const given = Array.from({ length: places }, (_, i) => [2, 3, 4].map((at) => `$${at + 3 * i}`));
   // Repeats the join's condition: otherwise PostgreSQL reads a small table sequentially.
@@ -106,7 +106,7 @@ export interface Blocked {
 }
 
 export interface ReservedAttempt {
-  /** Failures plus attempts in progress, including this one, of the subject with the most. */
+  /** Highest count of any subject: failures plus attempts in progress, including this attempt. */
   readonly attempts: number;
   /** @param event recorded in the same statement @throws database errors: the attempt then counts as a failure */
   settle(settlement: 'signed-in' | 'failed', event?: LoneEvent): Promise<void>;
@@ -124,7 +124,7 @@ interface Taken {
 
 /** Queues the attempts of one subject on this instance (FIFO), so that they run one statement at a time. */
 class Line extends Semaphore {
-  /** Starts the next check at once after a release on this instance. */
+  /** Starts the next check as soon as this instance releases a permit. */
   wake = (): void => undefined;
 
   constructor() {

@@ -17,7 +17,7 @@ interface SignInAttempt extends SignInOrigin {
   readonly password: string;
   /** The id of this browser if the member has signed in with it before. */
   readonly deviceOf?: (userId: number) => string | undefined;
-  /** Whether a signed-in member authenticates again: the audit log records a step-up, not a sign-in. */
+  /** Whether a signed-in member authenticates again: the audit log records a step-up instead of a sign-in. */
   readonly confirms?: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface SignInFault {
 
 const BUSY_SECONDS = 2;
 
-/** Recorded in the audit log only. */
+/** Cause of a rejection, which only the audit log contains. */
 export type RejectionCause =
   | 'no_password'
   | 'disabled'
@@ -52,7 +52,7 @@ export type RejectionCause =
   | 'counter_went_back'
   | `${Subject['kind']}_blocked`;
 
-/** The account of a typed name; without an account, everything except `folded_username` is null. */
+/** The account with a typed name; if there is none, all fields except `folded_username` and `now` are null. */
 interface Account extends QueryResultRow {
   readonly folded_username: string;
   readonly id: number | null;
@@ -81,7 +81,7 @@ const MAX_USERNAME_LENGTH = 100;
 @Injectable()
 export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
-  /** The hash to verify if the account has none, so that the response takes the same time. */
+  /** The hash to verify if an account has no hash, so that the response takes the same time. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
   /** Rehashing in progress, by member. */
   readonly #upgrades = new Map<number, Promise<void>>();
@@ -194,7 +194,7 @@ export class SignIn implements OnApplicationShutdown {
   }
 }
 
-/** Builds the audit event of a sign-in. @param cause if it was rejected */
+/** Builds the audit event of a sign-in. @param cause of a rejection */
 export function signInEvent(
   method: 'password' | 'passkey' | 'upstream',
   userId: number,

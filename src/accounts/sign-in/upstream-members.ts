@@ -28,7 +28,7 @@ const MEMBER = `u.id, u.disabled_at IS NOT NULL AS disabled, ${SIGN_INS_VALID_SI
 const FIND: Readonly<Record<UpstreamMatch, string>> = {
   external_id: `SELECT ${MEMBER} FROM users u WHERE u.external_id = $1`,
   id: `SELECT ${MEMBER} FROM users u WHERE u.id = $1`,
-  // Exact case: the provider may have given `Ann` and `ann` to two people.
+  // Compares the exact case, since the provider may have given `Ann` and `ann` to two people.
   username: `SELECT ${MEMBER} FROM users u WHERE u.folded_username = fold_case($1) AND u.username = $1`,
 };
 
@@ -65,7 +65,7 @@ export class UpstreamMembers {
     return member;
   }
 
-  /** The value to match. An unverified email address could belong to anyone. */
+  /** Returns the value to match, but no unverified email address, which could belong to anyone. */
   #nameIn(claims: UpstreamClaims): string | undefined {
     const { claim, match } = this.config.upstream!;
     const value = claims[claim];
@@ -76,7 +76,7 @@ export class UpstreamMembers {
     return name;
   }
 
-  /** Of concurrent requests, one creates the member and the others find that member. */
+  /** Creates the member, or finds the member that a concurrent request created. */
   async #create(claims: UpstreamClaims): Promise<UpstreamMember | undefined> {
     const { match, createMembers } = this.config.upstream!;
     const name = this.#nameIn(claims);
@@ -103,7 +103,7 @@ export class UpstreamMembers {
     return undefined;
   }
 
-  /** A claim in its stored form; null if it is missing or unusable (logged). */
+  /** Returns a claim in its stored form; null if it is missing or unusable (logged). */
   #taken(claims: UpstreamClaims, claim: string, read: (value: unknown) => string | null): string | null {
     const value = claims[claim] ?? '';
     const text = read(value);
@@ -121,14 +121,14 @@ function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   return usable ? [name, ...madeUp] : madeUp;
 }
 
-/** A storable claim, cut to the maximum length; null if it is missing or unusable. */
+/** Returns a claim cut to the maximum length; null if it is missing or too short. */
 function textOf(value: unknown, [least, most]: Length): string | null {
   if (typeof value !== 'string' || !isStorable(value)) return null;
   const text = [...value].slice(0, most).join('');
   return text.length < Math.max(1, least) ? null : text;
 }
 
-/** A storable URL. Drops longer URLs, since a cut URL points elsewhere. */
+/** Returns a storable URL; null for a longer URL, since a cut URL would point elsewhere. */
 function pictureOf(value: unknown): string | null {
   const text = textOf(value, LENGTHS.users.profile_picture);
   return text !== null && text === value && isHttpUrl(text) ? text : null;

@@ -15,7 +15,7 @@ import { parseKey } from './api-key-format.js';
 import { Config } from '../../config/config.js';
 
 interface KeyRow {
-  /** null: a platform key. */
+  /** null for a platform key. */
   user_id: number | null;
   scopes: (Scope | PlatformScope)[];
   hash: Buffer;
@@ -94,7 +94,7 @@ export class ApiKeyAuthenticator {
     };
   }
 
-  /** Records once per key that a browser sent it: the key is no longer secret. @param origin the Origin or Sec-Fetch-Site header */
+  /** Records, once per key, that a browser sent the key and so exposed it. @param origin the Origin or Sec-Fetch-Site header */
   recordExposure(caller: Caller, origin: string): Promise<void> {
     const { credentialId } = caller;
     let recorded = this.#exposed.get(credentialId);

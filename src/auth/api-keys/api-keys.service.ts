@@ -13,14 +13,14 @@ type Actor = NewAuthEvent['actor'];
 type Revoker = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
 export interface NewKey {
-  /** null: a platform key. */
+  /** null for a platform key. */
   readonly userId: number | null;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly environment: KeyEnvironment;
   /** IPv4 and IPv6 networks or addresses; host bits are cleared. */
   readonly cidrs: readonly string[];
-  /** Lifetime by the database's clock; a key without one requires `noExpiryReason`. */
+  /** Lifetime by the database's clock; a key without a lifetime requires `noExpiryReason`. */
   readonly expiresInSeconds?: number;
   readonly noExpiryReason?: string;
   readonly actor: Actor;
@@ -31,7 +31,7 @@ export interface NewKey {
 interface KeyFilter {
   readonly userId?: number | undefined;
   readonly ofPlatform?: boolean | undefined;
-  /** In seconds; sorts the keys by expiry, and omits rotated keys. */
+  /** Lists only keys that expire within these seconds, by expiry and without rotated keys. */
   readonly expiringWithin?: number | undefined;
   /** Lists only self-made keys that work, or ended within the last week. */
   readonly own?: boolean | undefined;
@@ -166,7 +166,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
     within: EntityManager = this.dataSource.manager,
   ): Promise<{ key: string; id: string }> {
     return audited(within, async (manager) => {
-      // During the overlap both keys count.
+      // During the overlap, both keys count toward the limit.
       if (owner) await this.#takePlace(manager, owner, MAX_OWN_KEYS + (overlapSeconds === 0 ? 1 : 0));
       const old = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
       if (!old) throw new UnknownKey(id);

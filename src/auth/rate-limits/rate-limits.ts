@@ -10,14 +10,14 @@ import type { Caller, Credential } from '../principal.js';
 import { postgresCounts, type CountStore } from './count-stores.js';
 import { Config } from '../../config/config.js';
 
-/** Multiple of RATE_LIMIT_AUTH: a sign-in takes about ten requests, and a partner's backend refreshes tokens of many members. */
+/** OAuth limit in multiples of RATE_LIMIT_AUTH: a sign-in takes about ten requests, and a backend refreshes many members' tokens. */
 const OAUTH_REQUESTS_PER_REFUSAL = 100;
 
 /** Windows start with the minutes of the host's clock. */
 const WINDOW_SECONDS = 60;
 /** Maximum callers per limit, 350 bytes each; above this number, counting restarts from the store's counts. */
 const MAX_CALLERS = 100_000;
-/** Maximum keys per exchange; the others follow in the next exchange. */
+/** Maximum keys per exchange; further keys follow in the next exchange. */
 const MAX_EXCHANGED = 5_000;
 
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
@@ -60,7 +60,7 @@ export class RateLimits implements OnApplicationShutdown {
     await this.#counter.end();
   }
 
-  /** Counts a request and sets the rate-limit headers. @returns the problem if the limit is exceeded; a missing scope has precedence */
+  /** Counts a request and sets the rate-limit headers. @returns a problem over the limit; callers first report a missing scope */
   countCall(
     name: 'read' | 'write' | 'platform',
     { userId, credentialId, kind }: Pick<Caller, 'userId' | 'credentialId'> & { kind: CredentialKind },
@@ -135,7 +135,7 @@ export class Counter {
     private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {}
 
-  /** Counts a request unless none is left. @returns also the remaining requests and whole seconds until the next window */
+  /** Counts a request within the quota. @returns also the remaining requests and whole seconds until the next window */
   take(limit: string, caller: string, quota: number) {
     const seconds = Date.now() / 1000;
     const window = Math.floor(seconds / WINDOW_SECONDS);
@@ -188,7 +188,7 @@ export class Counter {
         const added = sent.get(calls.key)!;
         calls.known = Math.max(calls.known + added, sums.get(calls.key)!); // the store may have lost its counts
         calls.unsent -= added;
-        // Moves the caller to the end, unless it was dropped in the meantime.
+        // Moves the caller to the end, unless it was removed in the meantime.
         if (this.#changed.delete(calls) && added + calls.unsent > 0) this.#changed.add(calls);
       }
       if (this.alone) this.logger.info('rate limits are shared again');

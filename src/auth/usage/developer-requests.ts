@@ -13,10 +13,10 @@ import { writeGoodRows } from './usage-tally.js';
 /** Maximum requests kept per app, in memory and in the database. */
 export const MAX_KEPT = 100;
 const HOUR_MS = 3_600_000;
-/** Maximum apps per flush that only unauthenticated requests name, since anybody can name any app. */
+/** Maximum apps per flush that only unauthenticated requests name, since anyone can send any app's id. */
 const MAX_UNPROVEN = 200;
 
-/** The app, key or token of a request; a token by its possible storage keys, in hex. */
+/** The app, key or token that a request names; for a token, its possible storage keys in hex. */
 type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
 
 /** A request as its developer sees it: without member data and secrets. */
@@ -53,7 +53,7 @@ interface Gathered {
   readonly counts: Map<string, { readonly requests: number }>;
 }
 
-/** Keeps the last requests of self-made apps and keys, including rejected ones. Other requests cost only one comparison. */
+/** Keeps the last requests of self-made apps and keys, including rejected requests. Other requests cost only one comparison. */
 @Injectable()
 export class DeveloperRequests {
   readonly #enabled: boolean;
@@ -120,7 +120,7 @@ export class DeveloperRequests {
     counts.set(key, { ...kind, requests: (counts.get(key)?.requests ?? 0) + 1 });
   }
 
-  /** The last requests of a member's own apps and keys, latest first, including unwritten ones. @param of limits them to this app or key */
+  /** The last requests of a member's own apps and keys, latest first, also unwritten requests. @param of limits them to this app or key */
   async last(userId: number, of: string | null): Promise<ShownRequest[]> {
     await this.flush();
     return this.database.rows<ShownRequest>(LAST, [userId, of]);
@@ -132,7 +132,7 @@ export class DeveloperRequests {
     return developedUse(this.database, userId, of);
   }
 
-  /** Writes gathered requests and deletes those beyond the limit. */
+  /** Writes gathered requests, and deletes requests beyond the limit. */
   flush(): Promise<void> {
     return (this.#written = this.#written.then(() => this.#write()));
   }
@@ -181,7 +181,7 @@ export class DeveloperRequests {
   }
 }
 
-/** Drops requests that name no member's app. Rows with `requests` are counts; the others are single requests. */
+/** Drops requests that name no member's app. Rows with `requests` are counts; other rows are single requests. */
 const KEEP = `WITH sent AS (
   SELECT c.id AS client_id, k.id AS key_id, r.* FROM jsonb_to_recordset($1) AS r (client text, key text, occurred_at timestamptz,
     method text, route text, status smallint, error text, reason text, parameter text, value text, error_id text, duration_ms integer,
@@ -219,7 +219,7 @@ FROM (${APPS}
 ) app CROSS JOIN LATERAL ((${lastOf('client_id')}) UNION ALL (${lastOf('key_id')})) d
 ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MAX_KEPT}`;
 
-/** Keeps only a known or mistyped name; anything else could be a misplaced secret. */
+/** Keeps a short, plain name; any other text could be a secret that the client sent in the wrong place. */
 function plain(name: string | undefined): string | null {
   if (name === undefined) return null;
   return /^[\w/:.-]{1,40}$/.test(name) ? name : '***';

@@ -58,13 +58,13 @@ export class Usage implements OnApplicationShutdown {
     return tally;
   }
 
-  /** Counts the request after its response; to call before the credential check. @param scope null if the request uses no member data */
+  /** Counts the request after its response; call this before the credential check. @param scope null if the request uses no member data */
   watch(request: Request, scope: string | null): void {
     request.scope = scope;
     request.context.whenWritten = this.#written;
   }
 
-  /** Counts a use of member data if the route does not name its scope. */
+  /** Counts a use of member data on a route that declares no scope. */
   countData({ userId, clientId, keyId }: Caller, scope: string): void {
     const app = clientId === null ? `key ${keyId}` : `client ${clientId}`;
     this.#data.count(`${Math.floor(Date.now() / DAY_MS)} ${userId} ${scope} ${app}`);
@@ -80,7 +80,7 @@ export class Usage implements OnApplicationShutdown {
     await Promise.all([...this.#tallies, this.developers].map((collected) => collected.flush()));
   }
 
-  /** Runs before the caller has the response, so it must be cheap and must not write. A closure per request costs more. */
+  /** Runs before the caller has the response, so it must be cheap and must not write. Shared, since a closure per request costs more. */
   readonly #written = (message: IncomingMessage, { statusCode }: ServerResponse): void => {
     const request = message as Request;
     if (request.principal && statusCode < 400) this.#count(request, request.principal);

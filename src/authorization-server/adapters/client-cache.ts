@@ -36,7 +36,7 @@ interface FoundClient extends StoredClient, Record<string, unknown> {
 }
 
 const MAX_CLIENTS = 1_000;
-/** Manual changes in the database are not announced, so they take effect after this time. */
+/** Maximum age of an entry in ms, so that manual changes in the database, which send no notice, take effect. */
 const REMEMBERED_MS = 900;
 
 /**
@@ -58,7 +58,7 @@ export class ClientCache {
     });
   }
 
-  /** Treats a disabled client as unknown. @param algorithms with keys @throws Unavailable for a second after a new algorithm */
+  /** Treats a disabled client as unknown. @param algorithms with loaded keys @throws Unavailable until the client's keys are loaded */
   async find(id: string, algorithms: ReadonlySet<string>): Promise<AdapterPayload | undefined> {
     let found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
     if (found?.has_document === true && isSignedWithUnknownKey(found))
@@ -101,7 +101,7 @@ function isSignedWithUnknownKey({ jwks }: AdapterPayload): boolean {
   }
 }
 
-/** Converts a client's row into oidc-provider's metadata (RFC 7591 names, and some custom ones). */
+/** Converts a client's row into oidc-provider's metadata (RFC 7591 names, and some custom names). */
 function clientMetadata(client: StoredClient): ClientMetadata {
   const rules = rulesOf(client);
   return {

@@ -51,9 +51,9 @@ const HOUR_MS = 3_600_000;
 /** Lifetime of a remembered fault: short, since developers correct their documents. */
 const FAILURE_REMEMBERED_MS = 30_000;
 const MAX_UNKNOWN_KEYS_PER_MINUTE = 1;
-/** Maximum documents read for one address: anonymous clients choose the documents, and can use up only their own share. */
+/** Maximum documents read per minute for a caller's address, so that anonymous callers use up only their own share. */
 const MAX_READS_PER_MINUTE = 30;
-/** Maximum documents read from one host for all addresses, to protect that host. */
+/** Maximum documents read per minute from one host, for all callers, to protect that host. */
 const MAX_READS_PER_MINUTE_AND_HOST = 60;
 const MAX_CONCURRENT_PER_ADDRESS = 4;
 const MAX_CONCURRENT = 100;
@@ -110,7 +110,7 @@ export class ClientDocuments {
       ? isDocumentUrl(clientId)
         ? this.#failed.get(clientId)
         : NO_DOCUMENT_URL
-      : 'this server reads no client documents: its operator registers apps';
+      : 'this server does not accept client documents: ask its operator to register the app';
     this.#faults.set(request, fault);
     if (fault !== undefined) return undefined;
     const known = this.#read.get(clientId);
@@ -226,13 +226,13 @@ export class ClientDocuments {
 
 const budgetOfHost = ({ host }: URL) => ({ [`from ${host}`]: MAX_READS_PER_MINUTE_AND_HOST });
 
-/** Returns the reason for logs. Does not distinguish internal host names from missing ones. */
+/** Returns the reason for logs. Does not distinguish internal host names from missing host names. */
 function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
   return syscall?.startsWith('query') === true ? NOT_PUBLIC : message.slice(0, 200);
 }
 
 const NO_DOCUMENT_URL =
-  'the client_id is not the URL of a document: https with a path, at most 100 characters, without user, fragment, dot segments and port 443';
+  'the client_id is not a valid document URL: use https, a path and at most 100 characters, but no user, fragment, dot segments or port 443';
 
 /** Tells whether the id is an https URL with a path, in normal form (draft-ietf-oauth-client-id-metadata-document §3). */
 export function isDocumentUrl(clientId: string): boolean {
@@ -271,7 +271,7 @@ export function findRedirectFault(
   return fault && new ClientFault(fault, 'redirect_uris', uri).message;
 }
 
-/** Reads the client from its document. @param readKeys reads {@link parseKeysUri} @throws Error if the document is not acceptable */
+/** Reads the client from its document. @param readKeys the keys at {@link parseKeysUri} @throws Error if the document is not acceptable */
 export function parseClient(
   clientId: string,
   document: unknown,

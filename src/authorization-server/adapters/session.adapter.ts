@@ -17,7 +17,7 @@ import {
 } from '../requests/oauth-database.js';
 import { beginningState, ending } from './state.adapter.js';
 
-/** Also reads the member and their consent for the client ($3), if there is one. */
+/** Finds a session with its member, and the member's consent for the client ($3), if any. */
 const findingBy = (column: 'key' | 'uid_key') => ({
   name: `find-session-by-${column}`,
   text: `SELECT s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${MEMBER}
@@ -27,7 +27,7 @@ WHERE s.${column} IN ($1, $2) AND ${unexpired('s.expires_at')}`,
 });
 const FIND = { key: findingBy('key'), uid_key: findingBy('uid_key') };
 
-/** A session ends $7 seconds after its last use, and at the latest some time after the sign-in ($6). */
+/** A session ends $7 seconds after its last use, but at most `maxSession` seconds after the sign-in ($6). */
 const EXPIRES = `LEAST(now() + make_interval(secs => $7), to_timestamp($6) + make_interval(secs => ${LIFETIMES.maxSession}))`;
 const IF_SIGNED_IN = '($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))';
 
@@ -63,7 +63,7 @@ function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken,
 )`;
 }
 
-/** Stores nothing if the sign-in has ended or the step was continued; no grant and no code if the consent no longer allows the grant. */
+/** Stores nothing if the sign-in ended or the step was continued. Stores neither grant nor code if the consent no longer allows them. */
 function storing(
   parameters: SqlParameters,
   isFound: boolean,
@@ -83,8 +83,8 @@ function storing(
 }
 
 /**
- * Runs after the session is stored. A logout token's request writes its mark before it queries sessions: either this finds the mark, or it
- * finds the session. The mark of a subject ends only the subject's earlier sessions.
+ * Runs after the session is stored. A logout token's request writes a mark before it queries sessions, so either this statement finds the
+ * mark, or that request finds the session. The mark of a subject ends only the subject's earlier sessions.
  */
 const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
   SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND ${unexpired('e.expires_at')}
@@ -100,7 +100,7 @@ interface Outcome {
 
 /**
  * Browser sessions, encrypted, found by keys of id and uid. Reads member and consent with the session, and holds grant and code until the
- * session is stored: reading and writing need one statement each, where the library needs several.
+ * session is stored. Reading and writing need one statement each.
  */
 export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;
@@ -171,7 +171,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   return { find, findByUid, upsert, destroy: (id) => endSession(database, id) };
 }
 
-/** Ends a session: at sign-out, and for sign-ins outside an app's request. @param event recorded if it had not ended */
+/** Ends a session: at sign-out, and for sign-ins outside an app's request. @param event recorded if the session existed */
 export async function endSession(database: OauthDatabase, id: string, event?: NewAuthEvent): Promise<void> {
   const candidates = eitherOf(database.keys.keysOf('Session', id));
   if (event) await database.rows(SIGN_OUT, [...candidates, ...database.eventValues(event)]);

@@ -19,7 +19,7 @@ import {
   type UpstreamSession,
 } from '../requests/oauth-database.js';
 
-/** Also reads the interaction's member, their consent and the session, which the next step needs. */
+/** Finds a state, with the member, consent and session of an interaction, which the next step needs. */
 const FIND_STATE = {
   name: 'find-state',
   text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, s.client_id, ${MEMBER},
@@ -33,7 +33,7 @@ WHERE s.key IN ($1, $2) AND s.model = $3 AND ${unexpired('s.expires_at')}`,
 const CONSUME = `UPDATE oauth_state SET consumed_at = now()
 WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1`;
 
-/** Names the key of an ended interaction, so that no request continues it. */
+/** Model in the storage key of an ended interaction, so that no request can continue the interaction. */
 const ENDED = 'EndedInteraction';
 
 /** Keeps an ended step for members who return: see {@link OneTimeStates.completed}. @param session key of the next step's session */
@@ -51,7 +51,7 @@ interface StateRow extends SessionRow {
   readonly session_key: Buffer;
 }
 
-/** Stores a state ($at): member, key, model, payload, seconds, client, key of its session. */
+/** SQL that stores a state. Parameters from `at`: member, key, model, payload, seconds, client, key of the session. */
 export const beginningState = (
   at: number,
 ) => `INSERT INTO oauth_state (user_id, key, model, payload, expires_at, client_id, session_uid_key)
@@ -70,7 +70,7 @@ const DECIDED = `WITH ${SIGNED_IN}, decided AS (
 )`;
 const RECORDED = `${DECIDED}, recorded AS (${recordEventIf('decided', 6)})`;
 
-/** Keeps the result of an earlier decision, unless the app has changed since. */
+/** SQL that keeps a column of the earlier consent, unless the app has changed in the meantime. */
 const keeping = (column: string, earlier: string) =>
   `${column} = CASE WHEN c.seen_as IS DISTINCT FROM EXCLUDED.seen_as THEN EXCLUDED.${column} ELSE ${earlier} END`;
 
@@ -102,7 +102,7 @@ export function stateAdapter(
     const payload = row && encryption.open<AdapterPayload>(row.payload, model, row.key);
     if (!payload) return undefined;
     const { signIn, authorization } = database.current ?? {};
-    // Needed because the library uses state and response mode before it compares the clients.
+    // Checked here, because the library uses `state` and response mode before it compares the clients.
     const { clientId } = authorization ?? {};
     if (clientId !== undefined && isPushedByAnother(payload, clientId)) return undefined;
     if (row.user_id !== null) signIn?.relyOn(row.user_id, row, row.client_id);
@@ -138,7 +138,7 @@ export function stateAdapter(
       throw new errors.InvalidRequestUri('the request_uri was used by another request');
   }
 
-  /** Waits until the session is stored, if the request stores one. */
+  /** Ends the interaction later, in the statement that stores the session, if the request stores a session. */
   async function destroy(id: string): Promise<void> {
     database.current!.authorization.ended = [
       ...eitherOf(keys.keysOf(model, id)),
@@ -164,7 +164,7 @@ function sealing(
   return { signedIn, key, earlierKey, sealed: encryption.seal(stored, model, key!) };
 }
 
-/** Stores a decision with its effects; later ones have no effect. @throws SessionNotFound if the member's sign-in is no longer valid */
+/** Stores a decision and its effects; later decisions have no effect. @throws SessionNotFound if the member's sign-in is no longer valid */
 export async function answer(
   database: OauthDatabase,
   interaction: Interaction,
@@ -228,7 +228,7 @@ const PUT = `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($
 
 const TAKE = `DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 AND ${unexpired()} RETURNING key, payload`;
 
-/** An ended step, with the open steps of the same member, app and session. */
+/** Finds an ended step, with the open steps of the same member, app and session. */
 const FIND_ENDED = `SELECT e.key, e.payload, n.key AS open_key, n.payload AS open_payload, n.session_uid_key
 FROM oauth_state e LEFT JOIN oauth_state n ON n.user_id = e.user_id AND n.client_id = e.client_id AND n.session_uid_key = e.session_uid_key
   AND n.model = 'Interaction' AND n.consumed_at IS NULL AND ${unexpired('n.expires_at')}
@@ -247,7 +247,7 @@ interface CompletedStep {
   readonly open?: { readonly uid: string; readonly sessionKey: Buffer } | undefined;
 }
 
-/** Encrypted state for the browser's next response, returned only once, even to parallel responses. */
+/** Stores encrypted state for a browser's later request. Returns the state only once, even to parallel requests. */
 @Injectable()
 export class OneTimeStates {
   constructor(private readonly database: OauthDatabase) {}

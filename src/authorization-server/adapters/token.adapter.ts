@@ -15,7 +15,7 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
   }
 
   async function upsert(id: string, payload: AdapterPayload, seconds: number): Promise<void> {
-    // These tokens do not end with their session. So the session's uid is not stored, and nobody can read it in the database.
+    // Does not store the session's uid, since these tokens do not end with their session.
     const { jti: _, sessionUid: __, ...stored } = payload;
     const { ctx } = Provider;
     // The library binds refresh tokens to the code's key for public clients only.
@@ -35,7 +35,7 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
     find,
     upsert,
     consume: async () => TokenExchange.of(Provider.ctx)!.accept(),
-    // No-ops: the library also deletes the grant, and the tokens with it.
+    // No-ops, since the library also deletes the grant, which deletes the tokens.
     destroy: async () => undefined,
     revokeByGrantId: async () => undefined,
   };
@@ -55,7 +55,7 @@ export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
     return row && { ...row.payload, exp: undefined, jti: id };
   }
 
-  /** Waits until the grant's code is stored. */
+  /** Keeps the grant for the statement that stores its code. */
   async function upsert(id: string, payload: AdapterPayload): Promise<void> {
     const { jti: _, ...stored } = payload;
     const resources = (payload.resources ?? {}) as Record<string, string>;

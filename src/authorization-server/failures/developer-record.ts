@@ -7,7 +7,7 @@ import {
 } from '../reasons/rejection-reasons.js';
 import { maskedInput, placeOf, UUID } from './rejections.js';
 
-/** The parameter of a reason; `SHOWN` also shows its value to the developer. */
+/** The wrong parameter by reason; {@link SHOWN} decides whether the developer sees its value. */
 const CONCERNED: { readonly [Reason in RejectionReason]?: string } = {
   unknown_client: 'client_id',
   unregistered_redirect_uri: 'redirect_uri',
@@ -27,7 +27,7 @@ const CONCERNED: { readonly [Reason in RejectionReason]?: string } = {
   resource: 'resource',
 };
 
-/** Values without possible secrets; codes, tokens and proofs are never shown. */
+/** Parameters whose values developers see, without possible secrets. Codes, tokens and proofs are never visible. */
 const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
   redirect_uri: withMarkedQuery,
   post_logout_redirect_uri: withMarkedQuery,
@@ -55,13 +55,13 @@ export function recordDeveloperRequest(
   refused?: RefusedRequest,
 ): void {
   const { client, body, params } = ctx.oidc ?? {};
-  // An unknown app may be a member's disabled app; only the request is known.
+  // An unknown client may be a member's disabled app, so its rejections are recorded.
   if (client ? client.by_member !== true : refused === undefined) return;
   const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
   const id = client?.clientId ?? sent.client_id;
   if (typeof id !== 'string' || !UUID.test(id)) return;
   const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));
-  // The library names the rejected scope.
+  // The library's error contains the rejected scope.
   const { scope } = (refused?.failure ?? {}) as { scope?: unknown };
   const value = (parameter === 'scope' && scope) || sent[parameter ?? ''];
   requests.record(
@@ -87,7 +87,7 @@ function missingOf({ reason, failure }: RefusedRequest): string | undefined {
   return MISSING_PARAMETER.exec(said ?? '')?.[1];
 }
 
-/** Shows only that a query exists: it may contain secrets, but matters for the comparison. */
+/** Replaces the query, which may contain secrets, by a mark, since the query matters for the comparison. */
 function withMarkedQuery(sent: unknown): string | null {
   const place = placeOf(sent);
   return place !== null && (sent as string).includes('?') ? `${place}?…` : place;

@@ -56,9 +56,9 @@ export class PageFault extends Error {
     readonly fault: FaultName,
     readonly code?: string,
     readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
-    /** For the log and the list of rejections, unless the status is enough. */
+    /** Reason for the log and the list of rejections, unless the status is enough. */
     readonly reason?: RejectionReason,
-    /** For the log; contains nothing from the caller. */
+    /** Detail for the log, without the caller's input. */
     readonly detail?: string,
   ) {
     super(fault);
@@ -86,7 +86,7 @@ const FAULTS: Readonly<Record<string, FaultName>> = {
   invalid_request_uri: 'expired',
 };
 
-/** Turns any error into a fault for members. @param signingOut at a sign-out, a remaining session matters more than a wrong client */
+/** Turns any error into a fault for members. @param signingOut reports the failed sign-out instead of a wrong client */
 export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   if (error instanceof PageFault) return error;
   if (isUnavailable(error)) return SERVER_BUSY;

@@ -9,7 +9,7 @@ import { OauthDatabase } from '../requests/oauth-database.js';
 import { KNOWN_ERRORS, type RejectionWords } from '../reasons/rejection-reasons.js';
 
 const MAX_PER_MINUTE = 100;
-/** Maximum per address, so that developers find their own rejections during a flood. */
+/** Maximum kept rejections per address, so that developers find their own rejections during a flood. */
 const MAX_PER_MINUTE_AND_ADDRESS = 10;
 
 const KEEP = `INSERT INTO oauth_refusals (error_id, route, error, reason, client_id, redirect_uri, ip)
@@ -18,7 +18,7 @@ ON CONFLICT (place) DO UPDATE SET occurred_at = EXCLUDED.occurred_at, error_id =
   error = EXCLUDED.error, reason = EXCLUDED.reason, client_id = EXCLUDED.client_id, redirect_uri = EXCLUDED.redirect_uri,
   ip = EXCLUDED.ip`;
 
-/** A rejection without a member. The caller's values may be anything. */
+/** A rejection without a member. The caller's values are untrusted. */
 export interface Rejected extends RejectionWords {
   readonly errorId: string;
   readonly route: string;
@@ -50,7 +50,7 @@ export class Rejections {
     this.meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
   }
 
-  /** Failing to keep a rejection never fails or delays its response. */
+  /** Stores a rejection; only logs an error, so that the response does not fail. */
   async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Rejected): Promise<void> {
     const budgets = { all: MAX_PER_MINUTE, [networkOf(ip ?? '')]: MAX_PER_MINUTE_AND_ADDRESS };
     if (!this.#kept.spend(budgets)) return;
@@ -62,7 +62,7 @@ export class Rejections {
     }
   }
 
-  /** Records a rejection in the audit log for the app's admin, once an hour: the app cannot read the rejection. */
+  /** Records a rejection in the audit log for the app's admin, at most once an hour. */
   async record(event: LoneEvent): Promise<void> {
     const what = JSON.stringify([event.clientId, event.type, event.details]);
     if (this.#recording.has(what)) return;
@@ -79,11 +79,11 @@ export class Rejections {
 
 /** Random UUIDs, like the ids of members' apps, are not secret. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** A run of characters long enough to be a token, code, key or hash … */
+/** Matches characters in a row that may be a token, code, key or hash. */
 const LONG_RUN = /[\w%~+=-]{20,}/g;
-/** … unless it consists of words. */
+/** Matches words and short numbers, which are not secret. */
 const WORDS = /^([a-z]+|\d{1,4})([-_]([a-z]+|\d{1,4}))*$/i;
-/** URLs with these schemes name no location, and may hold anything. */
+/** Schemes of URLs without a location, whose content may be secret. */
 const OPAQUE = ['data:', 'javascript:', 'blob:', 'about:', 'mailto:'];
 
 /** Keeps the first `longest` characters without possible secrets. @returns null if nothing is left */
@@ -97,7 +97,7 @@ export function maskedInput(sent: unknown, longest: number): string | null {
     .slice(0, longest);
 }
 
-/** Keeps scheme, host and path of a URL. Codes and tokens follow these. */
+/** Keeps scheme, host and path of a URL, since codes and tokens may follow the path. */
 export function placeOf(redirectUri: unknown): string | null {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri.slice(0, 2_000)) : null;
   if (!url) return null;
@@ -109,7 +109,7 @@ export function placeOf(redirectUri: unknown): string | null {
 export class MinuteBudgets {
   readonly #spent = new LRUCache<string, number>({ max: 10_000, ttl: 60_000, noUpdateTTL: true });
 
-  /** Counts one for each name if none is at its limit. @param budgets limits by name @returns whether it was counted */
+  /** Counts an action for each name, unless a name has reached its limit. @param budgets limits by name @returns whether it was counted */
   spend(budgets: Readonly<Record<string, number>>): boolean {
     if (this.areSpent(budgets)) return false;
     for (const name of Object.keys(budgets)) this.#spent.set(name, (this.#spent.get(name) ?? 0) + 1);

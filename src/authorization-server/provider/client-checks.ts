@@ -43,6 +43,7 @@ export function checkAssertion(
     refuse('the audience of a client_assertion must be the issuer');
   if (typeof exp !== 'number' || exp <= now || exp > now + LIFETIMES.clientAssertion)
     refuse(`an assertion must expire within ${LIFETIMES.clientAssertion} seconds`);
-  if (iat !== undefined && iat > now + LATEST_IAT) refuse('a client_assertion from the future');
+  if (iat !== undefined && iat > now + LATEST_IAT)
+    refuse('the iat of a client_assertion must not be in the future');
   if (typeof jti !== 'string' || jti.length > 256) refuse('jti must have at most 256 characters');
 }

@@ -17,7 +17,7 @@ import type { FormFields } from '../ports.js';
 
 /** Replacements for which the library has no option. */
 export interface Replacements {
-  /** Sends a response to the client by a form. Default: a page without our headers and words. */
+  /** Sends a response to the client by a form. Default: a page without our headers and texts. */
   readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
   /** Checks a client's secret. Default: compares it with the stored secret, but this server stores only hashes. */
   readonly hasSecret: (client: Client, sent: string) => boolean;
@@ -66,11 +66,11 @@ export function createLibrary(
   });
   // Default: notifies clients once, while the member waits. Here the database records ended sessions: see BackChannelLogout.
   Object.assign(Client.prototype, { backchannelLogout: () => Promise.resolve() });
-  // Default: apps would get 0, which means unknown, as `auth_time`.
+  // Default: returns 0 for an unknown time, and apps would get `auth_time` 0.
   Session.prototype.authTime = function () {
     return this.loginTs || undefined;
   };
-  // Default: deletes the old row and stores another. Here the row gets a new key.
+  // Default: deletes the row and stores a new row. Here the row gets a new key.
   Session.prototype.resetIdentifier = function () {
     Object.assign(this, { jti: randomBytes(32).toString('base64url'), touched: true });
   };
@@ -83,7 +83,7 @@ export function createLibrary(
   return library;
 }
 
-/** The events of rejected requests, one for each endpoint that is enabled, and of failures. */
+/** Events of rejected requests, one per enabled endpoint, and of failures. */
 const FAILURES = [
   'authorization.error',
   'discovery.error',
@@ -108,12 +108,12 @@ const STEP_GONE = 'interaction session not found';
 const STEP_COOKIE_GONE = 'authorization request has expired';
 const SIGN_OUT_GONE = 'could not find logout details';
 
-/** Another request continued the step, or the step has expired: a page explains this to the member, and the app gets no error. */
+/** Makes the error for a step that has expired, or that another request continued. The member sees a page; the app gets no error. */
 export function stepGone(): errors.SessionNotFound {
   return Object.assign(new errors.SessionNotFound(STEP_GONE), { allow_redirect: false });
 }
 
-/** Tells whether the step of this browser’s cookie has expired or ended; the cookie itself is deleted at the end. */
+/** Tells whether the error means that a step of a sign-in has expired or ended, or that its cookie is missing. */
 export function isStepGone(error: unknown): boolean {
   return (
     error instanceof errors.SessionNotFound &&
@@ -121,7 +121,7 @@ export function isStepGone(error: unknown): boolean {
   );
 }
 
-/** Tells whether the sign-out of this form has ended, since the form was already sent. */
+/** Tells whether the error means that the sign-out form was already sent. */
 export function isSignOutGone(error: Error): boolean {
   return (error as errors.OIDCProviderError).error_description === SIGN_OUT_GONE;
 }
@@ -131,7 +131,7 @@ export function signOutStateOf({ oidc }: KoaContextWithOIDC): { readonly secret:
   return (oidc.session as { state?: { secret: string } } | undefined)?.state;
 }
 
-/** Adjusts `exp` and `iat`, so that only the database's clock counts, not this process's clock. */
+/** Adjusts `exp` and `iat`, so that only the database's clock decides about expiry. */
 export function alive({ find, findByUid, ...others }: Partial<Adapter>): Partial<Adapter> {
   const adjusted = (payload: AdapterPayload | undefined | void) => {
     const now = Math.floor(Date.now() / 1000);
@@ -153,7 +153,7 @@ export function putBack(request: IncomingMessage, body: Buffer): void {
   Object.defineProperties(request, { readable: { value: true }, iterator: { value: () => [body] } });
 }
 
-/** Signs on the calling thread: WebCrypto's thread pool takes longer than the signature (40 µs), and waits behind hashing. */
+/** Signs on the calling thread: WebCrypto's thread pool takes longer than the signature (40 µs), and waits for password hashing. */
 export class SynchronousSigningKey extends ExternalSigningKey {
   readonly #signer: Signer;
 

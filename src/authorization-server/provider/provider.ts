@@ -39,7 +39,7 @@ export const REGISTRATION = '/register';
 
 export const SIGN_OUT = `${ROUTES.end_session}/confirm`;
 
-/** Paths of pages that can be opened again without effects. */
+/** Paths of pages that members can open again without effects. */
 export const REOPENABLE: readonly string[] = [
   ROUTES.authorization,
   ROUTES.end_session,
@@ -73,7 +73,7 @@ export function methodsAt(path: string): readonly string[] | undefined {
   return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
 }
 
-/** Tells whether programs, including pages of any origin, call this endpoint; browsers open all others. */
+/** Tells whether programs, including pages of any origin, call this endpoint; browsers open all other endpoints. */
 export function isForPrograms(path: string): boolean {
   return methodsAt(path)?.includes('OPTIONS') === true;
 }
@@ -90,7 +90,7 @@ interface ProviderParts
   readonly config: Config;
   readonly logger: Logger;
   readonly database: OauthDatabase;
-  /** The first key signs; the server only publishes the others. */
+  /** The first key signs; the server only publishes the other keys. */
   readonly signingKeys: readonly SigningJwk[];
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
@@ -162,7 +162,7 @@ export function createProvider(parts: ProviderParts): Provider {
         config.publicUrl + ROUTES.token,
         client,
       );
-      // Until clients implement draft-ietf-oauth-rfc7523bis, accepts this audience, with which other servers could misuse the assertion.
+      // Other servers could misuse an assertion with this audience: accepted until clients implement draft-ietf-oauth-rfc7523bis.
       if (claims.aud !== config.publicUrl)
         parts.logger.info(
           { client_id: ctx.oidc.client!.clientId },
@@ -195,7 +195,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
     features: {
       devInteractions: { enabled: false }, // default: pages that accept any password
-      userinfo: { enabled: false }, // our own route responds instead: tokens for a resource never have openid
+      userinfo: { enabled: false }, // a separate route responds instead, since tokens for a resource never have the scope openid
       revocation: {
         enabled: true,
         // Default: reveals other clients' tokens to confidential clients.
@@ -225,15 +225,15 @@ export function createProvider(parts: ProviderParts): Provider {
       dPoP: { enabled: true, nonceSecret: nonceSecret(parts.signingKeys[0]!) }, // default: no nonces
       rpInitiatedLogout: {
         enabled: true,
-        // Defaults: pages that load fonts from elsewhere.
+        // Defaults: pages that load fonts from another host.
         logoutSource: (ctx) => Promise.resolve(parts.renderSignOut(ctx)),
         postLogoutSuccessSource: (ctx) => Promise.resolve(parts.renderSignedOut(ctx)),
       },
       backchannelLogout: { enabled: true },
     },
     // Default: global fetch, for any URL in client metadata. Here only PublicHttps connects to such URLs.
-    fetch: () => Promise.reject(new Error('the library reads nothing')),
-    renderError: parts.renderError, // default: as above
+    fetch: () => Promise.reject(new Error('the library must not fetch URLs')),
+    renderError: parts.renderError, // default: a page that loads fonts from another host
 
     interactions: {
       url: (_ctx, interaction) => Promise.resolve(`/interaction/${interaction.uid}`),
@@ -279,7 +279,7 @@ export function createProvider(parts: ProviderParts): Provider {
     },
     scopesOf: knownScopes,
   });
-  // Makes the library use the forwarded host and protocol, which our routes have set to those of PUBLIC_URL.
+  // Makes the library use the forwarded headers, which our routes have set to PUBLIC_URL's host and protocol.
   provider.proxy = true;
   return provider;
 }

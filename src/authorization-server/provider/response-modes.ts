@@ -2,7 +2,7 @@ import { decodeJwt } from 'jose';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { ROUTES } from './provider.js';
 
-/** Replaces modes and types that the client may not use with unknown ones: the library would send the error in the rejected mode. */
+/** Replaces disallowed response modes and types by unknown values, since the library would send the error in the disallowed mode. */
 export async function rejectOtherResponses(
   ctx: KoaContextWithOIDC,
   next: () => Promise<void>,
@@ -12,7 +12,7 @@ export async function rejectOtherResponses(
     const { client_id: clientId, response_type: type, request } = ctx.query;
     const mode = responseModeOf(request) ?? ctx.query.response_mode;
     const query: typeof ctx.query = { ...ctx.query, response_mode: mode };
-    // The library repeats this lookup, but from the cache.
+    // The library repeats this lookup, which then uses the cache.
     const allowed =
       mode === 'form_post' && typeof clientId === 'string'
         ? (await Client.find(clientId))?.responseModes

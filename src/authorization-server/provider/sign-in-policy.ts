@@ -6,7 +6,7 @@ import type { OauthDatabase } from '../requests/oauth-database.js';
 /** Values of `acr_values` (OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with a passkey bound to its hardware. */
 const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
 
-/** Returns the available classes. */
+/** Returns the values of `acr_values` that this server supports. */
 export function passkeyClasses(config: Config): readonly string[] {
   return passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES;
 }
@@ -66,12 +66,12 @@ export function signInPolicy(config: Config, database: OauthDatabase): interacti
   const prompts = interactionPolicy.base();
   const classes = passkeyClasses(config);
 
-  /** Never prompts members without a passkey for one: they can add a passkey after they sign in again. */
+  /** Tells whether another sign-in could reach the requested class; false if the signed-in member has no passkey. */
   async function canStepUp({ oidc: { params, session, result } }: KoaContextWithOIDC): Promise<boolean> {
     const asked = classesIn(params?.acr_values).filter((one) => classes.includes(one));
     if (asked.length === 0 || isReached(asked, session?.acr)) return false;
     const { login } = result ?? {};
-    // Another sign-in cannot reach a higher class after a passkey of another class or the external identity provider.
+    // After a sign-in by passkey or external identity provider, another sign-in cannot reach a higher class.
     if (login && (login.upstream !== undefined || login.amr?.includes('pwd') !== true)) return false;
     if (session?.accountId === undefined) return true;
     const hasUsedOne = session.acr !== undefined && classes.includes(session.acr);
@@ -80,11 +80,11 @@ export function signInPolicy(config: Config, database: OauthDatabase): interacti
   }
 
   prompts.get('login')!.checks.add(
-    // Default: acr_values only set a claim of the ID token.
+    // Default: acr_values only affect a claim of the ID token.
     new Check(PASSKEY_WANTED, 'the app asks for a passkey', 'login_required', canStepUp),
   );
   prompts.get('login')!.checks.add(
-    // Default: checks only all of `claims` together, and prompts repeatedly.
+    // Default: checks all `claims` at once, and prompts repeatedly.
     new Check('class_wanted', 'the app requires a class of sign-in', 'login_required', async (ctx) => {
       const { params, session, result } = ctx.oidc;
       const essential = essentialClasses(params?.claims);

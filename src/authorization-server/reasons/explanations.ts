@@ -5,7 +5,7 @@ import type { RejectionReason, RejectionWords } from './rejection-reasons.js';
 
 const USED = 'the refresh token was used before: sign the member in again';
 /** The same text for unknown tokens and tokens of other clients, so that clients cannot distinguish them. */
-const ENDED = 'the refresh token has ended, or belongs to another client: sign the member in again';
+const ENDED = 'the refresh token is no longer valid, or belongs to another client: sign the member in again';
 const OF_REFRESH_TOKENS: { readonly [Reason in RejectionReason]?: string } = {
   refresh_token_used: USED,
   token_used_meanwhile: USED,

@@ -13,7 +13,7 @@ export const REJECTION_REASONS = {
   token_used_meanwhile: 'Another request used the code or token at the same moment',
   other_redirect_uri: 'The redirect URI differs from the one in the authorization request',
   other_client: 'The code, token or hint belongs to another client',
-  access_ended: 'The grant was revoked or has ended',
+  access_ended: 'The grant was revoked or has expired',
   wrong_code_verifier: 'PKCE: the code verifier does not match the challenge',
   no_pkce: 'PKCE with S256 is missing or malformed',
   proof_used: 'The DPoP proof or client assertion was used before',
@@ -25,7 +25,7 @@ export const REJECTION_REASONS = {
   foreign_form: 'The form did not come from this server’s page',
   member_declined: 'The member denied access',
   interaction_needed: 'The app sent prompt=none, but the member must sign in or consent',
-  class_not_reached: 'The member could not sign in as the app requires (acr)',
+  class_not_reached: 'The member could not sign in with a method that the app requires (acr)',
   secret_in_url: 'A client sent its secret in a URL, where others may see it: replace the secret',
   wrong_client_secret: 'The client secret is wrong',
   client_secret_expired: 'The client secret has expired',
@@ -34,15 +34,15 @@ export const REJECTION_REASONS = {
   repeated_parameter: 'A parameter was sent twice',
   bad_client_authentication: 'The client failed to authenticate',
   scope: 'A scope is missing, unknown, or not allowed for the client',
-  resource: 'The resource is not this API',
+  resource: 'The parameter resource does not name this API',
   unsupported: 'The response type, response mode, grant type or kind of request is not supported',
   unknown_member: 'The external identity provider identified no active member',
   upstream_away: 'The external identity provider did not respond in time',
   upstream_refused: 'The external identity provider responded with an error',
   upstream_wrong: 'The external identity provider’s response is invalid: see the log',
   too_many_requests: 'Too many requests came from one address (RATE_LIMIT_AUTH)',
-  malformed_request: 'The request is malformed; the response explains how',
-  server_error: 'The server failed: the log has the error',
+  malformed_request: 'The request is malformed: see the error description in the response',
+  server_error: 'The server failed: see the error in the log',
   other: 'Another reason',
 } as const;
 
@@ -91,7 +91,7 @@ export interface RejectionWords {
   readonly reason: RejectionReason;
 }
 
-/** Whole texts of the library: a test finds each in its source. */
+/** Complete error texts of the library; a test finds each text in the library's source. */
 export const WHOLE_TEXTS = {
   'client not found': 'unknown_client',
   'post_logout_redirect_uri not registered': 'unregistered_post_logout_redirect_uri',
@@ -131,7 +131,7 @@ export const WHOLE_TEXTS = {
   'requested response_mode is not allowed for this client or request': 'unsupported',
 } as const satisfies Readonly<Record<string, RejectionReason>>;
 
-/** Texts that the library composes: a test provokes each. */
+/** Error texts that the library composes; a test provokes each text. */
 export const COMPOSED_TEXTS = {
   'authorization code not found': 'code_not_found',
   'authorization code already consumed': 'code_used',
@@ -164,7 +164,7 @@ export function because<Thrown extends Error>(reason: RejectionReason, error: Th
   return error;
 }
 
-/** Finds the words for counting and recording an error. @param error from the library or a page */
+/** Finds the code and reason for counting and recording an error. @param error from the library or a page */
 export function classify(error: Error): RejectionWords {
   const {
     error: code,

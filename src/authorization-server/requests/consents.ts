@@ -51,7 +51,7 @@ export class Consents {
     return granted === null ? undefined : { ...member, granted };
   }
 
-  /** Creates a family of tokens per sign-in, so that the end of one family does not affect the others. */
+  /** Creates a grant per sign-in, so that the end of one grant does not affect the tokens of other sign-ins. */
   private async createGrant(
     provider: Provider,
     accountId: string,
@@ -72,8 +72,8 @@ export class Consents {
   }
 
   /**
-   * The grant of an authorization request: from the current decision, or from earlier decisions for every requested scope and this origin,
-   * unless the member rejected all scopes. Native clients always prompt, since other apps can claim their redirect URI (RFC 8252 §8.6).
+   * Finds an authorization request's grant by the current decision, or by earlier decisions on every requested scope and this origin.
+   * Finds none if the member rejected all scopes. Native clients always prompt: other apps can claim their redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;

@@ -27,7 +27,7 @@ export async function encryptResponse(ctx: KoaContextWithOIDC): Promise<Buffer |
   return encryptFor(token as string, { parameters: await readParameters(ctx), body: ctx.body }, 'successor');
 }
 
-/** Decrypts a kept response. @returns the body with the remaining times; undefined if the parameters differ */
+/** Decrypts a kept response. @returns the body with the remaining lifetimes; undefined if the parameters differ */
 export async function openResponse(
   ctx: KoaContextWithOIDC,
   { sealed, secondsAgo }: KeptResponse,
@@ -55,7 +55,7 @@ async function readParameters(ctx: KoaContextWithOIDC): Promise<string> {
   ]);
 }
 
-/** Maximum time from the end of its window until a kept response is deleted; if one run fails, 15 s from the token's use. */
+/** Interval of deletions in ms: even if one run fails, a kept response is deleted within 15 s after its token's use. */
 const PAUSE_MS = 2_000;
 const BATCH = 1_000;
 
@@ -65,7 +65,7 @@ const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
   WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '${REPEAT_SECONDS} s'
   ORDER BY consumed_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
 
-/** Deletes kept responses, in every instance: with a used token and a copy of the database, one could decrypt live tokens. */
+/** Deletes kept responses, in every instance: with a used token and a database copy, an attacker could decrypt live tokens. */
 @Injectable()
 export class RefreshGracePeriod {
   constructor(private readonly database: Database) {}

@@ -16,7 +16,7 @@ import { addressOf } from '../../values/network.js';
 import { because } from '../reasons/rejection-reasons.js';
 import type { Duration } from '../../clients/access-durations.js';
 
-/** The external identity provider's session, as base64url HMACs: when it ends, the server finds the browser session by these. */
+/** The external identity provider's session, as base64url HMACs. When it ends, the server finds the browser session by the HMACs. */
 export interface UpstreamSession {
   /** HMAC of `sub`. */
   readonly subject: string;
@@ -26,7 +26,7 @@ export interface UpstreamSession {
   readonly at?: number;
 }
 
-/** A member's latest answer to a client's consent prompt. */
+/** A member's latest decision on a client's consent page. */
 export interface Consent {
   readonly granted: readonly string[];
   readonly rejected: readonly string[];
@@ -82,7 +82,7 @@ export interface NewToken {
 interface NewAccess {
   /** Seconds until access ends; null for no end. */
   readonly seconds: number | null;
-  /** The duration just chosen; null for an earlier consent. Access ends with the consent, unless another decision has replaced it. */
+  /** The chosen duration; null for an earlier consent. Access ends with the consent, unless another decision replaced the consent. */
   readonly chosen: Duration | null;
   /** Seconds without use after which the access ends. */
   readonly idleSeconds: number;
@@ -95,7 +95,7 @@ export interface NewGrant extends NewAccess {
   readonly scopes: readonly string[];
 }
 
-/** Finds the member $1 if their sign-in is still valid ($2). A statement that ends sign-ins waits for this lock, then finds the rows. */
+/** Finds the member $1 if their sign-in ($2) is still valid. A statement that ends sign-ins waits for this lock, and finds the new rows. */
 export const SIGNED_IN = `signed_in AS (
   SELECT FROM users u WHERE u.id = $1::bigint AND u.disabled_at IS NULL AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $2::bigint
   FOR KEY SHARE
@@ -119,7 +119,7 @@ class RequestSignIn {
   /** Whether the sign-in came through the external identity provider, which may have ended its session in the meantime. */
   cameUpstream = false;
 
-  /** Records the member on whose sign-in the request relies; the first, oldest value counts. @param clientId whose consent was read */
+  /** Records the member on whose sign-in the request relies, and keeps the first `valid_since`. @param clientId whose consent was read */
   relyOn(userId: number, row: MemberRow, clientId: string | null | undefined): void {
     if (!this.validSince.has(userId)) this.validSince.set(userId, row.valid_since);
     this.member = { ...row, userId, clientId };
@@ -141,7 +141,7 @@ export interface Authorization {
   /** The grant to store. */
   grant?: NewGrant;
   code?: NewToken | undefined;
-  /** Parameters of the statements for the interaction that this request continues, and for the next one. */
+  /** Parameters of the statements for the interaction that this request continues, and for the next interaction. */
   ended?: readonly unknown[] | undefined;
   begun?: readonly unknown[] | undefined;
 }
@@ -155,7 +155,7 @@ export class OauthRequest {
   readonly signIn = new RequestSignIn();
   readonly authorization: Authorization = {};
 
-  /** @param leaveSlot to call before a wait for other requests @param isOfAssistants whether the resource is the assistants' URL */
+  /** @param leaveSlot releases the slot before a wait for requests @param isOfAssistants whether the resource is the assistants' URL */
   constructor(
     readonly id: string,
     readonly ip: string | undefined,

@@ -7,18 +7,18 @@ import { REPEAT_SECONDS, type KeptResponse } from './kept-response.js';
 import type { OauthDatabase } from './oauth-database.js';
 
 interface TokenRow extends Partial<EndedAccess> {
-  /** null for a deleted token */
+  /** null for a deleted token. */
   readonly payload: AdapterPayload | null;
   readonly consumed: boolean;
   readonly successor: Buffer | null;
   readonly used_seconds_ago: number | null;
   readonly key: Buffer;
   readonly grant_id: string;
-  /** null if the grant has expired */
+  /** null if the grant has expired. */
   readonly grant: AdapterPayload | null;
   readonly user_id: number;
   readonly user_active: boolean;
-  /** Seconds until the access duration that the member chose is over; null for no end. */
+  /** Seconds until the access duration that the member chose ends; null for no end. */
   readonly seconds_left: number | null;
   /** End of the token or of its grant, in seconds since 1970. */
   readonly ends_at: number;
@@ -30,7 +30,7 @@ export interface StoredToken extends TokenRow {
   readonly model: string;
   /** The code or token that the client sent. */
   readonly id: string;
-  /** The response to repeat, if the token was used a moment ago. */
+  /** The response to repeat, if the token was used within the last seconds. */
   readonly kept: KeptResponse | undefined;
 }
 
@@ -110,7 +110,7 @@ const END = 'DELETE FROM oauth_grants WHERE id = $1';
 const END_AND_RECORD = `WITH ended AS (${END} RETURNING 1), recorded AS (${recordEventIf('ended', 2)})
 SELECT ${endedBy(`CASE $2::text WHEN 'grant.revoked' THEN 'client' END`)} FROM ended`;
 
-/** Ends the whole token family in one statement: codes and tokens are deleted with the grant. */
+/** Ends a token family in one statement: deleting the grant deletes its codes and tokens. */
 export async function endGrant(database: OauthDatabase, id: string, event?: NewAuthEvent): Promise<void> {
   if (event) await database.rows(END_AND_RECORD, [id, ...database.eventValues(event)]);
   else await database.rows(END, [id]);

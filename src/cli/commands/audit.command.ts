@@ -33,10 +33,10 @@ export function auditCommand(command: Command): void {
     .option('--user <id|username>', 'only events that concern this member')
     .option('--client <id>', 'only events that concern this app')
     .option('--key <id>', 'only events that concern this API key', parseKeyId)
-    .option('--error-id <id>', 'the rejection with this error id, even of an unknown app')
+    .option('--error-id <id>', 'only the rejection with this id, also of an unknown app')
     .option(
       '--since <duration>',
-      'how far back to search (default 24h; with --error-id, everything)',
+      'maximum age (default 24h; with --error-id, unlimited)',
       durationBetween('1s', LONGEST),
     )
     .addOption(
@@ -63,7 +63,7 @@ export function auditCommand(command: Command): void {
       const truncated = found.length > MOST;
       print({ data: found.slice(0, MOST), truncated }, ({ data }) => table(data, COLUMNS));
       if (truncated)
-        note('There are more: narrow the result down with --since, --user, --client, --key or --type');
+        note('There are more events: narrow the result down with --since, --user, --client, --key or --type');
     });
 
   addTo(audit)(
@@ -96,7 +96,7 @@ async function followAuditLog(
   ended: AbortSignal,
 ): Promise<void> {
   const write = (line: AuditEvent) => process.stdout.write(`${json ? formatJson(line) : LINES.line(line)}\n`);
-  // Starts before it reads past events, so that it misses none; ids prevent repetition.
+  // Follows new events before it reads past events, so that it misses no event; ids prevent repetition.
   const following = auditLog.follow(filter, ended, FOLLOW_MS);
   const next = following.next();
   const past = (await auditLog.find(filter, MOST)).reverse();

@@ -22,7 +22,7 @@ import { authorizeUrl, CLIENT_COLUMNS, printedClient, printedReview } from '../c
 import { addTo, changesNothing } from '../command.js';
 import { note, table, withDetails } from '../output.js';
 
-/** The lists of a client: `--add-…` and `--remove-…` change each. */
+/** The lists of a client, each with options `--add-…` and `--remove-…`. */
 const LISTS = [
   listOptions('redirect_uris', 'redirect-uri <uri...>', 'redirect URIs'),
   listOptions('post_logout_redirect_uris', 'post-logout-redirect-uri <uri...>', 'post-logout redirect URIs'),
@@ -56,7 +56,7 @@ const OF_ASSISTANTS = [
   'https://vscode.dev/redirect',
 ];
 
-/** How to enter this registration in common programs. */
+/** Explains how to enter this registration in common assistants. */
 function linesForAssistants(id: string, publicUrl: string): string[] {
   const address = `${publicUrl}/api/public/mcp`;
   return [
@@ -97,7 +97,7 @@ export function clientsCommands(group: Command): void {
     )
     .option(
       '--origin <origin...>',
-      'origins whose pages may call the token endpoint (default: a web app’s redirect URIs)',
+      'origins whose pages may call the token endpoint (default: a web app’s redirect URI origins)',
     )
     .option('--post-logout-redirect-uri <uri...>', 'where members may return after signing out')
     .option(
@@ -236,7 +236,7 @@ export function clientsCommands(group: Command): void {
 
   ofApp(
     'rotate-secret',
-    'Create a new secret for an app. The old one stays valid for a while. stdout contains only the new secret',
+    'Create a new secret for an app. The old secret stays valid for a while. stdout contains only the new secret',
     'pua clients rotate-secret backend --overlap 2h',
   )
     .addOption(
@@ -289,7 +289,7 @@ export function clientsCommands(group: Command): void {
         printedReview,
       );
       if (client.applied_at !== null && !json)
-        note(`Approve it as shown: \`pua clients approve ${id} --applied-at '${client.applied_at}'\``);
+        note(`Approve this application: \`pua clients approve ${id} --applied-at '${client.applied_at}'\``);
     });
 
   ofApp(

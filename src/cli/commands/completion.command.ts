@@ -32,7 +32,7 @@ complete -c pua -a '(__pua_complete)'`,
 /** Adds `pua completion`. */
 export function completionCommand(command: Command): void {
   withExample(command, 'eval "$(pua completion bash)"')
-    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish'] as const))
+    .addArgument(new Argument('<shell>', 'shell to use').choices(['bash', 'zsh', 'fish'] as const))
     .action((shell, { json }) => {
       const script = SCRIPTS[shell];
       print(json, { shell, script }, () => script);

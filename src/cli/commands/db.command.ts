@@ -36,10 +36,10 @@ export function dbCommands(group: Command): void {
 
   add(
     'rollback',
-    'Undo the most recent migrations. The data in dropped tables and columns is lost',
+    'Undo the most recent migration. The data in dropped tables and columns is lost',
     'pua db rollback --yes',
   )
-    .option('--to <migration>', 'undo all later migrations')
+    .option('--to <migration>', 'undo all migrations after this one')
     .option('--yes', 'skip the confirmation')
     .runs(async ({ dataSource, print, confirm }, { json, to }) => {
       const last = await lastMigrations(dataSource, to);

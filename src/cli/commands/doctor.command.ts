@@ -41,7 +41,7 @@ export function doctorCommand(command: Command): void {
     )
     .option(
       '--textfile <file>',
-      'also write the results for node_exporter’s textfile collector: doctor_finding by check, 0 ok, 1 warn, 2 fail',
+      'also write `doctor_finding` for node_exporter’s textfile collector: 0 (ok), 1 (warn) or 2 (fail) per check',
     )
     .action(async ({ json, mend = false, full = mend, watch, textfile }) => {
       let healthy: boolean;
@@ -62,7 +62,7 @@ export function doctorCommand(command: Command): void {
     });
 }
 
-/** @returns whether no check failed in the last round */
+/** @returns true if no check failed in the last round */
 async function lookAgain(
   look: (asked: Examination) => Promise<Findings>,
   json: boolean | undefined,
@@ -99,24 +99,27 @@ function writeMetrics(file: string, checks: readonly Check[]): void {
     writeWhole(file, `${findings.join('')}${lastRun}`, 0o644); // another user's program reads the file
   } catch (error) {
     const { message } = error as Error;
-    throw new OperatorError(`${file} cannot be written (${message}): name a file in a folder of this user`, {
-      cause: error,
-    });
+    throw new OperatorError(
+      `${file} cannot be written (${message}): name a file that this user can write to`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
-/** Changed results, with the previous results. If everything was checked, a problem that is now missing counts as solved. */
+/** Lists changed results with their previous status. After a complete check, a problem that is no longer found counts as solved. */
 function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Findings) {
   const gone = isWhole
     ? [...known].filter(([name, status]) => status !== 'ok' && !checks.some((check) => check.name === name))
     : [];
-  const now: Check[] = [...checks, ...gone.map(([name]) => ok(name, 'is no longer found'))];
+  const now: Check[] = [...checks, ...gone.map(([name]) => ok(name, 'the problem no longer exists'))];
   return now
     .map((check) => ({ was: known.get(check.name) ?? null, ...check }))
     .filter(({ was, status }) => was !== status);
 }
 
-/** Checks settings and database; an error counts as a failed check. @param also runs on the database if everything that it needs exists */
+/** Checks settings and database; an error counts as a failed check. @param also runs after a complete check of the database */
 export async function examine(asked: Examination, also?: (of: Work) => Promise<void>): Promise<Findings> {
   const checks: Check[] = [];
   let subject = 'settings';

@@ -20,7 +20,7 @@ export function importCommand(command: Command): void {
       '<folder>',
       'folder of .ndjson or .ndjson.gz files; - reads lines {"type", "op", "record"} from stdin',
     )
-    .option('--dry-run', 'check everything, also against the database, and change nothing')
+    .option('--dry-run', 'check all lines, also against the database, and change nothing')
     .option(
       '--skip-invalid <file>',
       'write bad lines to this file and import the others (default: one bad line stops everything)',
@@ -66,7 +66,7 @@ async function run(folder: string, options: ImportOptions) {
 async function describeSignIn({ upstream, localSignIn }: Config, users: UsersService): Promise<string> {
   if (upstream) {
     const orHere = localSignIn ? ', or with their password here' : '';
-    return `Members sign in at ${upstream.issuer}, where ${upstream.claim} equals their ${upstream.match}${orHere}`;
+    return `Members sign in at ${upstream.issuer}, whose claim ${upstream.claim} must equal their ${upstream.match}${orHere}`;
   }
   const count = await users.countWithoutSignIn();
   if (count === 0) return 'Members sign in with their password or passkey';
@@ -95,7 +95,7 @@ function badLines({ rejected, firstRejects, committed_through }: ImportReport): 
     ? `everything up to line ${committed_through.line} of ${committed_through.file} is imported, and nothing after it`
     : 'nothing was imported';
   return new OperatorError(
-    `${shown.join('\n')}\n${count}${first}: ${done}. Correct them, or import the rest with --skip-invalid <file>`,
+    `${shown.join('\n')}\n${count}${first}: ${done}. Correct the bad lines, or import the rest with --skip-invalid <file>`,
   );
 }
 

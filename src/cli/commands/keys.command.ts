@@ -29,7 +29,7 @@ export function keysCommands(group: Command): void {
     .addOption(
       new Option(
         '--platform',
-        'a key for the platform’s own backend (instead of --user), with the scopes platform:read and platform:write',
+        'create a key for the platform’s own backend, which allows only platform:read and platform:write',
       ).conflicts('user'),
     )
     .requiredOption('--name <text>', 'what the key is for', parseName)

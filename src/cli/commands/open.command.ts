@@ -18,7 +18,7 @@ const PAGES = {
 export function openCommand(command: Command): void {
   withExample(command, 'pua open docs')
     .addArgument(
-      new Argument('[page]', 'the page')
+      new Argument('[page]', 'page to open')
         .choices(Object.keys(PAGES) as (keyof typeof PAGES)[])
         .default('front' as const),
     )

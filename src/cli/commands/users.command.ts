@@ -60,7 +60,7 @@ export function usersCommands(group: Command): void {
       print({ data: found.slice(0, MOST), truncated }, ({ data }) => table(data, COLUMNS));
       if (truncated)
         note(
-          `There are more: continue with --before ${found[MOST - 1]!.id}, or narrow it down with --search`,
+          `There are more members: continue with --before ${found[MOST - 1]!.id}, or narrow the list down with --search`,
         );
     });
 
@@ -100,7 +100,7 @@ export function usersCommands(group: Command): void {
       const users = get(UsersService);
       const { id, username } = await users.find(who);
       await users.setPassword(id, password, 'admin', { keepSessions });
-      const ended = keepSessions ? '' : ', and is signed out everywhere';
+      const ended = keepSessions ? '' : ', and all sessions have ended';
       print({ id, username, changed: true, sessions_kept: keepSessions }, () =>
         plain(`${username} has a new password${ended}`),
       );
@@ -280,7 +280,7 @@ const COLUMNS: Record<string, (user: ListedUser) => string | number | null> = {
 const NO_PIPE =
   '--password-stdin reads from a pipe, not from the terminal: printf %s "$PASSWORD" | pua users …';
 
-/** Reads stdin without a final line break: others could see a password in the arguments. */
+/** Reads stdin without a final line break, since other users could see a password in the arguments. */
 async function readPassword(): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {

@@ -144,7 +144,7 @@ export function webhooksCommands(group: Command): void {
 
 const COLUMNS: Record<string, (webhook: WebhookDetails) => string | number | null | readonly string[]> = {
   ID: ({ id }) => id,
-  'TELLS AS': ({ client_id, key_id }) =>
+  OWNER: ({ client_id, key_id }) =>
     client_id !== null ? `client ${client_id}` : key_id !== null ? `key ${key_id}` : 'platform',
   STATUS: ({ status }) => status,
   PENDING: ({ pending_count }) => pending_count,
@@ -157,7 +157,7 @@ const DELIVERY_COLUMNS: Record<string, (delivery: DeliveryDetails) => string | n
   MEMBER: ({ member_id }) => member_id,
   ...named('status', 'attempts'),
   LAST: ({ attempted_at }) => attempted_at,
-  ANSWER: ({ response_status, error }) => response_status ?? error,
+  RESPONSE: ({ response_status, error }) => response_status ?? error,
   MS: ({ duration_ms }) => duration_ms,
   NEXT: ({ next_attempt_at }) => next_attempt_at,
 };

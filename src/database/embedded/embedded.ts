@@ -54,7 +54,7 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
     unlock();
     throw new OperatorError(
       `The embedded database in ${dataDir} cannot be opened (${(error as Error).message}): ` +
-        'move the folder away to start with an empty one, or set DATABASE_URL',
+        'rename the folder to start with an empty database, or set DATABASE_URL',
       { cause: error },
     );
   }

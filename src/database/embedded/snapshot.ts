@@ -47,7 +47,7 @@ export async function readySnapshot(): Promise<string | undefined> {
   if (existsSync(snapshot)) return snapshot;
   const draft = emptyDraft();
   if (draft === undefined) return undefined;
-  console.error('Creating the embedded database: once for each version of the schema, a few seconds …');
+  console.error('Creating the embedded database (a few seconds, once for each version of the schema) …');
   try {
     await makeDatabase(draft);
     if (!existsSync(snapshot)) renameSync(draft, snapshot);

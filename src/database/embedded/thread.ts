@@ -10,7 +10,7 @@ export interface EmbeddedFiles {
   readonly socket: string;
 }
 
-/** Makes the thread open a database. The thread responds at the port, and closes the database after a message with the patience. */
+/** Message that makes the thread open a database. It responds at the port; a message with a time limit closes the database. */
 export interface ThreadRequest {
   readonly files: EmbeddedFiles;
   readonly port: MessagePort;

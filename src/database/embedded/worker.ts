@@ -94,7 +94,7 @@ class Turns {
 async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: number) => Promise<void>> {
   const database = await PGlite.create({
     dataDir: folder,
-    // The smallest size, since every copy of the database includes these files.
+    // The smallest WAL segment size, since every copy of the database includes these files.
     initDbStartParams: ['--wal-segsize=1'],
     // The default of 128 MB takes longer to set up than the rest of the start.
     startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'],

@@ -16,7 +16,7 @@ const REFUSED_MS = 1_000;
 const WORDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'COMMIT', 'START TRANSACTION', ...WRITING_FUNCTIONS];
 const WRITE = new RegExp(`\\b(?:${WORDS.join('|')})\\b`, 'i');
 
-/** Rejects writes while a synchronous standby is lost, since each would occupy a connection. One write per second tests for its return. */
+/** Rejects writes while a synchronous standby is lost: each would occupy a connection. One write per second tests for the standby. */
 export class WriteGate {
   #unconfirmed = 0;
   #closedUntil = 0;

@@ -79,7 +79,7 @@ export function nameOf(text: string): string {
   return name;
 }
 
-/** Tells whether a connection keeps its session. */
+/** Tells whether the manager's connections have separate sessions, which keep prepared statements. */
 export const keepsSessions = ({ connection }: EntityManager): boolean =>
   (connection as RetryingDataSource).ownSessions;
 
@@ -122,7 +122,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
     statement_timeout: statement,
     idle_in_transaction_session_timeout: isForRequests ? 5_000 : 10_000,
     keepAlive: true,
-    // The sweeper repeats its work after a crash; this way, a lost synchronous standby does not block it.
+    // With synchronous_commit=off, a lost standby does not block the sweeper, which repeats its work after a crash.
     ...(options.length > 0 ? { options: options.join(' ') } : {}),
     ...bounds(config, use, statement),
   };

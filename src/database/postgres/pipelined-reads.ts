@@ -10,7 +10,7 @@ const CONNECTIONS = 2;
 const MAX_IN_FLIGHT = 64;
 /** Time after which a read counts as stalled: a hot read takes well under a millisecond, and a stalled read blocks all later reads. */
 const STALLED_MS = 250;
-/** Interval of checks, which close a connection without a response between three of them. */
+/** Interval of checks; a connection without a response for three checks closes. */
 const LOOK_MS = 100;
 const MAX_ATTEMPTS = 3;
 const RECONNECT_MS = 500;

@@ -52,7 +52,7 @@ const PREPARE_AGAIN = new Set(['26000', '0A000']);
  * Executes prepared statements in pipeline mode (PostgreSQL §55.2.4). pg connects, and pg-protocol writes and reads all messages except
  * rows, which stay bytes up to the caller's socket. pg's own `pipeline: true` needs 1.4 times the CPU (docs/contributors/performance.md). A
  * read prepares its statement if the session lacks it, which also works behind a pooler (`pooled`): names derive from texts.
- * There, each read requests its columns, since sessions may see a changed table at different times.
+ * Behind a pooler, each read requests its columns, since sessions may see a changed table at different times.
  */
 export class ReadConnection extends PrimaryClient {
   readonly #parser = new Parser();
@@ -113,7 +113,7 @@ export class ReadConnection extends PrimaryClient {
     if (this.#unsent.length === 0) setImmediate(() => this.#send());
     if (prepares) {
       const { name } = prepared;
-      // Closes the statement first, which the session may already have; to close a missing one causes no error.
+      // First closes the statement, in case the session already has it; closing a missing statement causes no error.
       this.#unsent.push(
         serialize.close({ type: 'S', name }),
         serialize.parse({ name, text: statement.text }),

@@ -16,13 +16,13 @@ const LOOK_COUNTS_MS = 1_000;
 /** Maximum time of a long statement in ms, so that the primary has time to repeat the statement. */
 const MAX_MS = 300;
 const IDLE_MS = 10_000;
-/** Share of the pool for long statements; the caller runs further statements elsewhere at once. */
+/** Share of the pool for long statements; another server runs further ones at once. */
 const LONG_SHARE = 0.2;
 
 /** Keeps sessions of a promoted server read-only. */
 const SESSION = `-c default_transaction_read_only=on ${REQUEST_PLANS}`;
 
-/** Replay position, and whether the log has the proof $1. A standby replays a commit before it reports the commit. */
+/** Reads the server's replay position, and whether the server has replayed the proof $1. */
 const LOOK = {
   name: 'look-at-replica',
   text: `SELECT pg_is_in_recovery() AS is_standby, COALESCE(pg_last_wal_replay_lsn() - '0/0', 0)::float8 AS position,
@@ -142,7 +142,7 @@ export class Replica {
     }
   }
 
-  /** Waits until the replica has the required position. @returns false if it is still behind at `latest` (`performance.now()`) */
+  /** Waits until the replica has the required position. @returns false if the replica still lacks it at `latest` (`performance.now()`) */
   async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<boolean> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
       const needed = need();

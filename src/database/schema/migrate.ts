@@ -25,7 +25,7 @@ export interface SteppedMigration extends MigrationInterface {
    * CONSTRAINT. Each must be repeatable, since an interrupted migration starts over.
    */
   readonly steps: readonly string[];
-  /** Such steps before the migration's `down`. */
+  /** Steps before the migration's `down`. */
   readonly stepsBack?: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'
 
 /**
  * Runs pending migrations, each in a transaction after its steps, or in an empty database all in one; functions and triggers last.
- * @param report called before each @returns names of the run migrations @throws OperatorError for a database before 1.1.0 or a newer one
+ * @param report called before each migration @returns names of the run ones @throws OperatorError for a database before 1.1.0 or newer
  */
 export async function migrate(
   dataSource: DataSource,
@@ -140,7 +140,7 @@ export async function collectStatements(
   way: 'up' | 'down',
 ): Promise<string[]> {
   const statements: string[] = [];
-  // Works because migrations are plain SQL and read nothing.
+  // Works because migrations are plain SQL without queries.
   const listener = { query: (sql: string) => Promise.resolve(statements.push(sql.trim())) };
   await migration[way](listener as unknown as QueryRunner);
   return statements;

@@ -27,7 +27,7 @@ const REWRITES =
   /GENERATED ALWAYS AS \(|ALTER COLUMN \w+ (?:SET DATA )?TYPE|DEFAULT (?:gen_random_uuid|clock_timestamp|random)/;
 const SCANS = /\bCHECK \(|SET NOT NULL|FOREIGN KEY|REFERENCES/;
 
-/** A partial index sorts few rows. */
+/** Building a partial index is mostly a scan, since it sorts few rows. */
 const indexing = (statement: string): Work => (/\sWHERE\s/.test(statement) ? 'scan' : 'index');
 
 /** Locks by kind of statement, from PostgreSQL's documentation (“Explicit Locking”, and each statement's page). */

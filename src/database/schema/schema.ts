@@ -34,7 +34,7 @@ function nameOf(statement: string): string {
   return found.slice(1).filter(Boolean).join(' ');
 }
 
-/** Volatile functions of schema/, except trigger functions: a call of one is a write. */
+/** Volatile functions of schema/, except trigger functions: statements that call them are writes. */
 export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
   const [declaration] = text.slice(text.indexOf('CREATE ')).split(/\bAS \$\$|^  RETURN /m);
   const writes =
@@ -52,7 +52,7 @@ export interface Schema {
   readonly tooOld: string | undefined;
   /** Migrations to run; the last is {@link REPEATABLE} if this state of schema/ was never applied. */
   readonly pending: readonly string[];
-  /** Migrations in the database but not in this build, of a newer version. {@link REPEATABLE}: another version has replaced schema/. */
+  /** Migrations of a newer version, which this build lacks. {@link REPEATABLE}: another version has replaced schema/. */
   readonly unknown: readonly string[];
   /** Migrations among {@link unknown} that are not marked as compatible with older versions. */
   readonly incompatible: readonly string[];
@@ -137,7 +137,7 @@ export function summarizeNames(names: readonly string[]): string {
   return names.length < 2 ? names.join() : `${names.length}, from ${names[0]} to ${names.at(-1)}`;
 }
 
-/** Replaces changed functions and triggers of schema/, and drops removed ones, in the migrations' transaction. @returns whether any */
+/** Replaces changed functions and triggers of schema/, drops removed ones, in the migrations' transaction. @returns whether any changed */
 export async function applyRepeatable(manager: EntityManager): Promise<boolean> {
   const [{ objects, there }] = (await manager.query(`SELECT objects, ARRAY(
   SELECT 'FUNCTION ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace

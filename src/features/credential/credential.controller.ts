@@ -22,7 +22,7 @@ import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';
 const Endpoint = new Model('Endpoint', {
   method: textField(IN_NODE, { pattern: '^[A-Z]+$', example: 'GET' }),
   path: textField(IN_NODE, { example: '/api/public/events/{id}' }),
-  scope: textField(IN_NODE, 'null: any credential').nullable,
+  scope: textField(IN_NODE, 'Required scope; null if any credential is accepted').nullable,
   allowed: booleanField(IN_NODE, 'Whether this credential has the scope'),
 });
 

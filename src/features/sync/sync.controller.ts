@@ -16,7 +16,7 @@ export class SyncController {
   @RespondsWith(
     'List changes',
     SyncAnswer,
-    'The changes of the member’s data since a cursor, to keep a copy up to date. First get a cursor by sending this request without one, read everything, then keep requesting changes. The response omits resources whose scope the credential lacks. Changes of numbers that depend on other people, such as `attendees_count` and rarities, are not listed. With `include=data`, each change includes its record.',
+    'The changes of the member’s data since a cursor, to keep a copy up to date. First send this request without a cursor to get one, then read everything, then keep requesting changes. The response omits resources whose scope the credential lacks. Changes of numbers that depend on other people, such as `attendees_count` and rarities, are not listed. With `include=data`, each change includes its record.',
   )
   @RespondsWithProblems('cursor_expired')
   listChanges(

@@ -26,7 +26,7 @@ export class SyncQuery {
   @WholeNumber(1, 1000, `Maximum number of changes; with \`include=data\`, at most ${MAX_CHANGES_WITH_DATA}`)
   limit = 100;
 
-  @OneOf(['data'], 'data: return each change with its record, so that it need not be read by its own route')
+  @OneOf(['data'], 'data: return each change with its record, so that no further request is necessary')
   include?: 'data';
 
   @Cursor(
@@ -51,18 +51,18 @@ const ChangeItem = new Model('Change', {
   ),
   data: declareField<object | null>(
     { anyOf: [...[Profile, EventDetail, ConnectionItem, AchievementDetail].map(refTo), { type: 'null' }] },
-    'Only with `include=data`: the record, byte for byte as `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed',
+    'Only with `include=data`: the record, identical to `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed',
   ).optional,
 });
 
 export const SyncAnswer = new Model('Changes', {
-  data: objectListField(ChangeItem, IN_NODE, 'Each item once, in the order of their most recent changes'),
+  data: objectListField(ChangeItem, IN_NODE, 'Each item once, in the order of its latest change'),
   next: cursorField('Cursor for the next request'),
   more: booleanField(IN_NODE, 'Whether there are more changes to read now'),
   resources: enumListField(
     RESOURCES,
     IN_NODE,
-    'The resources that the response covers: those requested that the credential may read',
+    'The requested resources that the credential may read: the response covers only these',
   ),
 });
 export type Change = Omit<ValueOf<typeof ChangeItem>, 'data'>;

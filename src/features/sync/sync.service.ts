@@ -16,8 +16,8 @@ import { ProfileService } from '../../resources/profile/profile.service.js';
 import { MAX_CHANGES_WITH_DATA, type Change, type SyncAnswer, type SyncQuery } from './sync.dto.js';
 
 /**
- * A position in a member's changes: after one item of the change with this number and transaction. One change can affect several
- * items, such as an organizer's new name. '' and 0: before all items of the change.
+ * Position in a member's changes: after one item of a change, since one change (an organizer's new name) can affect several items.
+ * Resource '' and id 0: before all items of the change.
  */
 type Place = readonly [
   origin: string,
@@ -66,7 +66,7 @@ const READ_CHANGES = {
   ),
 };
 
-/** PostgreSQL plans this for each request: with many rows, few changes and many changes need different plans. */
+/** PostgreSQL plans this statement for each request: with many rows, few changes and many changes need different plans. */
 const READ_CHANGES_OF_MANY = {
   name: 'read-changes-of-many',
   text: readChanges(

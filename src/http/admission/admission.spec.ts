@@ -273,7 +273,7 @@ describe('a fair queue', () => {
     ]);
   });
 
-  it('alternates between second keys within the turns of their first key', () => {
+  it('alternates between second keys whenever it serves their first key', () => {
     const list = listOf(
       ['a1', 'a', 'x'],
       ['a2', 'a', 'x'],

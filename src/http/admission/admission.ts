@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 
 /** Maximum wait of a request before its rejection, in ms. */
 const PATIENCE_MS = 250;
-/** Time in ms during which requests must wait without a gap before the server counts as overloaded. */
+/** If requests always wait for this time in ms, the server counts as overloaded. */
 const STANDING_MS = 100;
 /** Maximum time in ms for which a connection stays unread in overload. */
 const MAX_HOLD_MS = 1_000;

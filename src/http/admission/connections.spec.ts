@@ -25,7 +25,7 @@ describe('connections', () => {
     for (const end of ends.splice(0)) end();
   });
 
-  /** A client that reads one response for longer than a stalled client may wait for a byte; other tests run meanwhile. */
+  /** A client that reads one response for longer than the timeout of a stalled client; other tests run meanwhile. */
   let slowReading: Promise<{ bytes: number; ms: number }>;
   beforeAll(async () => {
     const { open } = await serve((_request, response) => void response.end(LARGE), { stalledMs: STALLED_MS });

@@ -102,11 +102,11 @@ export class Connections {
     const unread = [...this.#unread.add(socket)].filter(({ destroyed }) => !destroyed);
     if (unread.length > this.bounds.unread) unread.shift()!.destroy();
     const bytes = unread.reduce((sum, { writableLength }) => sum + writableLength, 0);
-    // Closes only one: without its bytes, the sum is within the limit.
+    // Closes only one connection: without its bytes, the sum is within the limit.
     if (bytes > this.bounds.unreadBytes)
       unread.sort((a, b) => b.writableLength - a.writableLength)[0]!.destroy();
     if (socket.destroyed) return;
-    // Counts from the last byte that the client accepted: unread input does not restart it.
+    // Counts from the last byte that the client accepted: unread input does not restart the timeout.
     socket.setTimeout(this.bounds.stalledMs);
     queueMicrotask(() => socket.pause()); // as in #inTurn
     // Only on finish: at close, other code may want the connection unread.
@@ -144,7 +144,7 @@ export class Connections {
     socket.once('close', () => this.#forget(socket));
   }
 
-  /** Closes connections for a new one if necessary. @param ofPeer connections of the same peer @returns whether there is room */
+  /** Closes connections for a new one if necessary. @param ofPeer connections of the same peer @returns whether it may be accepted */
   #makeRoom(ofPeer: ReadonlySet<Socket>): boolean {
     let closed: readonly Socket[];
     if (ofPeer.size >= this.bounds.openOfPeer)

@@ -168,7 +168,7 @@ function checkFields(body: Record<string, unknown>, fields: new () => object, re
     throw new Problem('validation_failed', { errors: [{ ...WHOLE_BODY, ...facts }] });
   }
   if (isDeeperThan(body, DEEPEST)) {
-    const detail = `The body must be nested at most ${DEEPEST} deep.`;
+    const detail = `The body must have at most ${DEEPEST} nesting levels.`;
     const facts = { code: 'too_deep', detail, max: DEEPEST };
     throw new Problem('validation_failed', { errors: [{ ...WHOLE_BODY, ...facts }] });
   }
@@ -189,7 +189,7 @@ function checkFields(body: Record<string, unknown>, fields: new () => object, re
 
 function notAField(name: string, known: readonly string[], resource: Model) {
   return Object.hasOwn(resource.properties, name)
-    ? { code: 'read_only_field', detail: `${name} cannot be changed here.` }
+    ? { code: 'read_only_field', detail: `${name} is read-only.` }
     : {
         code: 'unknown_field',
         detail: `${name.toWellFormed()} is not a field here; the fields are ${known.join(', ')}.`,

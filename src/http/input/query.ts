@@ -87,7 +87,7 @@ export function queryOfHandler(handler: object): QueryClass | QueryVariants {
   return (Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined) ?? NoParameters;
 }
 
-/** Finds the view of another route in the same controller that this route serves; undefined if there is none. */
+/** Finds the view that this route shares with another route of the same controller; undefined if there is none. */
 export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined {
   for (const of of Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object))) {
     const accepted = queryOfHandler(of.value as object);
@@ -170,7 +170,8 @@ function check(
   for (const [name, list] of values) {
     const parameter = known.get(name);
     if (!parameter) {
-      const names = known.size === 0 ? 'It has none.' : `It has ${[...known.keys()].join(', ')}.`;
+      const names =
+        known.size === 0 ? 'It accepts no parameters.' : `It accepts ${[...known.keys()].join(', ')}.`;
       const usual = USUAL_NAMES.find(({ meant, names }) => names.includes(name) && known.has(meant));
       faults.push({
         parameter: name,

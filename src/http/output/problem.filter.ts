@@ -18,7 +18,7 @@ import { Config } from '../../config/config.js';
 /** Headers of a problem. */
 type Headers = Readonly<Record<string, string>>;
 
-/** Converts every thrown value into `application/problem+json` (RFC 9457). Only the log has stacks. */
+/** Converts every thrown value into `application/problem+json` (RFC 9457). Only the log contains stack traces. */
 @Catch()
 @Injectable()
 export class ProblemFilter implements ExceptionFilter {

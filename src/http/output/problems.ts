@@ -16,7 +16,7 @@ const table = {
   unknown_parameter: [
     400,
     'The endpoint has no parameter with this name.',
-    'Remove it, or correct its name: `errors` names it, and its `detail` lists the existing ones.',
+    'Remove the parameter that `errors` names, or correct its name: `detail` lists the valid names.',
   ],
   missing_parameter: [
     400,
@@ -26,7 +26,7 @@ const table = {
   invalid_cursor: [
     400,
     'The cursor was altered, belongs to another user, path, sort or filter, or its signing key is no longer in use.',
-    'Start again without a cursor, and keep sort and filters the same.',
+    'Start again without a cursor. Keep sort and filters the same.',
   ],
   ambiguous_credentials: [
     400,
@@ -56,36 +56,40 @@ const table = {
   ],
   api_key_in_browser: [
     403,
-    'The key came from a browser (Origin or Sec-Fetch-Site), whose user can read it. The exposure was recorded.',
+    'A browser sent the key, so its user can read the key. The server recorded this exposure.',
     'Use OAuth with PKCE in browsers, and rotate this key.',
     'API key in a browser',
   ],
   origin_not_allowed: [
     403,
-    'The app has not registered the origin of the page that called the assistants’ endpoint.',
-    'Register the page’s origin for the app, or call from a server or a native app.',
+    'The app has not registered the web page’s origin for MCP requests.',
+    'Register the page’s origin for the app, or send the request from a server or a native app.',
     'Origin not allowed',
   ],
   ip_not_allowed: [
     403,
     'The key cannot be used from this network address.',
-    'Call from an allowed network, or ask an admin for a key for this one.',
+    'Send the request from an allowed network, or ask an admin for a key for this network.',
     'Address not allowed',
   ],
-  not_found: [404, 'There is no such route.', 'Compare the path with openapi.json: case and slashes matter.'],
+  not_found: [
+    404,
+    'The server has no route with this path.',
+    'Compare the path with openapi.json: case and slashes matter.',
+  ],
   event_not_found: [
     404,
-    'There is no event with this id that the user has access to.',
+    'No event has this id, or the user has no access to the event.',
     'Use an id from the list of events.',
   ],
   achievement_not_found: [
     404,
-    'There is no achievement with this id that the user can see.',
+    'No achievement has this id, or the user cannot see the achievement.',
     'Use an id from the list of all achievements.',
   ],
   method_not_allowed: [
     405,
-    'The route exists, but not with this method.',
+    'The route does not support this method.',
     'Use a method that the Allow header lists.',
   ],
   not_acceptable: [
@@ -101,22 +105,22 @@ const table = {
   ],
   cursor_expired: [
     410,
-    'The changes since this cursor are no longer kept, or the database was restored or replaced.',
+    'The server no longer stores the changes since this cursor, or the database was restored or replaced.',
     'Get a new cursor, read everything again, then continue from that cursor.',
   ],
   precondition_failed: [
     412,
     'The profile has changed since the version that the request names.',
-    'Read the profile again, merge the changes, and send its new version.',
+    'Read the profile again, merge your changes, and send them with the new version.',
   ],
   payload_too_large: [
     413,
-    'The body exceeds 16,384 bytes; for a feed, 8 MB or 5,000 lines.',
+    'The body exceeds 16,384 bytes, or, for a feed, 8 MB or 5,000 lines.',
     'Send only the fields that change; split a feed into parts.',
   ],
   unsupported_media_type: [
     415,
-    'The endpoint does not accept the media type of the body.',
+    'The endpoint does not accept the media type or encoding of the body.',
     'Send Content-Type: application/json; for a feed, application/x-ndjson.',
   ],
   validation_failed: [
@@ -126,7 +130,7 @@ const table = {
   ],
   rate_limited: [
     429,
-    'The limit of this user and credential, or of failed authentication from this address, is used up.',
+    'The user and credential sent too many requests, or the address sent too many invalid credentials.',
     'Wait for `retry_after` seconds, then try again.',
     'Too many requests',
   ],

@@ -27,7 +27,7 @@ const CODINGS = {
 type Coding = keyof typeof CODINGS;
 const CODING_NAMES = Object.keys(CODINGS) as Coding[];
 
-/** Bytes that fit into one packet without compression. */
+/** Minimum size to compress: fewer bytes fit into one packet anyway. */
 const MIN_COMPRESSED = 1_024;
 /** Maximum length of `Accept-Encoding`: browsers send 30 characters, and parsing 16 KB would take 3 ms per request. */
 const MAX_ACCEPT_LENGTH = 200;
@@ -123,7 +123,7 @@ export function parseStates(header: string | undefined): string[] | undefined {
   });
 }
 
-/** Returns the validator without quotes, for programs that have no headers. */
+/** Returns the validator without quotes, for programs that cannot send headers. */
 export const versionOf = (etag: string) => etag.slice(1, -1);
 
 /** Converts a version from {@link versionOf}, also with quotes. @returns undefined if the version is invalid */

@@ -40,7 +40,7 @@ describe('composed handlers', () => {
         throw fault;
       },
     ],
-  ])('stop if an error %s, and pass it to Express', async (_, faulty) => {
+  ])('stop if an error %s, and pass the error to Express', async (_, faulty) => {
     expect(await outcome(faulty)).toEqual({ error: fault, reached: false });
     expect(await outcome(passes, compose(passes, faulty))).toEqual({ error: fault, reached: false });
   });

@@ -17,7 +17,7 @@ declare module 'node:http' {
 type Pairs = string[];
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** Makes message classes with Express's prototype: changing it per message, as Express does, slows down that object. */
+/** Makes message classes with Express's prototype: Express changes it per message, which slows each message down. */
 export function makeMessageClasses(app: Express): {
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;

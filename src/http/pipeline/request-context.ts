@@ -54,7 +54,7 @@ export class RequestContext {
   isOver = false;
   /** Checks the credential again; undefined for a request without one. */
   confirm: ((request: IncomingMessage) => Promise<void>) | undefined = undefined;
-  /** Called when the response is written, before the caller can have it. */
+  /** Called when the response is written, before the caller can receive it. */
   whenWritten: Listener | undefined = undefined;
   /** Called when the request ends, regardless of the outcome. */
   readonly whenOver: Listener[] = [];

@@ -48,7 +48,7 @@ export function requestLog(logger: Logger) {
 /** Paths that monitoring requests every few seconds. */
 const PROBES = ['/livez', '/readyz'];
 
-/** Writes one line per request to a development terminal, without query values, which may be secrets. @param usernameOf called once each */
+/** Writes one line per request to a terminal, without query values (possible secrets). @param usernameOf called once per member */
 export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
   const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
   return (request: Request, response: Response, next: NextFunction): void => {

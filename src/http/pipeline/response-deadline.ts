@@ -13,7 +13,7 @@ export function extendDeadline({ context }: IncomingMessage, milliseconds: numbe
 const LOOK_MS = 25;
 
 /**
- * Responds 503 after `milliseconds`, which bounds the sum of all database waits. A transaction before COMMIT is undone; otherwise the
+ * Responds 503 after `milliseconds`, which bounds the sum of all database waits. Transactions before COMMIT roll back; otherwise the
  * outcome of a write is unknown, and the client can repeat the same PUT. The time restarts after the body (see {@link JsonBody}), which the
  * server's `requestTimeout` bounds.
  */

@@ -165,7 +165,7 @@ const TAKE = `WITH kept AS (${FIND} FOR UPDATE
 ), taken AS (UPDATE oauth_state s SET payload = NULL FROM kept WHERE s.key = kept.key
 ) SELECT key, payload FROM kept`;
 
-/** Forms that create something run once, even if sent twice. The next page shows the result once; until then, it is encrypted. */
+/** Runs a form that creates something only once, even if sent twice. Stores the result encrypted, until the next page shows it. */
 @Injectable()
 export class SentForms {
   constructor(
@@ -204,7 +204,7 @@ export class SentForms {
   }
 }
 
-/** Separates forms of different members with the same id. */
+/** Distinguishes forms of different members with the same id. */
 function idOf(userId: number, form: string): string {
   return `${userId}-${form}`;
 }

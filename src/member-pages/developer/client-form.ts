@@ -45,7 +45,7 @@ export function readForm(form: Form): ClientForm {
 
 export const EMPTY_FORM: ClientForm = { ...readForm({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
-/** Converts the form. @param profiles offered profiles; for only one, the form has no field @throws ClientFault if the keys are not JSON */
+/** Converts the form. @param profiles offered profiles; a single one has no field in the form @throws ClientFault if keys are not JSON */
 export function parseForm(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));
   return {

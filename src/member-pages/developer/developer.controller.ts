@@ -357,7 +357,7 @@ export class DeveloperController {
 
   @Post('keys/:key/revoke')
   async revokeKey(@FormSender() developer: Sender, @Param('key') id: string): Promise<void> {
-    await this.keys.revoke(id, 'by the member who made it', 'user', developer.owner);
+    await this.keys.revoke(id, 'by the member who created it', 'user', developer.owner);
     this.revocations.announce({ kind: 'key', id });
     developer.redirect('/developer', 'key-revoked');
   }

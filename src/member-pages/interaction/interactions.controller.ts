@@ -57,7 +57,7 @@ export class InteractionsController {
     else redirect(response, `${step.shown.path}/upstream`);
   }
 
-  /** Redirects to the external identity provider. A link without CSRF protection is enough, since it grants nothing. */
+  /** Redirects to the external identity provider. The link needs no CSRF protection, since it grants nothing. */
   @Get('upstream')
   async signInUpstream(@Res() response: Response): Promise<void> {
     const { interaction } = await this.#step(response, 'login');
@@ -141,7 +141,7 @@ export class InteractionsController {
     const told = { actor: 'user', userId: user.id, clientId: client.clientId } as const;
     if (form.decision !== 'allow') {
       const event = { ...told, type: 'consent.denied', details: { scopes: requested } } as const;
-      await this.sessions.decline(response, interaction, 'the member did not allow it', event);
+      await this.sessions.decline(response, interaction, 'the member denied access', event);
       return;
     }
     if (await this.consents.isClosedTo(user.id, client)) return this.#showNotApproved(response, step, user);
@@ -214,7 +214,7 @@ interface Step {
   readonly shown: { readonly path: string; readonly client: PageClient };
 }
 
-/** Whether the app requests a passkey, and the signed-in member has one but did not use it. */
+/** Whether the app requests a passkey, and the signed-in member has a passkey but did not use it. */
 function wantsPasskey({ prompt, session }: Interaction): boolean {
   return prompt.reasons.includes(PASSKEY_WANTED) && session?.accountId !== undefined;
 }

@@ -43,7 +43,7 @@ export class UpstreamController {
     const interaction = await this.server.provider.Interaction.find(purpose.interaction);
     // The step may have expired, or another tab may have completed it.
     if (interaction?.prompt.name !== 'login' || interaction.result !== undefined) {
-      redirect(response, `/interaction/${purpose.interaction}`); // this page explains which of the two happened
+      redirect(response, `/interaction/${purpose.interaction}`); // that page explains what happened
       return;
     }
     const signedIn = await this.signIns.finish(response, begun);
@@ -78,7 +78,7 @@ export class UpstreamController {
       if (away) response.set('Retry-After', String(retryAfter));
       response.status(away ? 503 : 400).json({
         error: away ? 'temporarily_unavailable' : 'invalid_request',
-        error_description: away ? 'try again' : 'the logout token is not acceptable',
+        error_description: away ? 'try again' : 'the logout token is invalid',
         error_id: id,
       });
     }

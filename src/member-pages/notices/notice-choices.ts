@@ -8,7 +8,7 @@ import { Hmac } from '../../crypto/hmac.js';
 
 const UNSUBSCRIBE_PATH = '/account/unsubscribe';
 
-/** A member's id, the two parts of the notice's name, and an HMAC of these. */
+/** The token in an unsubscribe link: member id, the two parts of the notice's name, and their HMAC. */
 const TOKEN = /^([1-9]\d{0,15})-(\w+)-(\w+)-([\w-]{43})$/;
 
 const FIND = 'SELECT notice FROM muted_notices WHERE user_id = $1 ORDER BY notice';

@@ -14,12 +14,12 @@ import { clip, DateTimes, fill, LANGUAGES, textsIn } from '../rendering/wording.
 import { NoticeChoices } from './notice-choices.js';
 
 const PAUSE_MS = 1_000;
-/** Maximum concurrent emails of this process, for bulk emails and for all others. */
+/** Maximum concurrent emails of this process, separately for bulk and urgent emails. */
 const MAX_CONCURRENT = 4;
-/** Time after which another instance sends the email, if the outcome is unknown. */
+/** Seconds after which another instance sends the email, if the outcome is unknown. */
 const LEASE_SECONDS = (2 * MAX_SENDING_MS) / 1_000;
 const MAX_WAIT = `interval '3 days'`;
-/** Pause after the mail server did not respond, in ms. */
+/** Pause in ms if the mail server did not respond. */
 const AWAY_MS = 5_000;
 const MAX_NAME_LENGTH = 60;
 
@@ -55,7 +55,7 @@ interface NoticeEmail {
   readonly notice: NoticeType;
   readonly name: string | null;
   readonly is_bulk: boolean;
-  /** Number of started attempts, including the current one. */
+  /** Number of started attempts, including the current attempt. */
   readonly attempts: number;
   readonly at: string;
   readonly is_over: boolean;

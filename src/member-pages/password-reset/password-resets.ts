@@ -156,7 +156,7 @@ export class PasswordResets implements OnApplicationShutdown {
     await Promise.all(this.#pending);
   }
 
-  /** Lists passkeys to remove: a lost or stolen device may still contain one. */
+  /** Lists passkeys to remove: a lost or stolen device may still have a passkey. */
   async #passkeysOf(userId: number): Promise<ShownPasskey[]> {
     return this.ceremonies.areOffered ? this.signInMethods.listPasskeys(userId) : [];
   }
@@ -243,7 +243,7 @@ export class PasswordResetController {
       this.resets.finish(token, passwordIn(form.new_password), signInOriginOf(request)),
     );
     if (typeof result === 'object') {
-      // A device cookie: guesses from elsewhere then cannot block the member's sign-in with the new password.
+      // Sets a device cookie, so that guesses from elsewhere cannot block the sign-in with the new password.
       this.devices.issue(request, response, result.userId);
       this.#show(response, 200, { step: 'done', passkeys: result.passkeys });
     } else if (result === 'expired') this.#show(response, 410, { step: 'expired' });

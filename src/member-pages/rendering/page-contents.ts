@@ -66,7 +66,7 @@ interface SignInPages {
   readonly consent: StepPage & {
     /** `required`: the form shows the scope, but members cannot deselect it; `writes`: the app can change data with this scope. */
     readonly scopes: readonly { name: string; checked: boolean; required: boolean; writes: boolean }[];
-    /** Whether the client had consent before. */
+    /** Whether the member consented to the client before. */
     readonly again: boolean;
     /** Digest of an unreviewed app's shown details: the form returns it, since the app can change meanwhile. */
     readonly seen?: string | null;

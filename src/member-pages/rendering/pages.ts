@@ -27,9 +27,9 @@ export function resetsPasswords({ mail, localSignIn, passwordResetUrl }: Config)
 }
 
 export interface Sending {
-  /** The app's languages (`ui_locales`); default: those of the request's query. */
+  /** The app's languages; default: `ui_locales` in the request's query. */
   readonly uiLocales?: unknown;
-  /** The page's query for links to other languages; default: the request's. */
+  /** The page's query for links to other languages; default: the request's query. */
   readonly query?: URLSearchParams;
 }
 
@@ -126,7 +126,7 @@ export class Pages implements ShownPages {
 /** Parameters of our pages' URLs. Other parameters may be untrusted or secret. */
 const KEPT = ['of', 'other'];
 
-/** Maximum length of an app's request in a form: a form may have 16 KB, in which a character may need three. */
+/** Maximum length of an app's request in a form: a form may have 16 KB, and a character may need three bytes. */
 const MAX_REPEATED_LENGTH = 5_000;
 
 /** The language choice: links, unless the URL has other parameters than {@link KEPT}; or a form that repeats an app's request. */

@@ -22,7 +22,7 @@ export type Texts = Omit<typeof members, 'faults' | 'scopes'> & {
 
 const FOLDER = new URL('./texts/', import.meta.url);
 
-/** Languages of pages (BCP 47), each a folder of texts; the first one is the default. */
+/** Languages of pages (BCP 47), each a folder of texts; the first language is the default. */
 export const LANGUAGES: readonly string[] = [
   'en',
   ...readdirSync(FOLDER, { withFileTypes: true })
@@ -51,7 +51,7 @@ function readTexts(language: string): Texts {
     JSON.parse(readFileSync(new URL(`${language}/${file}.json`, FOLDER), 'utf8')) as Content;
   const { scopes, faults: ofPages, ...ofMembers } = read<typeof members>('members');
   const { faults, reasons, ...ofDevelopers } = read<Texts['developer']>('developers');
-  // Other languages also translate the English texts of the API and the log.
+  // English takes these texts from the API and the log; other languages translate them.
   return {
     ...ofMembers,
     faults: ofPages satisfies Record<FaultName, string[]> as unknown as Texts['faults'],
@@ -68,7 +68,7 @@ function readTexts(language: string): Texts {
 export const LANGUAGE_COOKIE = 'pua_language';
 const CHOSEN = new RegExp(`(?:^|; ?)(?:__Secure-)?${LANGUAGE_COOKIE}=([a-z]{2,3})(?:;|$)`);
 
-/** Chooses by the member's choice in this browser, the app (`ui_locales`, OpenID Connect Core §3.1.2.1), then the browser's languages. */
+/** Chooses a language: the member's choice, else the app's (`ui_locales`, OpenID Connect Core §3.1.2.1), else the browser's. */
 export function chooseLanguage(
   uiLocales: unknown,
   { cookie, 'accept-language': accept }: Pick<IncomingHttpHeaders, 'cookie' | 'accept-language'>,

@@ -41,7 +41,7 @@ import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH, LANGUAGES, chooseLanguage, textsIn } from '../rendering/wording.js';
 
-/** Pattern of a path parameter: a path with anything else matches no page. */
+/** Pattern of a path parameter; paths with other characters match no page. */
 const PARAMETER = '[\\w-]{1,100}';
 
 @Injectable()
@@ -182,7 +182,7 @@ export const OwnForm = asking(Csrf, async (csrf, context) => {
   return form;
 });
 
-/** Another page or redirect was sent instead: nothing is left to do. */
+/** Thrown after the server sent another page or a redirect: the caller must not respond. */
 export class AnsweredOtherwise extends Error {}
 
 /** Turns any error of a page into an error page. Stack traces only go to the log. */
@@ -210,7 +210,7 @@ class PageFilter implements ExceptionFilter {
       response.destroy();
       return;
     }
-    // The response for another member's app or key is the same as for a missing one.
+    // Another member's app or key gets the same response as a missing app or key.
     const isUnknown = thrown instanceof UnknownClient || thrown instanceof UnknownKey;
     const error = isUnknown ? nothingHere() : thrown;
     const { id, route } = request.context;
@@ -247,7 +247,7 @@ const PAGE = 'oauth:page';
 export const ServesPages = () =>
   applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), LimitsByAddress(), UseFilters(PageFilter));
 
-/** Unstyled pages: with the style sheet, they would cost as much as the responses that they replace. */
+/** Unstyled 503 pages: with the style sheet, they would cost as much as normal pages. */
 const BUSY_PAGES = new Map(
   LANGUAGES.map((language) => {
     const [title, message] = textsIn(language).faults.busy;

@@ -90,7 +90,7 @@ export class PasskeyCeremonies {
     this.#domain = passkeyDomain(config);
   }
 
-  /** Whether this server offers passkeys; if not, callers may call nothing else of this class. */
+  /** Whether this server offers passkeys; if not, callers must not use this class. */
   get areOffered(): boolean {
     return this.#domain !== undefined;
   }
@@ -122,7 +122,7 @@ export class PasskeyCeremonies {
       response: { ...credential, rawId: credential.id, clientExtensionResults: {} },
       expectedChallenge: taken.challenge,
       ...this.#expected(),
-      // The counter is compared later, when it is stored: before verification, anyone could claim a lower counter.
+      // The statement that stores the counter compares it later: before verification, anyone could claim a lower counter.
       credential: { id: credential.id, publicKey: Uint8Array.from(passkey.public_key), counter: 0 },
     }).catch(() => undefined); // throws for any invalid proof
     const { newCounter, credentialBackedUp, credentialDeviceType } = proof?.authenticationInfo ?? {};

@@ -69,7 +69,7 @@ export class SignInForms {
     this.pages.send(response, reason ? SIGN_IN_STATUSES[reason] : 200, { ...shared, ...page }, sending);
   }
 
-  /** @param way the form's page @returns the member, after remembering the browser; or the contents of the next page */
+  /** @param way a label of the metrics @returns the member, after remembering the browser; or the contents of the next page */
   withPassword(response: Response, form: Form, way: Labels['way']): Promise<SignedIn | SignInRejection> {
     const username = fieldText(form.username);
     return this.#counted(response, { way, method: 'password' }, async () => {
@@ -245,7 +245,7 @@ export class BrowserSessions {
     const target = URL.parse(params.redirect_uri as string);
     const isWeb = target !== null && /^https?:$/.test(target.protocol);
     const href = client.clientUri ?? (isWeb ? target.origin : undefined); // an app on the device has no website
-    const text = client.by_member === true ? 'toApp' : 'backToApp'; // an app of a member may redirect anywhere
+    const text = client.by_member === true ? 'toApp' : 'backToApp'; // a member's app may redirect anywhere
     const next = href === undefined ? {} : { next: { text, href, host: hostOf(href) } as const };
     return new PageFault(410, 'finished', undefined, next, 'sign_in_expired');
   }

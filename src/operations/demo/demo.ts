@@ -86,7 +86,7 @@ export async function rejectDemoMembers(dataSource: DataSource): Promise<void> {
   if ((await demoMembers(dataSource)).length === 0) return;
   throw new OperatorError(
     'The database contains demo members, whose password is public, and others can reach the server (PUBLIC_URL or HOST): use another ' +
-      `database, or end their access in this one: UPDATE users SET disabled_at = now() WHERE id BETWEEN ${FIRST_ID} AND ${LAST_MEMBER_ID}`,
+      `database, or disable the demo members: UPDATE users SET disabled_at = now() WHERE id BETWEEN ${FIRST_ID} AND ${LAST_MEMBER_ID}`,
   );
 }
 
@@ -177,7 +177,7 @@ export function banner(config: Config, demo: DemoFacts | undefined): string {
     ...(demo ? [['Demo', `${publicUrl}/demo`]] : []),
     ...(demo || config.loopbackOnly
       ? []
-      : [['Demo', 'disabled, because others can reach the server: PUBLIC_URL or HOST is not loopback']]),
+      : [['Demo', 'disabled, because other hosts can reach the server: PUBLIC_URL or HOST is not loopback']]),
     ...(named.length > 0 ? [['Members', `${named.join(', ')} (password: ${DEMO_PASSWORD})`]] : []),
     ['Database', databaseOf(config)],
   ].map(([name, value]) => `  ${styled('bold', name!.padEnd(10))} ${value}`);
@@ -185,7 +185,7 @@ export function banner(config: Config, demo: DemoFacts | undefined): string {
     ? `\n\nA request as ${named[0] ?? 'the first demo member'}:\n\n` +
       `  export API_KEY=${key}\n  curl -H "X-API-Key: $API_KEY" ${publicUrl}/api/public/profile`
     : '';
-  return `\n${styled('green', 'Public User API is ready.')}\n\n${lines.join('\n')}${call}\n\nCtrl-C ends it.\n`;
+  return `\n${styled('green', 'Public User API is ready.')}\n\n${lines.join('\n')}${call}\n\nPress Ctrl-C to stop the server.\n`;
 }
 
 const databaseOf = ({ databaseUrl, dataDir }: Config) =>

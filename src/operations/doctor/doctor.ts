@@ -19,7 +19,7 @@ import { checkTotals, repairCopiesAndTotals } from './totals.js';
 /** Reports a check that ended with an error. */
 export function failed(name: string, error: Error): Check {
   const [message, mend] = error.message.split(/: (?=[^:]*$)/);
-  return fail(name, message!, mend ?? 'correct the cause that the message names, then run the doctor again');
+  return fail(name, message!, mend ?? 'correct the cause in the message, then run `pua doctor` again');
 }
 
 /** Checks only the settings. */
@@ -41,16 +41,16 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
   if (protocol === 'https:' && trustProxy === 0)
     return warn(
       'proxy',
-      'PUBLIC_URL is https, so there is a proxy in front, but TRUST_PROXY is 0: all callers seem to have the proxy’s address',
-      'set TRUST_PROXY to the number of proxies; otherwise the networks of keys, and limits per address, do not work',
+      'PUBLIC_URL is https, so the server is behind a proxy, but TRUST_PROXY is 0: all callers seem to have the proxy’s address',
+      'set TRUST_PROXY to the number of proxies; otherwise keys’ allowed networks and limits per address do not work',
     );
   if (local && trustProxy > 0)
     return warn(
       'proxy',
       `TRUST_PROXY is ${trustProxy}, but PUBLIC_URL is on this host: callers can claim any address`,
-      'set TRUST_PROXY=0, unless there is a proxy in front',
+      'set TRUST_PROXY=0, unless the server is behind a proxy',
     );
-  return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} trusted`);
+  return ok('proxy', trustProxy === 0 ? 'no proxy is trusted' : `trusted proxies: ${trustProxy}`);
 }
 
 export interface Examination {
@@ -171,7 +171,7 @@ function checkMigrations(schema: Schema): Check {
   if (unknown.length > 0)
     return warn(
       'migrations',
-      `the database is newer than this version of the server, which can use it: ${summarizeNames(unknown)}`,
+      `the database is newer than this version of the server, but compatible: ${summarizeNames(unknown)}`,
       'upgrade the server soon',
     );
   return ok('migrations', `${applied.length} applied, none pending`);

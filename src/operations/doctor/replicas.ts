@@ -43,7 +43,7 @@ async function checkReplica(url: string, number: number, primary: Primary): Prom
     return warn(
       name,
       `cannot be reached (${(error as Error).message || (error as { code?: string }).code}): reads use the primary instead, and each write waits for the replica`,
-      'start it, or remove it from DATABASE_READ_URL',
+      'start the replica, or remove it from DATABASE_READ_URL',
     );
   }
   if (state.server === primary.server) return ok(name, 'is the primary now');

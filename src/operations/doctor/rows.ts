@@ -42,7 +42,7 @@ export async function checkSequences(manager: EntityManager): Promise<readonly C
         : `run in psql: ALTER SEQUENCE ${sequence} NO MAXVALUE; then \`pua doctor --mend\``,
     ),
   );
-  return allOf(wrong, 'sequences', 'each is above the ids in its table, and below its end');
+  return allOf(wrong, 'sequences', 'each sequence is above the ids in its table, and below its maximum');
 }
 
 /** Moves sequences to their table's highest id, if possible. @returns 1 for each moved sequence */
@@ -69,7 +69,7 @@ WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORD
     warn(
       'time zones',
       `${events} events are in ${timezone}, which the database lacks: their local times are shown in UTC`,
-      'install the time zone on PostgreSQL’s host, or import these events with a current one',
+      'install the time zone on PostgreSQL’s host, or import these events with a current time zone',
     ),
   );
   return allOf(wrong, 'time zones', 'the database has the time zones of all events');
@@ -126,10 +126,10 @@ export async function checkNames(manager: EntityManager): Promise<Check> {
     if (rows.length < ROWS_AT_ONCE) break;
   }
   await manager.query('CLOSE odd_names');
-  if (count === 0) return ok('names', 'all are shown as stored');
+  if (count === 0) return ok('names', 'all names are shown as stored');
   return warn(
     'names',
-    `${count} have invisible characters, or look like another name or an id: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
+    `${count} names have invisible characters, or look like another name or an id: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
     'rename members with `pua users update <id> --username`, apps with `pua clients update <id> --name`; they keep working until then',
   );
 }
@@ -148,7 +148,7 @@ export async function checkErasures(manager: EntityManager): Promise<readonly Ch
   const wrong = `rows of erased members are left in ${left}`;
   return left === ''
     ? [ok('erasures', 'no rows of erased members are left')]
-    : [fail('erasures', wrong, 'run `pua doctor --mend`: it erases them')];
+    : [fail('erasures', wrong, 'run `pua doctor --mend`, which erases them')];
 }
 
 /** Erases remaining rows of erased members. @returns row counts by table, without zeros */

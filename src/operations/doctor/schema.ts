@@ -101,7 +101,7 @@ export async function findDamage(manager: EntityManager): Promise<Check[]> {
     if (lacking.length === 0) return [];
     const statements = lacking.join('; ');
     const shown = statements.includes('\n') ? 'its statement in docs/schema.sql' : statements;
-    const how = there && /^(constraint|index) /.test(name) ? 'replace it in psql by' : 'run in psql';
+    const how = there && /^(constraint|index) /.test(name) ? 'replace it in psql with' : 'run in psql';
     const message = there ? 'differs from the migrations' : MISSING;
     return [fail(name, message, `${how}: ${shown}; then \`pua doctor --mend\``)];
   });

@@ -15,7 +15,7 @@ interface LiveHashes {
   readonly unknown: number;
 }
 
-/** SQL: {@link LiveHashes} of the following rows. */
+/** SQL: columns of {@link LiveHashes}; the rows follow in FROM. */
 const COUNTED = `count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
   count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown`;
 
@@ -44,7 +44,7 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
       ? fail(
           'keys',
           `${unknown} live keys are rejected, because they were created under another SECRET_KEY`,
-          'set SECRET_KEY_PREVIOUS to the SECRET_KEY of that time, or create new keys',
+          'set SECRET_KEY_PREVIOUS to that SECRET_KEY, or create new keys',
         )
       : older > 0
         ? warn(
@@ -85,7 +85,7 @@ SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token
       ? warn(
           'sign-ins',
           `${tokens} refresh tokens and ${sessions} sessions date from before the change of SECRET_KEY`,
-          `keep SECRET_KEY_PREVIOUS until ${until}, or they end when it is removed: each moves to SECRET_KEY when it is used`,
+          `keep SECRET_KEY_PREVIOUS until ${until}, since removing it ends them: each moves to SECRET_KEY when it is used`,
         )
       : ok('sign-ins', 'none date from before the change of SECRET_KEY'),
   ];

@@ -166,7 +166,7 @@ export async function checkTotals(manager: EntityManager, isFull: boolean): Prom
   const totals = (await findDrift(manager, extent)).map(({ name, wrong, example }) =>
     fail(
       name,
-      `is wrong in ${wrong} rows: ${example.id} has ${example.kept}, but the recount is ${example.counted}`,
+      `is wrong in ${wrong} rows: the row with id ${example.id} has ${example.kept}, but the recount is ${example.counted}`,
       MEND,
     ),
   );
@@ -177,7 +177,7 @@ export async function checkTotals(manager: EntityManager, isFull: boolean): Prom
     'import these connections again, or delete both sides: every connection has two rows with one id',
   );
   return [
-    ...allOf(copies, 'copies', `every copied column equals its source${whose}`),
+    ...allOf(copies, 'copies', `every denormalized column equals its source${whose}`),
     ...allOf(totals, 'totals', `every counter equals its recount${whose}`),
     ...(sides > 0 ? [connections] : []),
   ];

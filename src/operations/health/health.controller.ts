@@ -34,8 +34,7 @@ export class HealthController {
     if (this.readiness.ending)
       throw new Problem('temporarily_unavailable', { detail: 'The server is shutting down.' });
     const { writable, mismatch } = await this.database.read();
-    if (!writable)
-      throw new Problem('temporarily_unavailable', { detail: 'The database cannot be written to.' });
+    if (!writable) throw new Problem('temporarily_unavailable', { detail: 'The database is read-only.' });
     if (mismatch) throw new Problem('temporarily_unavailable', { detail: `The database ${mismatch}.` });
     return { status: 'ok' };
   }

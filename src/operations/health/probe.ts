@@ -30,8 +30,8 @@ export async function probe(address: string): Promise<Probed> {
     const ready = response.status === 200 && status === 'ok';
     const isOurs = ready || response.headers.get('Content-Type')?.startsWith('application/problem+json');
     const problem = isOurs
-      ? `is not ready: ${detail ?? `it answered ${response.status}`}`
-      : `answers ${response.status}, and is not this server`;
+      ? `is not ready: ${detail ?? `it responded with ${response.status}`}`
+      : `responds with ${response.status}, and is not this server`;
     const version = isOurs
       ? await readVersion(await ask('/api/public/openapi.json')).catch(() => null)
       : null;

@@ -131,7 +131,7 @@ export async function serveMetrics(
   server.listen(metricsPort, host);
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
     throw new OperatorError(
-      `METRICS_PORT ${metricsPort} on ${host} cannot be used (${error.code}): set another one`,
+      `METRICS_PORT ${metricsPort} on ${host} cannot be used (${error.code}): set another port`,
       { cause: error },
     );
   });

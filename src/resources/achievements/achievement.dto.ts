@@ -35,7 +35,7 @@ const ALL_SORTS = ['position', 'name', '-earned_at', 'rarity_percentage', '-prog
 const CATEGORIES = 'Only achievements in one of these categories';
 const TIERS = 'Only achievements of one of these rarities';
 const UPDATED =
-  'Only achievements that changed at this time or later, including the member’s progress, but not their rarity. To miss no change, pass the time of the previous response';
+  'Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response';
 
 /** The default view: earned achievements. */
 export class EarnedQuery extends PageQuery {
@@ -127,7 +127,7 @@ const AchievementProgress = new Model('AchievementProgress', {
   current: countField('COALESCE(ua.progress, 0)', 'Number that the member has reached so far'),
   target: integerField(a.target.from, {
     minimum: 1,
-    description: 'Number that the member must reach to earn it',
+    description: 'Number that the member must reach to earn the achievement',
   }),
   percentage: percentageField(PROGRESS_PERCENTAGE),
 });
@@ -135,7 +135,7 @@ const AchievementProgress = new Model('AchievementProgress', {
 const TIER =
   'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members';
 const NO_EARNED = 'null if the member has earned nothing';
-const COMPUTED = 'When the rarities were computed';
+const COMPUTED = 'Time of the rarity computation';
 
 const RATED = {
   rarity: enumField(RARITIES, RARITY, TIER),
@@ -160,15 +160,15 @@ export const AchievementItem = new Model(
     is_hidden: a.is_hidden,
     earned: booleanField('ua.earned_at IS NOT NULL'),
     earned_at: ua.earned_at,
-    progress: objectField(AchievementProgress, { when: HAS_PROGRESS }, 'null if it has no target').nullable,
+    progress: objectField(AchievementProgress, { when: HAS_PROGRESS }, 'null without a target').nullable,
     is_pinned: booleanField(
       'ua.pin_position IS NOT NULL',
-      'Whether the member has pinned it, to be shown first',
+      'Whether the member has pinned the achievement, so that it is shown first',
     ),
     pin_position: integerField(PIN_POSITION, {
       minimum: 1,
       maximum: MAX_PINNED,
-      description: '1 is shown first; null if it is not pinned',
+      description: '1 is shown first; null if the achievement is not pinned',
     }).nullable,
   },
   'A hidden achievement that the member has not earned is masked: its name is replaced; key, description, icon and progress are null',
@@ -176,8 +176,7 @@ export const AchievementItem = new Model(
 
 export const AchievementDetail = new Model('AchievementDetail', {
   ...AchievementItem.properties,
-  criteria: textField(`CASE WHEN NOT ${MASKED} THEN a.criteria END`, 'What a member has to do to earn it')
-    .nullable,
+  criteria: textField(`CASE WHEN NOT ${MASKED} THEN a.criteria END`, 'Condition for earning it').nullable,
   earned_by_count: countField(EARNERS, 'Number of active members who have earned it'),
   eligible_users_count: countField(ACTIVE_MEMBERS, 'Number of active members'),
   rarity_computed_at: timestampField(COMPUTED_AT, COMPUTED),
@@ -193,8 +192,8 @@ const CategoryCompletion = new Model('CategoryCompletion', {
 const RarityCompletion = new Model('RarityCompletion', {
   ...COMPLETION,
   rarity: enumField(RARITIES, IN_NODE, TIER),
-  min_percentage: numberField(IN_NODE, 'Inclusive').nullable,
-  max_percentage: numberField(IN_NODE, 'Exclusive, except 100').nullable,
+  min_percentage: numberField(IN_NODE, 'Lower bound, inclusive').nullable,
+  max_percentage: numberField(IN_NODE, 'Upper bound, exclusive except 100').nullable,
 });
 
 export const RarestEarned = new Model('RarestEarned', {
@@ -218,7 +217,7 @@ export type AchievementStatistics = ValueOf<typeof AchievementStatistics>;
 /** The views, each with a handler of {@link AchievementsController}. A view's separate route has no parameter `action`. */
 export const ACHIEVEMENT_VIEWS: QueryVariants = {
   by: 'action',
-  description: 'Which view of the achievements to return; earned ones if absent',
+  description: 'View of the achievements to return; if absent, the earned ones',
   absent: { query: EarnedQuery, handler: 'listEarnedAchievements' },
   values: {
     all: { query: AllQuery, handler: 'listAllAchievements' },

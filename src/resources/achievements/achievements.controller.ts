@@ -41,7 +41,7 @@ export class AchievementsController {
   @RespondsWith(
     'List achievements',
     { anyOf: [describePage(AchievementItem), AchievementStatistics, AchievementDetail].map(refTo) },
-    'The view that `action` selects, which has its own parameters, defaults and response, and rejects the parameters of other views. Each view also has its own path, which is easier to use in generated clients.',
+    'The view that `action` selects. Each view has its own parameters, defaults and response, and rejects the parameters of other views. Each view also has its own path, which is easier to use in generated clients.',
   )
   @RespondsWithProblems('achievement_not_found')
   listAchievements(
@@ -85,7 +85,7 @@ export class AchievementsController {
   @RespondsWith(
     'Get statistics',
     AchievementStatistics,
-    'The number of achievements, and of those that the member has earned: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
+    'The numbers of all and of earned achievements: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
   )
   getAchievementStatistics(@CurrentPrincipal() { userId }: Principal): Promise<AchievementStatistics> {
     return this.achievements.statistics(userId);

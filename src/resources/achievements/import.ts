@@ -21,7 +21,7 @@ export const achievements = recordType({
     ),
   },
   rules: [
-    twice('achievements', ['key'], "'key: the same is already in line ' || d.first"),
+    twice('achievements', ['key'], "'key: line ' || d.first || ' already has this key'"),
     `SELECT s.line, ${code('taken')}, 'key: is taken by achievement ' || t.id FROM import_achievements s
   JOIN achievements t ON t.key = s.key AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_achievements r WHERE r.id = t.id AND NOT r.deleted)`,
@@ -47,7 +47,7 @@ export const userAchievements = recordType({
     twice(
       'user_achievements',
       ['user_id', 'pin_position'],
-      "'pin_position: line ' || d.first || ' has the same for this member'",
+      "'pin_position: line ' || d.first || ' already has this position for this member'",
     ),
     `SELECT s.line, ${code('taken')}, 'pin_position: is taken by achievement ' || t.achievement_id FROM import_user_achievements s
   JOIN user_achievements t ON t.user_id = s.user_id AND t.pin_position = s.pin_position

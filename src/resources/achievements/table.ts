@@ -8,14 +8,15 @@ import { User } from '../profile/table.js';
 @Entity('achievements')
 export class Achievement extends row({
   id: identity('BY DEFAULT'),
-  key: text(LENGTHS.achievements.key).about('Stable name for programs; null if it has none or is masked')
-    .nullable,
+  key: text(LENGTHS.achievements.key).about('Stable name for programs; null if absent or masked').nullable,
   name: text(LENGTHS.achievements.name),
   description: text(LENGTHS.achievements.description).nullable,
   icon_url: text(LENGTHS.achievements.icon_url).about('URL of an image').nullable,
   category: text(LENGTHS.achievements.category).about('One of the platform’s categories'),
-  points: stored(integer(0).about('Points for earning it')).default(0),
-  is_hidden: stored(boolean.about('Whether it is masked until the member earns it')).default(false),
+  points: stored(integer(0).about('Points for earning the achievement')).default(0),
+  is_hidden: stored(boolean.about('Whether the achievement is masked until the member earns it')).default(
+    false,
+  ),
   criteria: text(LENGTHS.achievements.criteria).nullable,
   /** Number of steps that earn the achievement; NULL if it has no steps. */
   target: integer(1).nullable,
@@ -37,6 +38,6 @@ export class UserAchievement extends row({
   user_is_disabled: boolean,
   achievement_id: stored(id).primary.refersTo(() => Achievement),
   progress: stored(integer(0)).default(0),
-  earned_at: timestamp.about('null if the member has not earned it').nullable,
+  earned_at: timestamp.about('null if the member has not earned the achievement').nullable,
   pin_position: integer(1, MAX_PINNED).nullable,
 }) {}

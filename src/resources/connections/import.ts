@@ -59,7 +59,7 @@ export const connections = recordType({
     fields: { id: is.id, requester_id: is.id, addressee_id: is.id },
     check: (row) =>
       row.id === null && (row.requester_id === null || row.addressee_id === null)
-        ? new is.Fault('id, or requester_id and addressee_id, are needed to delete a connection', 'missing')
+        ? new is.Fault('must contain id, or requester_id and addressee_id, to delete a connection', 'missing')
         : undefined,
     complete: (row) => {
       if (row.id !== null) row.requester_id = row.addressee_id = null; // the id alone identifies the connection

@@ -24,7 +24,7 @@ export class Connection extends row({
   status: enumOf(CONNECTION_STATUSES).about(
     'pending_sent: the member sent the request; pending_received: the other person did',
   ),
-  source: enumOf(CONNECTION_SOURCES).about('How they found each other').nullable,
+  source: enumOf(CONNECTION_SOURCES).about('How the two people found each other').nullable,
   met_at_event_id: stored(id.nullable).refersTo(() => Event),
   requested_at: stored(timestamp.about('When the request was sent')).sqlDefault('now()'),
   connected_at: timestamp.about('null while the request is pending').nullable,

@@ -63,7 +63,7 @@ export class EventsQuery extends PageQuery {
   country_code?: string;
 
   @DateTime(
-    'Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. To miss no change, pass the time of the previous response',
+    'Only events that changed at this time or later, by `updated_at` or on this server, including the member’s own role and RSVP. To miss no change, pass the time of the previous response',
   )
   updated_since?: string;
 }
@@ -127,10 +127,10 @@ export const EventDetail = new Model('EventDetail', {
   description: e.description,
   tags: e.tags,
   location: objectField(EventLocationDetail, { when: `${e.location.from} <> 'null'` }, NO_VENUE).nullable,
-  online_url: textField(ONLINE_URL, 'Only for organizers and those who are going').nullable,
+  online_url: textField(ONLINE_URL, 'Only for organizers and members who are going; otherwise null').nullable,
   spots_left: countField(
     `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${ATTENDEES}), 0) END`,
-    'Never below 0; null if there is no capacity',
+    'Number of free places, never below 0; null without a capacity',
   ).nullable,
   responded_at: p.responded_at,
   checked_in_at: p.checked_in_at,

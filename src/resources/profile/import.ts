@@ -33,11 +33,11 @@ export const users = recordType({
     // A member may keep an existing name that breaks the rule.
     `SELECT s.line, ${code('invalid_characters')}, 'username: must ${USERNAME_RULE}' FROM import_users s
   WHERE NOT s.is_well_named AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id AND t.username = s.username)`,
-    twice('users', ['fold_case(username)'], "'username: line ' || d.first || ' has the same'"),
+    twice('users', ['fold_case(username)'], "'username: line ' || d.first || ' already has this username'"),
     `SELECT s.line, ${code('taken')}, 'username: is taken by member ' || t.id FROM import_users s
   JOIN users t ON t.folded_username = fold_case(s.username) AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id)`,
-    twice('users', ['external_id'], "'external_id: line ' || d.first || ' has the same'"),
+    twice('users', ['external_id'], "'external_id: line ' || d.first || ' already has this external_id'"),
     `SELECT s.line, ${code('taken')}, 'external_id: is taken by member ' || t.id FROM import_users s
   JOIN users t ON t.external_id = s.external_id AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id AND (r.deleted OR r.says_external_id))`,

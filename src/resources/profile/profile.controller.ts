@@ -31,7 +31,7 @@ export class ProfileController {
   @RespondsWith(
     'Get the profile',
     Profile,
-    'The part of the profile that others see, with the numbers of achievements and connections, which always equal the `pagination.total` of the two lists.',
+    'The part of the profile that other members see, and the numbers of achievements and connections. Each number equals `pagination.total` of its list.',
   )
   getProfile(@CurrentPrincipal() { userId }: Principal): Promise<JsonResponse> {
     return this.profiles.profile(userId);

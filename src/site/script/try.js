@@ -125,7 +125,7 @@ function startTrying() {
     button.addEventListener('click', () => begin(linkOf(form)));
     return [
       button,
-      ' to send it as yourself. You cannot use a key here, because a browser shows it to its user. To use a key, run the curl command above.',
+      ' to send this request as yourself. You cannot use a key here, because a browser shows the key to its user. To use a key, run the curl command above.',
     ];
   }
 

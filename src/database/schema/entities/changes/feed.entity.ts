@@ -20,7 +20,7 @@ export class IdempotentResponse extends row({
 @Entity('pending_members')
 @OfMember<PendingMember>({
   secrets: ['record'],
-  export: { none: 'profile changes that are pending for seconds' },
+  export: { none: 'pending profile changes, for seconds' },
 })
 export class PendingMember extends row({
   user_id: bigint.primary,

@@ -202,7 +202,7 @@ const END_GRANTS = {
 @OfMember<OauthToken>({
   owner: ['grant_id'],
   secrets: ['key', 'payload', 'successor'],
-  export: { none: 'hashes of secrets; connected_apps lists their scopes' },
+  export: { none: 'hashes of tokens; connected_apps lists the tokens’ scopes' },
 })
 export class OauthToken extends row({
   key: bytea.primary,

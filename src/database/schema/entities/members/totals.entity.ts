@@ -22,8 +22,8 @@ export class MemberUsage extends row({
 /** A name change that not all denormalized columns contain yet. Only the database writes this table. */
 @Entity('renamed_users')
 @OfMember<RenamedUser>({
-  erase: { keep: 'for seconds, until the server has replaced all copies of the name' },
-  export: { none: 'names that the server copies within seconds' },
+  erase: { keep: 'for seconds, until the server has updated the name in all columns' },
+  export: { none: 'pending updates of names, for seconds' },
 })
 export class RenamedUser extends row({
   id: identity('ALWAYS'),
