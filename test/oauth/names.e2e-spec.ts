@@ -12,7 +12,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
 afterAll(() => oauth.close());
 
-/** Pages show each of these as `ann`, or a reader cannot distinguish the name from `ann`. */
+/** Names that pages show as `ann`, or that readers cannot distinguish from `ann`. */
 const LOOK_ALIKES = ['ann\u200b', '\u202eann\u202c', 'ann\u009b', 'ann\u3164', 'ann\u00a0', 'ａｎｎ'];
 
 const run = (...args: string[]) => pua(oauth.api.environment, args);
@@ -46,7 +46,7 @@ describe('white space around a username', () => {
     expect([await signIn(`${PASSWORD} `), await signIn(PASSWORD)]).toEqual([401, 200]);
   });
 
-  it('is ignored by pua’s member arguments', async () => {
+  it('is ignored in the member arguments of commands', async () => {
     const { id, username } = await oauth.member();
     await oauth.api.key(id);
     const listed = await run('keys', 'list', '--user', around(username), '--json');
@@ -55,7 +55,7 @@ describe('white space around a username', () => {
   });
 });
 
-describe('a username that looks like another', () => {
+describe('an ambiguous username', () => {
   it.each([...LOOK_ALIKES, '4711', 'erased-4711'])(
     'is rejected by commands, imports and feeds: %j',
     async (username) => {
@@ -105,10 +105,10 @@ describe('a username that looks like another', () => {
   });
 });
 
-describe('the name of an app, key or link', () => {
+describe('the name of an app, key or calendar link', () => {
   const odd = ' Ac\u200bme\u202e  Travel\u00a0';
 
-  it('is rejected by commands if pages would display the name differently', async () => {
+  it('with invisible characters is rejected by commands', async () => {
     const { id } = await oauth.member();
     const key = ['keys', 'create', '--user', String(id), '--scopes', ''];
     const app = ['clients', 'create', '--type', 'web', '--redirect-uri', REDIRECT_URI];
@@ -118,7 +118,7 @@ describe('the name of an app, key or link', () => {
     }
   });
 
-  it('is stored by pages in the form that pages display', async () => {
+  it('entered on a page is stored without invisible characters and extra spaces', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     await browser.signIn('/developer', username);

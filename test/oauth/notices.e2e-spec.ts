@@ -68,7 +68,7 @@ const chosenBy = async (id: number) =>
   );
 
 describe('a notice to a member', () => {
-  it('is one email, which other programs recognize as automatic', async () => {
+  it('is a single email, marked as automatically generated', async () => {
     const one = await member();
     await createKey(one.id, 'My\u202e calendar');
     const [mail, ...others] = await mailsTo(one);
@@ -98,7 +98,7 @@ describe('a notice to a member', () => {
     expect(textOf((await mailsTo(one))[1])).toContain(`Hallo ${one.username}`);
   });
 
-  it('about the end of an app’s access links to the page that changes the end', async () => {
+  it('about expiring app access links to the page for choosing another duration', async () => {
     const one = await member();
     const clientId = await oauth.client({ name: 'Diary' });
     await oauth.query(
@@ -130,7 +130,7 @@ describe('a notice to a member', () => {
     expect((await fetch(oauth.issuer + forged, { method: 'POST' })).status).toBe(404);
   });
 
-  it('is not emailed to members without an address, to disabled members, and to erased members', async () => {
+  it('is not emailed to members without an address, disabled members, or erased members', async () => {
     const [without, disabled, erased] = [await oauth.member(), await member(), await member()];
     mails.refusal = () => new Error('not now');
     for (const { id } of [without, disabled, erased]) await createKey(id);
@@ -146,8 +146,8 @@ describe('a notice to a member', () => {
   });
 });
 
-describe('a member disabled', () => {
-  it('while a notice is created gets that notice at most once, and no later notice', async () => {
+describe('a member who is disabled while a notice is created', () => {
+  it('gets that notice at most once, and no later notice', async () => {
     for (let round = 0; round < 5; round++) {
       const one = await member();
       await Promise.all([createKey(one.id), new UsersService(oauth.dataSource).disable(one.id, 'admin')]);
@@ -161,8 +161,8 @@ describe('a member disabled', () => {
   });
 });
 
-describe('a mail server that', () => {
-  it('rejects one address delays no other email, and after three days the failure is audited', async () => {
+describe('a mail server', () => {
+  it('that rejects one address delays no other email; the audit log shows the failure after three days', async () => {
     const [rejected, other] = [await member(), await member()];
     mails.refusal = (address) => (address === rejected.email ? new Error('no such mailbox') : undefined);
     await createKey(rejected.id);
@@ -190,7 +190,7 @@ describe('a mail server that', () => {
     expect(events[0]!.details.attempts).toBeGreaterThan(0);
   });
 
-  it('is down gets the email when the mail server is available again', async () => {
+  it('that was down gets the email when the mail server is available again', async () => {
     const one = await member();
     const { port } = mails;
     await mails.close();
@@ -206,7 +206,7 @@ describe('a mail server that', () => {
     expect(await mailsTo(one)).toHaveLength(1);
   });
 
-  postgres.it('serves two instances gets each email once', async () => {
+  postgres.it('that serves two instances gets each email once', async () => {
     const port = await freePort();
     const app = await createApp({ ...oauth.api.config, port });
     await app.listen(port, '127.0.0.1');
@@ -225,7 +225,7 @@ describe('a mail server that', () => {
 postgres.describe('an instance that is killed', () => {
   it.each([
     ['before the mail server accepts an email loses no email', 'recipient'],
-    ['after the mail server accepted an email sends it again at most with the same id', 'email'],
+    ['after the mail server accepts an email causes one resend, with the same Message-ID', 'email'],
   ] as const)('%s', async (_, at) => {
     const database = await createTestDatabase();
     const config = testConfig(database.environment);
@@ -247,7 +247,7 @@ postgres.describe('an instance that is killed', () => {
         'SELECT EXTRACT(epoch FROM due_at - now())::float8 AS seconds, attempts FROM notice_emails',
       );
       expect([claim!.attempts, claim!.seconds <= 60]).toEqual([1, true]);
-      await dataSource.query('UPDATE notice_emails SET due_at = now()'); // skips those seconds
+      await dataSource.query('UPDATE notice_emails SET due_at = now()'); // skips the claim's 60 seconds
       await Promise.all([start(), start()]);
       await eventually(
         async () =>
@@ -267,13 +267,13 @@ postgres.describe('an instance that is killed', () => {
   });
 });
 
-describe('the emails that a member chooses', () => {
+describe('a member’s choice of emails', () => {
   const choose = async (username: string, notice: string[]) => {
     const { browser, page } = await atSecurity(oauth, username);
     return await browser.press(page, { notice }, /notices$/);
   };
 
-  it('on /account/security are sent; the platform gets records of all notices', async () => {
+  it('on /account/security determines the sent emails; the platform gets records of all notices', async () => {
     const one = await member();
     const { page } = await atSecurity(oauth, one.username);
     expect(page.html.match(/name="notice" value="[\w.]+" checked/g)).toHaveLength(6);
@@ -293,14 +293,14 @@ describe('the emails that a member chooses', () => {
     ]);
   });
 
-  it('must be among the emails that can be muted', async () => {
+  it('is rejected for emails that cannot be muted', async () => {
     const one = await member();
     for (const notice of [['passkey.added'], ['nothing'], ['toString']])
       expect((await choose(one.username, notice)).status).toBe(400);
     expect(await chosenBy(one.id)).toEqual([]);
   });
 
-  it('can be changed by an email’s link with one click and without a sign-in; opening the link changes nothing', async () => {
+  it('changes by a POST to an email’s unsubscribe link without a sign-in, but not by a GET', async () => {
     const one = await member();
     await createKey(one.id);
     const [mail] = await mailsTo(one);
@@ -321,7 +321,7 @@ describe('the emails that a member chooses', () => {
     expect(await mailsTo(one)).toEqual([]);
   });
 
-  it('can be changed only by the member’s own link: an altered link gets a 404', async () => {
+  it('changes only by the member’s own link: an altered link gets a 404', async () => {
     const [one, other] = [await member(), await member()];
     const link = oauth.issuer + oauth.api.app.get(NoticeChoices).linkTo(one.id, 'key.created');
     const [, code] = /-([\w-]{43})$/.exec(link)!;

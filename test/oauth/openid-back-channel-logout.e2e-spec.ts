@@ -139,7 +139,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(decodeJwt(body.id_token!).sid).toBe(member.sid);
     const other = await toldApp();
     const there = await signIn(other.clientId, member);
-    expect(there.sid).not.toBe(member.sid); // so that apps cannot be correlated
+    expect(there.sid).not.toBe(member.sid); // so that two apps cannot recognize the same session
     expect((await signIn(await oauth.client(), member)).sid).toBeUndefined();
   });
 
@@ -167,7 +167,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('is notified once per session, as is every other app', async () => {
+  it('and every other app get one notification per session', async () => {
     const [one, two] = [await toldApp(), await toldApp()];
     const member = await signIn(one.clientId);
     const there = await signIn(two.clientId, member);
@@ -195,7 +195,7 @@ describe('an app with a back-channel logout URI', () => {
     expect([await queued(), two.receiver.received]).toEqual([[], []]);
   });
 
-  it('is not notified when the session only gets a new id, or expires', async () => {
+  it('is not notified when the session gets a new id or expires', async () => {
     const { clientId, receiver } = await toldApp();
     const member = await signIn(clientId);
     for (const prompt of ['login', 'consent', undefined])
@@ -206,7 +206,7 @@ describe('an app with a back-channel logout URI', () => {
     expect([await queued(), receiver.received]).toEqual([[], []]);
   });
 
-  it('is not notified while disabled, and apps without a URI cause no record', async () => {
+  it('is not notified while the app is disabled; an app without a URI causes no record', async () => {
     const { clientId } = await toldApp();
     const member = await signIn(clientId);
     await signIn(await oauth.client(), member);
@@ -215,7 +215,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(await queued()).toEqual([]);
   });
 
-  it('that is slow delays neither other apps nor its own other messages', async () => {
+  it('that never responds delays neither other apps nor its own other notifications', async () => {
     const [slow, quick] = [await toldApp(), await toldApp()];
     slow.receiver.respond = () => undefined; // never
     const members = await Promise.all([1, 2, 3].map(() => signIn(slow.clientId)));
@@ -227,7 +227,7 @@ describe('an app with a back-channel logout URI', () => {
     expect((await queued()).filter(({ client_id }) => client_id === slow.clientId)).toHaveLength(3);
   });
 
-  it('that fails gets another notification, with a new token for the same session', async () => {
+  it('that responds with 503 is notified again, with a new token for the same session', async () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) =>
       void response.writeHead(receiver.received.length === 1 ? 503 : 200).end();
@@ -236,7 +236,7 @@ describe('an app with a back-channel logout URI', () => {
     await receiver.untilReceived(1);
     await until(async () => (await queued())[0]?.waits === true && receiver.underWay === 0, 'the outcome');
     await eventually(async () => {
-      // Until the outcome is recorded, the wait is longer: it lasts until the claim expires.
+      // Before the server records the outcome, due_at is later: the time at which the claim expires.
       const [row] = await oauth.query<{ soon: boolean }>(
         `SELECT due_at <= now() + interval '6 seconds' AS soon FROM oauth_logouts`,
       );
@@ -264,7 +264,7 @@ describe('an app with a back-channel logout URI', () => {
     await oauth.query('DELETE FROM oauth_logouts');
   });
 
-  it('loses its logout URI after it responds with 410, and an audit event records this', async () => {
+  it('that responds with 410 loses its logout URI, and an audit event records the loss', async () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) => void response.writeHead(410).end();
     const member = await signIn(clientId);
@@ -309,7 +309,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(receiver.received).toHaveLength(1); // the server follows no redirect
   });
 
-  it('gets no connection if its name resolves to the server’s network', async () => {
+  it('gets no connection if its host name resolves to the server’s network', async () => {
     const https = oauth.api.app.get(PublicHttps, { strict: false });
     const lookUp = https.lookUp;
     const asked: string[] = [];

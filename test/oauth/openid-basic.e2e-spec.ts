@@ -129,7 +129,7 @@ describe.each(['query', 'form_post'])('an app with responses by %s', (response_m
   });
 
   it.each([{}, { request: 'eyJhbGciOiJub25lIn0.e30.' }, { prompt: 'none' }] as Parameters[])(
-    'gets nothing at an unregistered URL: the member sees a page: %j',
+    'gets no response at an unregistered URL, and the member sees a page: %j',
     async (parameters) => {
       const url = requestOf(app, { response_mode, redirect_uri: `${REDIRECT_URI}/x`, ...parameters });
       const page = (await open(url, {})) as FormPage;
@@ -140,11 +140,11 @@ describe.each(['query', 'form_post'])('an app with responses by %s', (response_m
 });
 
 describe('an app', () => {
-  it('with an empty response_mode signs a member in like an app without response_mode', async () => {
+  it('that sends an empty response_mode signs a member in by the default mode', async () => {
     await signedIn({ response_mode: '' });
   });
 
-  it('with an empty response_type gets the same error as an app without response_type', async () => {
+  it('that sends an empty response_type gets the error for a missing response_type', async () => {
     const told = async (response_type?: string) =>
       toldBy('query', await open(requestOf(app, { response_type }), {}));
     expect(await told('')).toEqual(await told(undefined));
@@ -201,7 +201,7 @@ describe('userinfo', () => {
       401,
       (token: string) => ({ type: 'text/plain', body: `access_token=${token}` }),
     ],
-    ['in a form, twice', 400, (token: string) => ({ body: `access_token=${token}&access_token=${token}` })],
+    ['twice in a form', 400, (token: string) => ({ body: `access_token=${token}&access_token=${token}` })],
     [
       'in a form and the header',
       400,
@@ -212,8 +212,8 @@ describe('userinfo', () => {
       413,
       (token: string) => ({ body: `access_token=${token}&x=${'x'.repeat(20_000)}` }),
     ],
-    ['in an empty form', 401, () => ({ body: 'access_token=' })],
-    ['in a form, changed', 401, (token: string) => ({ body: `access_token=${token.slice(1)}` })],
+    ['that is empty', 401, () => ({ body: 'access_token=' })],
+    ['in a form, altered', 401, (token: string) => ({ body: `access_token=${token.slice(1)}` })],
   ] as [
     string,
     number,
@@ -224,7 +224,7 @@ describe('userinfo', () => {
       body?: string;
       authorization?: string;
     },
-  ][])('rejects the token %s: %i', async (_, status, sent) => {
+  ][])('rejects a token %s: %i', async (_, status, sent) => {
     const { tokens } = await signedIn();
     const { path = '', method = 'POST', type, body, authorization } = sent(tokens.access_token);
     const response = await fetch(`${oauth.issuer}/oauth/userinfo${path}`, {
@@ -252,7 +252,7 @@ describe('userinfo', () => {
 
 describe('an unsupported scope', () => {
   it.each(['email', 'address', 'phone'])(
-    'is absent from discovery, is harmless in any order, and grants nothing: %s',
+    'is not in discovery, is ignored in any order, and grants nothing: %s',
     async (scope) => {
       const found = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
       const { scopes_supported } = (await found.json()) as { scopes_supported: string[] };
@@ -267,7 +267,7 @@ describe('an unsupported scope', () => {
 });
 
 describe('a refresh token', () => {
-  it('of offline_access is renewed with the request’s scope, and the new ID token belongs to the same sign-in', async () => {
+  it('granted by offline_access returns another ID token for the same sign-in', async () => {
     const scope = 'openid offline_access';
     const { sub, tokens } = await signedIn({ scope, prompt: 'consent' });
     const { status, headers, body } = await refresh(app, tokens, scope);
@@ -282,7 +282,7 @@ describe('a refresh token', () => {
 describe('PKCE', () => {
   const without = { code_challenge: undefined, code_challenge_method: undefined };
 
-  it('may be omitted with a nonce by a client registered to omit PKCE, and is verified if sent', async () => {
+  it('may be omitted by a client registered with PKCE off, and is verified if sent', async () => {
     const off = await clientWithSecret(oauth, { pkce: 'off' });
     const { username } = await oauth.member();
     const codeOf = async (url: URL) =>

@@ -180,8 +180,8 @@ describe('a request for an authentication class', () => {
 
   it.each([
     ['acr_values', { acr_values: 'phrh' }],
-    ['acr_values, one of them unknown,', { acr_values: 'gold phr' }],
-    ['claims, essential,', { claims: claimsWith({ essential: true, values: ['phrh'] }) }],
+    ['acr_values with an unknown class', { acr_values: 'gold phr' }],
+    ['an essential claim', { claims: claimsWith({ essential: true, values: ['phrh'] }) }],
   ])(
     'by %s requires a member’s passkey, also after the password, and the ID token states the class',
     async (_, parameters: Parameters) => {
@@ -226,7 +226,7 @@ describe('a request for an authentication class', () => {
     },
   );
 
-  it('that is pushed first gets the same response', async () => {
+  it('for an unsupported class in a pushed request gets unmet_authentication_requirements', async () => {
     const claims = claimsWith({ essential: true, value: 'gold' });
     const { url } = oauth.request(clientId, { scope: 'openid', state: 's', claims });
     const pushed = await oauth.post('/oauth/par', Object.fromEntries(url.searchParams));
@@ -270,7 +270,7 @@ describe('a key rotation during a request', () => {
     const { raw: before } = await idTokenOf(username, {}, browser);
     await new SigningKeysService(oauth.dataSource, oauth.api.config).rotate();
 
-    const { body } = await oauth.token(code); // started before
+    const { body } = await oauth.token(code); // the code is older than the rotation
     expect(body.id_token).toBeDefined();
     const after = await eventually(async () => {
       const { raw } = await idTokenOf(username, {}, browser);

@@ -124,7 +124,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('requires the member’s confirmation without parameters, and the member may stay signed in', async () => {
+  it('without parameters requires the member’s confirmation, and the member may stay signed in', async () => {
     const member = await signIn();
     const page = (await ask(member, {})) as FormPage;
     expect(page.html).toContain(QUESTION);
@@ -179,7 +179,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     ],
     ['of another server', (token: string) => signedAgain(token, { iss: 'https://other.example' })],
     ['for an unknown app', (token: string) => signedAgain(token, { aud: 'nobody' })],
-    ['that is not a token', () => 'x.y.z'],
+    ['that is malformed', () => 'x.y.z'],
     ['that consists only of dots', () => '..'],
   ] as [string, (token: string) => string | Promise<string>][])(
     'gets a page if it sends an ID token %s, and the member stays signed in',

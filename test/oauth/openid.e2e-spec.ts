@@ -42,7 +42,7 @@ describe('an OpenID library’s request', () => {
     expect(decodeJwt(again.body.id_token!)).toMatchObject(said);
   });
 
-  it('gets no claim without a value, and never null', async () => {
+  it('gets only claims with a value, never null', async () => {
     const { body, claims } = await signedIn('openid profile');
     expect(claims).not.toHaveProperty('picture');
     expect(await userinfo(body.access_token)).not.toHaveProperty('picture');
@@ -77,7 +77,7 @@ describe('an OpenID library’s request', () => {
     expect(await userinfo(access_token)).toEqual({ sub: String(id), ...(withProfile ? profile : {}) });
   });
 
-  it('for email gets no claim, because the server discloses no email address, and the consent page does not mention email', async () => {
+  it('for email gets no email claim, and the consent page does not mention email', async () => {
     const { username } = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { scope: 'openid email profile:read' });
     const browser = oauth.browser();
@@ -98,7 +98,7 @@ describe('an OpenID library’s request', () => {
     expect(back.searchParams.get('error')).toBe('invalid_scope');
   });
 
-  it('is remembered: a later sign-in requires no new consent', async () => {
+  it('requires no new consent at a later sign-in', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -161,7 +161,7 @@ thorough.describe('a client that is registered for RS256', () => {
       ...more,
     ]);
 
-  /** Gets an ID token. The first client of an algorithm causes new keys: until the server has loaded them, it responds 503. */
+  /** Gets an ID token. An algorithm's first client makes the server create keys; it responds 503 until it has loaded them. */
   async function idToken(clientId: string): Promise<string> {
     const { username } = await oauth.member();
     const { url } = oauth.request(clientId, { scope: 'openid profile' });
@@ -172,7 +172,7 @@ thorough.describe('a client that is registered for RS256', () => {
     return (await oauth.tokens(clientId, username)).id_token!;
   }
 
-  it('gets ID tokens signed with RS256, by keys that are published and rotated like the others', async () => {
+  it('gets ID tokens signed with RS256, and the server publishes and rotates the RS256 keys', async () => {
     const { client_id: clientId, id_token_signed_response_alg } = await create('--id-token-alg', 'RS256');
     expect(id_token_signed_response_alg).toBe('RS256');
     const before = await idToken(clientId);

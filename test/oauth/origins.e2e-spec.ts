@@ -8,7 +8,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true, assistants: true })));
 afterAll(() => oauth.close());
 
-/** The part of a response to a token request with an unknown code that a page of this origin can read. */
+/** Sends a token request with an unknown code. @returns the part of the response that a page of this origin can read */
 async function seenFrom(origin: string, clientId: string) {
   const { status, headers, body } = await oauth.token(
     {
@@ -71,7 +71,7 @@ describe('the origins that may call the token endpoint', () => {
     expect(made.html).toMatch(/<textarea id="allowed_origins"[^>]*>\s*<\/textarea>/);
   });
 
-  it('exclude other origins, and the audit log shows the app’s maintainer a request from another origin', async () => {
+  it('exclude other origins, and the app’s audit events record the rejection once', async () => {
     const clientId = await oauth.client();
     for (const origin of ['https://evil.example', 'https://other.example', 'https://evil.example'])
       await seenFrom(origin, clientId);

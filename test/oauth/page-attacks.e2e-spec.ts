@@ -101,13 +101,13 @@ describe('a form sent by another site', () => {
     const csrf = csrfOf(await browser.view('/account/apps'));
     const forms = oauth.api.app
       .get(RouteTable)
-      // Mail programs send the form of an email without a page: its token is the proof (RFC 8058).
+      // Mail programs post the unsubscribe form without a page: the token is the proof (RFC 8058).
       .routes.filter(
         ({ method, path }) => method === 'POST' && /^\/(account(?!\/unsubscribe)|developer)\b/.test(path),
       )
       .map(({ path }) => path.replaceAll(/:\w+/g, '1'));
     expect(forms.length).toBeGreaterThan(25);
-    // A file is sent in a form of another kind.
+    // The browser sends a logo file as multipart/form-data.
     const send = async (
       action: string,
       fields: Record<string, string>,
@@ -176,7 +176,7 @@ describe('a session that an attacker planted in the browser', () => {
     expect(isSignIn(await browser.open('/account/apps'))).toBe(false);
   });
 
-  it('cannot be made up: an unsigned cookie is ignored', async () => {
+  it('is ignored if its cookie is unsigned', async () => {
     const browser = await signedIn((await oauth.member()).username);
     browser.cookies.delete('pua_session.sig;/');
     expect(isSignIn(await browser.open('/account/apps'))).toBe(true);

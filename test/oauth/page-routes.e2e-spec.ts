@@ -104,7 +104,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/sign-in/signed-out': 'GET, HEAD',
 };
 
-/** Routes of the authorization server and the demo that are neither pages nor the library's. */
+/** Routes of the authorization server and the demo other than pages and oidc-provider routes. */
 const BESIDE_THEM = [
   'ALL /oauth/userinfo',
   'GET /.well-known/oauth-protected-resource/api/public',
@@ -221,7 +221,7 @@ describe('the pages', () => {
     expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...CALLED_BACK, ...LOGOS].toSorted());
   });
 
-  it('have a limit for each address, unless the controller is exempt', async () => {
+  it('have a rate limit per address, unless the controller is exempt', async () => {
     const limits = jest.spyOn(oauth.api.app.get(RateLimits), 'countOauthRequest').mockReturnValue(60);
     const unlimited = new Set<string>();
     for (const { method, path, controller } of oauth.api.app.get(RouteTable).routes) {
@@ -233,7 +233,7 @@ describe('the pages', () => {
     expect([...unlimited].toSorted()).toEqual(Object.keys(UNLIMITED).toSorted());
   });
 
-  it.each(Object.entries(PAGES))('at %s have %s, and no other method', async (route, methods) => {
+  it.each(Object.entries(PAGES))('at %s accept %s, and no other method', async (route, methods) => {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
       const answer = await ask(method, pathOf(route));
       const has = methods.split(', ').includes(method);
@@ -337,7 +337,7 @@ describe('the pages', () => {
 
 describe('a static route', () => {
   it.each(BESIDE_THEM.slice(1).map((route) => route.slice(4).replace(':file', 'index.js')))(
-    'at %s has only GET',
+    'at %s accepts only GET, HEAD and OPTIONS',
     async (path) => {
       expect((await ask('GET', path, { Accept: 'image/png' })).status).toBe(200);
       expect((await ask('HEAD', `${path}?x=1`)).status).toBe(200);
@@ -353,7 +353,7 @@ describe('a static route', () => {
     },
   );
 
-  it('at /oauth/userinfo has GET, HEAD and POST, and a preflight', async () => {
+  it('at /oauth/userinfo accepts GET, HEAD, POST and preflights', async () => {
     for (const method of ['GET', 'HEAD', 'POST']) {
       const { status, headers } = await ask(method, '/oauth/userinfo?x=1', { Accept: 'image/png' });
       expect([method, status]).toEqual([method, 401]);
@@ -383,7 +383,7 @@ describe('an oidc-provider route', () => {
     ['/oauth/logout/success', 'GET, HEAD'],
     ['/.well-known/oauth-authorization-server', 'GET, HEAD, OPTIONS'],
     ['/.well-known/openid-configuration', 'GET, HEAD, OPTIONS'],
-  ])('at %s has %s, and rejects any other method', async (path, methods) => {
+  ])('at %s accepts %s, and rejects any other method', async (path, methods) => {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
       const { status, headers, text } = await ask(method, path, { Accept: '*/*' });
       const has = methods.split(', ').includes(method);
@@ -401,7 +401,7 @@ describe('an oidc-provider route', () => {
 });
 
 describe('the external identity provider’s back-channel', () => {
-  it('has only POST, and rejects with JSON', async () => {
+  it('accepts only POST, and rejects requests with JSON', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
       expect([method, await ask(method, '/sign-in/backchannel-logout')]).toMatchObject([
         method,
@@ -425,7 +425,7 @@ describe('a page without a route marker', () => {
     }
   }
 
-  /** Marked as outside the API, but without its permitted callers. */
+  /** A controller that is marked as outside the API, but does not list its permitted callers. */
   @Controller('account')
   @OutsideApi()
   class HalfForgotten {

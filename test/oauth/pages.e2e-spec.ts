@@ -35,7 +35,7 @@ const pagesWith = (settings: Record<string, string> = {}) => {
 };
 const pages = pagesWith();
 const ICON = '<link rel="icon" href="/favicon.ico">\n';
-/** The style sheet of a page, and the source that allows it in the page's policy. */
+/** The style sheet of a page, and its source in the page's Content-Security-Policy. */
 const styleOf = (html: string) => {
   const style = /<style>([^]*?)<\/style>/.exec(html)![1]!;
   return { style, source: `'sha256-${createHash('sha256').update(style).digest('base64')}'` };
@@ -153,7 +153,7 @@ describe('every member page', () => {
       expect(html).toContain(`<a href="${page}" target="_blank" rel="noopener noreferrer">`);
   });
 
-  it('keeps the query names that programs need during a sign-in', () => {
+  it('keeps the CSS classes by which programs find the sign-in buttons', () => {
     const html = htmlOf(SAMPLES['sign-in']!);
     expect(html).toMatch(/<button class="[^"]*\bbutton-go\b[^"]*" type="submit">/);
     expect(html).toMatch(

@@ -110,7 +110,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     expect(await phone.page.getByText('On one device').count()).toBe(1);
   });
 
-  it('is rejected with a copied passkey whose counter is behind, and sees the reason', async () => {
+  it('sees an error for a copied passkey with a lower counter than the stored counter', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await register(own.page, username, 'Laptop');
@@ -181,7 +181,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     await own.page.getByRole('heading', { name: 'Allow Bank to use your account?' }).waitFor();
   });
 
-  it('without JavaScript signs in with the password, and sees no button without effect', async () => {
+  it('without JavaScript signs in with the password, and sees no passkey button', async () => {
     const { username } = await oauth.member();
     const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
     await page.goto(`${oauth.issuer}/account/security`);

@@ -75,7 +75,7 @@ describe('a passkey', () => {
 
   it.each([
     ['on one device', { eligible: false, done: false }, 'phrh'],
-    ['on several', { eligible: true, done: true }, 'phr'],
+    ['on several devices', { eligible: true, done: true }, 'phr'],
   ])('%s signs a member in for an app, whose ID token states the method', async (_, backup, acr) => {
     const { id, username, authenticator } = await memberWithPasskey(
       oauth,
@@ -125,7 +125,7 @@ describe('a passkey', () => {
     }
   });
 
-  it('is requested without a name: the browser gets the same data for every member', async () => {
+  it('is requested without a username: the browser gets the same data for every member', async () => {
     const { browser, page } = await atSignIn({ login_hint: (await memberWithPasskey(oauth)).username });
     const { challenge, ...options } = await optionsFor(browser, page);
     expect(options).toEqual({ rpId: 'localhost', timeout: 120_000, userVerification: 'required' });
@@ -150,7 +150,7 @@ describe('a passkey', () => {
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
       excludeCredentials: [{ id: authenticator.credentialId.toString('base64url'), type: 'public-key' }],
     });
-    // One user handle for all of a member's passkeys, so that an authenticator replaces an old one.
+    // All passkeys of a member share one user handle, so that an authenticator replaces the old passkey.
     expect(options.user.id).toBe(authenticator.userHandle);
     expect(Buffer.from(options.user.id, 'base64url')).toHaveLength(64);
     expect(Buffer.from(options.user.id, 'base64url').includes(String(id))).toBe(false);
@@ -226,13 +226,13 @@ describe('a wrong passkey proof', () => {
   );
 
   thorough.it.each([
-    ['nothing', ''],
+    ['an empty text', ''],
     ['a text that is not JSON', '{'],
     ['null', 'null'],
     ['a list', '[]'],
-    ['no response', '{"id":"AA","type":"public-key"}'],
+    ['JSON without a response', '{"id":"AA","type":"public-key"}'],
     ['invalid base64', '{"id":"A A","type":"public-key","response":{"clientDataJSON":"…"}}'],
-    ['a prototype', '{"__proto__":{"id":"AA"},"response":{"clientDataJSON":"bnVsbA"}}'],
+    ['JSON with a prototype', '{"__proto__":{"id":"AA"},"response":{"clientDataJSON":"bnVsbA"}}'],
     ['deep JSON', '['.repeat(4_000)],
     ['U+0000', '{"id":"\\u0000"}'],
   ])('as %s is rejected with an explanation, and never fails the server', async (_, credential) => {
@@ -243,7 +243,7 @@ describe('a wrong passkey proof', () => {
     expect((await own.browser.post(own.page, '/account/security/passkeys', { credential })).status).toBe(409);
   });
 
-  it('of a disabled member is rejected with the same text, and the audit log names the reason', async () => {
+  it('of a disabled member gets the same error as other wrong proofs, and the audit log names the reason', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     await new UsersService(oauth.dataSource).disable(id, 'admin');
     const { browser, page } = await atSignIn();
@@ -281,7 +281,7 @@ describe('a wrong passkey proof', () => {
     expect((await passkeysOf(id))[0]!.sign_count).toBe(8);
   });
 
-  thorough.it('without its signature causes no audit event about a decreased counter', async () => {
+  thorough.it('with a wrong signature causes no audit event about a decreased counter', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 9));
     authenticator.signCount = 1;
     const { browser, page } = await atSignIn();
@@ -294,7 +294,7 @@ describe('a wrong passkey proof', () => {
 });
 
 describe('a passkey challenge', () => {
-  thorough.it('is accepted once of 50 concurrent responses', async () => {
+  thorough.it('is accepted in only one of 50 concurrent responses', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const credential = authenticator.prove(await optionsFor(browser, page));
@@ -321,7 +321,7 @@ describe('a passkey challenge', () => {
     expect((await own.browser.post(own.page, actionOf(own.page), { credential })).status).toBe(303);
   });
 
-  it('for one step is rejected for another step of the same browser', async () => {
+  it('for an account sign-in is rejected in an app sign-in, and vice versa', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const account = await browser.view('/account/apps');
@@ -348,7 +348,7 @@ describe('a passkey challenge', () => {
   });
 
   thorough.it(
-    'to add a passkey is accepted once of ten concurrent responses, and only from its session',
+    'to add a passkey is accepted in only one of ten concurrent responses, and only from its session',
     async () => {
       const { id, username } = await oauth.member();
       const { browser, page } = await atSecurity(oauth, username);
@@ -666,7 +666,7 @@ describe('an app that requests a passkey (acr_values)', () => {
   });
 });
 
-thorough.describe('sign-ins that were ended', () => {
+thorough.describe('ended sign-ins', () => {
   it('are not stored if they are ended between the passkey proof and the new session', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();

@@ -45,7 +45,7 @@ const member = async (fields: Record<string, unknown> = {}) => {
   return { ...made, email };
 };
 
-/** Requests an email. Resolves when its work has ended. @returns the page */
+/** Requests an email. Resolves when the server has processed the request. @returns the page */
 async function ask(username: string, language = 'en', browser = oauth.browser()) {
   const page = await browser.view('/account/password-reset');
   const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
@@ -208,7 +208,7 @@ describe('a member who forgot the password', () => {
     expect((await browser.press(signIn, { username, password: NEW })).status).toBe(200);
   });
 
-  it('sees the same page if the mail server rejects everything', async () => {
+  it('sees the same page if the mail server rejects every email', async () => {
     const { username } = await member();
     mails.refusal = () => new Error('no such mailbox');
     expect((await ask(username)).status).toBe(200);
@@ -249,7 +249,7 @@ describe('a member who forgot the password, and may have passkeys,', () => {
     },
   );
 
-  it('reads nothing about passkeys if the member has no passkey', async () => {
+  it('sees no text about passkeys if the member has no passkey', async () => {
     const { username } = await member();
     await ask(username);
     expect(textOf(received()[0])).not.toMatch(/passkey/i);
@@ -289,7 +289,7 @@ describe('a password reset link', () => {
     expect(await set(path, NEW)).toBe(200);
   });
 
-  thorough.it('is accepted once of 20 concurrent uses', async () => {
+  thorough.it('is accepted for only one of 20 concurrent uses', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);

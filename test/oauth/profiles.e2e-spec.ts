@@ -132,7 +132,7 @@ const FAULTS: readonly Fault[] = [
     { oauth21: 'ok', oidc: 'ok', fapi2: INVALID },
   ],
   [
-    'an assertion for several',
+    'an assertion for several audiences',
     (profile) => asserted(profile, { aud: [oauth.issuer, 'https://other.example'] }),
     every(INVALID),
   ],
@@ -251,7 +251,7 @@ describe('FAPI 2.0', () => {
     ).status;
   }
 
-  it('issues tokens only with a DPoP proof; a request without a proof gets an error that names the rule, and does not consume the code', async () => {
+  it('issues tokens only with a DPoP proof; a request without a proof gets an error with the rule, and consumes no code', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const form = await signedIn(fapi);
     const bare = await oauth.token({ ...form, ...(await fapi.assertion()) });

@@ -17,7 +17,7 @@ postgres.describe('two servers on one database', () => {
 
   beforeAll(async () => {
     oauth = await OauthTest.start();
-    // With long deadlines: a 503 would not show whether the server has redeemed the code.
+    // Long deadlines prevent a 503, which would not show whether the server has redeemed the code.
     const another = () => OauthTest.start({ publicUrl: oauth.issuer }, oauth);
     servers = [(await another()).api, (await another()).api];
     clientId = await oauth.client();
@@ -42,7 +42,7 @@ postgres.describe('two servers on one database', () => {
     }
   });
 
-  it('return the same successor to 20 parallel refreshes', async () => {
+  it('return the same new tokens to 20 parallel refreshes', async () => {
     for (let round = 0; round < 10; round++) {
       const { refresh_token } = await oauth.tokens(clientId, username);
       const answers = await spread(20, (origin) => oauth.refresh(clientId, refresh_token, {}, origin));
@@ -107,7 +107,7 @@ postgres.describe('two servers on one database', () => {
     }
   });
 
-  it('notify the app of the end of access that the member chooses while the app redeems the code', async () => {
+  it('notify the app if the member changes the end of access while the app redeems the code', async () => {
     const { id: endpoint } = await new WebhooksService(oauth.dataSource, oauth.api.config).create({
       url: 'http://127.0.0.1:9/hooks',
       types: ['access.changed'],
@@ -143,7 +143,7 @@ WHERE endpoint_id = $1 AND user_id = $2`,
     }
   });
 
-  it('return the end of access that the member chooses just before the code is redeemed', async () => {
+  it('return the end of access that the member chose just before the app redeems the code', async () => {
     for (const [days, end] of [
       [180, expect.closeTo(180, 1)],
       [null, NaN],
@@ -160,7 +160,7 @@ WHERE endpoint_id = $1 AND user_id = $2`,
     }
   });
 
-  it('store one of two concurrent consents: the member gets one notice, and each sign-in has its own end', async () => {
+  it('store one of two concurrent consents: the member gets one notice, and each grant has its own end', async () => {
     for (let round = 0; round < 5; round++) {
       const one = await oauth.member();
       const durations = ['30', '180'];
@@ -197,7 +197,7 @@ WHERE endpoint_id = $1 AND user_id = $2`,
     for (let round = 0; round < 5; round++) {
       const victim = await ServerProcess.start({ ...oauth.api.environment, PUBLIC_URL: oauth.issuer });
       const { refresh_token } = await oauth.tokens(clientId, username);
-      // Killed at another moment in each round: before and during the response, and when the token is consumed.
+      // Each round kills the server at another moment: before or during the response, or when the token is consumed.
       const lost = oauth.refresh(clientId, refresh_token, {}, victim.url).catch(() => undefined);
       if (round < 3) await new Promise((resolve) => setTimeout(resolve, round * 4));
       else while (!(await isUsedUp(refresh_token)));

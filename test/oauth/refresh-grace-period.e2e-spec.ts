@@ -51,7 +51,7 @@ describe('the stored response of a used refresh token', () => {
     expect((await oauth.refresh(clientId, used)).body.refresh_token).toBe(body.refresh_token);
     await usedEarlier(1);
     await goneInTime();
-    // The token itself is still stored as used: using it again ends its family.
+    // The used token stays stored: another use of the token revokes its family.
     expect((await oauth.refresh(clientId, used)).body.error).toBe('invalid_grant');
     expect(await oauth.me(body.access_token)).toBe(401);
   });
@@ -81,7 +81,7 @@ describe('the stored response of a used refresh token', () => {
     expect(JSON.stringify(plan)).toContain('oauth_tokens_successor_idx');
   });
 
-  postgres.it('is deleted without waiting for the holder of its row', async () => {
+  postgres.it('is deleted without waiting for a transaction that locks its row', async () => {
     await refreshed();
     await usedEarlier(11);
     const runner = oauth.dataSource.createQueryRunner();
@@ -128,7 +128,7 @@ FROM generate_series(1, $1)`,
       await goneInTime(dataSource);
     });
 
-    it('is deleted in one run, even among thousands', async () => {
+    it('is deleted in one run with thousands of other responses', async () => {
       await leave(2_500);
       expect(await app.get(RefreshGracePeriod).forget()).toBe(2_500);
     });

@@ -50,7 +50,7 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, other.refresh_token)).status).toBe(200);
   });
 
-  it('that was used, or has expired, is rejected, and only its own client gets the reason', async () => {
+  it('that was used or revoked is rejected, and only its own client gets the reason', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const told = async (token: string, client = clientId) =>
       (await oauth.refresh(client, token)).body.error_description;

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 afterEach(() => void jest.restoreAllMocks());
 
-/** Names the requests of one test, from a separate address: the records of one address are limited. */
+/** Sends one test's requests from a separate address: the server limits the records per address. */
 class Caller {
   static #count = 0;
   readonly id = `reason-${++Caller.#count}`;
@@ -66,7 +66,7 @@ class Caller {
     return this.browser.open(`${path}?${new URLSearchParams(query)}`);
   }
 
-  /** The reasons of its requests, as recorded and as logged. */
+  /** The recorded and logged reasons of the caller's requests. */
   async reasons(): Promise<string[]> {
     const rows = await this.server.dataSource.query<{ reason: string }[]>(
       `SELECT reason FROM oauth_refusals WHERE error_id = $1
@@ -96,7 +96,7 @@ async function upstreamSignIn({ browser }: Caller): Promise<URL> {
   return withUpstream.upstream.answerTo(browser, '/account/apps');
 }
 
-/** Caused at the second server, which has an external identity provider and a limit. */
+/** Reasons that only the second server can cause: it has an external identity provider and a limit. */
 const OF_UPSTREAM: readonly string[] = [
   'unknown_member',
   'upstream_away',

@@ -9,7 +9,7 @@ import { until } from '../support/timing.js';
 interface Step {
   readonly name: string;
   readonly send: () => Promise<Response>;
-  /** The response to the same request once the database is back: the rejection consumed nothing. */
+  /** Expected response when the database is available again: the rejected request consumed nothing. */
   readonly later: number;
 }
 

@@ -248,7 +248,7 @@ DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
     expect(await testers.list(app.id)).toEqual([]);
   });
 
-  it('is invited by the owner only', async () => {
+  it('can be invited only by the owner', async () => {
     const app = await ownApp();
     const other = await signedIn();
     for (const path of ['', '/testers', '/testers/remove'])
@@ -265,7 +265,7 @@ const FORM = {
   'reason-events:read': 'To show them.',
 };
 
-describe('An application', () => {
+describe('An application for review', () => {
   it('is shown to the admin, approved, and shown to the developer with one notice', async () => {
     const { id, developer } = await ownApp();
     const applied = await developer.post(`/developer/review/${id}`, FORM);
@@ -302,7 +302,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     expect(page.html).not.toContain('A member of the platform registered this app.');
   });
 
-  it('is rejected with a reason, which the developer sees, and is sent again', async () => {
+  it('is rejected with a reason that the developer sees, and can be sent again', async () => {
     const { id, developer } = await ownApp();
     await developer.post(`/developer/review/${id}`, FORM);
     const rejected = await json('clients', 'reject', id, '--reason', 'No contact in the privacy policy.');
@@ -329,7 +329,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     expect(await clients.find(id)).toMatchObject({ review: 'none', application: null, policy_uri: null });
   });
 
-  it('ends if the developer changes the reviewed app', async () => {
+  it('is canceled if the developer changes the app', async () => {
     const { id, owner } = await ownApp();
     await reviews.apply(id, application, owner);
     const { applied_at } = await clients.find(id);
@@ -354,7 +354,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     expect(events).toEqual([{ result: (await clients.find(id)).review }]);
   });
 
-  it('approved while a member signs in grants access with the complete consent, or no access', async () => {
+  it('that is approved during a sign-in leaves all records of the consent, or none', async () => {
     for (let round = 0; round < 5; round++) {
       const { id, owner } = await ownApp();
       await reviews.apply(id, application, owner);
@@ -425,7 +425,7 @@ describe('A change of an approved app', () => {
     expect(await clients.find(id)).toMatchObject({ ...change, pending_changes: null, review: 'approved' });
   });
 
-  it('no longer waits if the developer reverts the change; the same form sent twice is one change', async () => {
+  it('needs no approval after the developer reverts the change; a repeated form causes no second change', async () => {
     const { id, owner } = await approvedApp();
     const name = (wanted: string) => clients.update(id, () => ({ name: wanted }), 'user', owner);
     expect((await name('Other name')).changed).toEqual(['pending_changes']);
@@ -435,7 +435,7 @@ describe('A change of an approved app', () => {
     await expect(reviews.apply(id, application, owner)).rejects.toThrow('nothing to review');
   });
 
-  it('that the platform rejects leaves the app approved as before', async () => {
+  it('rejected by the platform leaves the app approved with its previous name', async () => {
     const { id, owner } = await approvedApp();
     await clients.update(id, () => ({ name: 'Bank' }), 'user', owner);
     await reviews.apply(id, application, owner);

@@ -84,7 +84,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     );
   }
 
-  it('hashes a key again at most once in half a minute per instance', async () => {
+  it('hashes an API key again at most once in 30 seconds per instance', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
     const announced: (string | undefined)[] = [];
     const listener = new pg.Client(oauth.api.config.databaseUrl);
@@ -108,7 +108,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       body: (await answer.json()) as { data?: unknown[]; pagination?: { next_cursor: string | null } },
     }));
 
-  /** From authorization to revocation, each step on the other instance. */
+  /** Runs a flow from authorization to revocation; its requests alternate between the instances. */
   async function flow(n: number): Promise<void> {
     const { username } = await oauth.member();
     const browser = oauth.browser();
@@ -158,7 +158,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     expect((await oauth.post('/oauth/revoke', { token: access_token, client_id: clientId })).status).toBe(
       200,
     );
-    // Takes effect everywhere within a second.
+    // The revocation takes effect on all instances within a second.
     const me = async () => (await api('/api/public/me', await headers('/api/public/me'))).status;
     await soon(async () => (await me()) === 401);
     expect((await refresh(second.body.refresh_token, nonce)).body.error).toBe('invalid_grant');

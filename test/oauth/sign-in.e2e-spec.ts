@@ -492,7 +492,7 @@ describe('a sign-in', () => {
       expect(await fail('mixed', 2)).toBe(1);
     });
 
-    thorough.it('counts as failed in the minute in which it ended', async () => {
+    thorough.it('counts as failed in the minute of its end', async () => {
       const place = (await take('late')) as ReservedAttempt;
       await fail('late', 5);
       await pass(61);

@@ -42,7 +42,7 @@ const ENDINGS: [string, (member: Member) => Promise<string>][] = [
     },
   ],
   [
-    'disable, a new password that keeps sessions, and enable',
+    'disable, then a new password that keeps sessions, then enable',
     async ({ id }) => {
       await users.disable(id, 'admin');
       await users.setPassword(id, NEW_PASSWORD, 'admin', { keepSessions: true });
@@ -194,7 +194,7 @@ describe('an existing sign-in', () => {
 });
 
 postgres.describe('a sign-in that races its end', () => {
-  /** Ends the member's sign-ins in a transaction that commits when another session waits for it. */
+  /** Ends the member's sign-ins in a transaction that commits when another database session waits for its lock. */
   async function endWhile<T>(member: Member, work: () => Promise<T>): Promise<T> {
     const runner = oauth.dataSource.createQueryRunner();
     await runner.startTransaction();
@@ -240,7 +240,7 @@ postgres.describe('a sign-in that races its end', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('stores no session, no grant and no interaction when it continues', async () => {
+  it('stores no session, no grant and no interaction after the end', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     await endWhile(member, () => browser.open(location));
@@ -289,7 +289,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     await runner.release();
   });
 
-  it('whose session was ended from another browser does not restore the session', async () => {
+  it('does not restore its session if another transaction deletes the session during a request', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();

@@ -51,12 +51,12 @@ describe('metadata of the external identity provider', () => {
     ['without a token endpoint', 'token_endpoint', without('token_endpoint')],
     ['without keys', 'jwks_uri', without('jwks_uri')],
     [
-      'whose sign-out is a script',
+      'whose sign-out endpoint is a script',
       'end_session_endpoint',
       (metadata) => ({ ...metadata, end_session_endpoint: 'javascript:alert(1)' }),
     ],
     [
-      'with signatures that cannot be verified',
+      'with unsupported signature algorithms',
       'id_token_signing_alg_values_supported',
       (metadata) => ({ ...metadata, id_token_signing_alg_values_supported: ['HS256', 'none'] }),
     ],
@@ -64,7 +64,7 @@ describe('metadata of the external identity provider', () => {
 
   CASES.forEach(([what, name, metadata], i) =>
     (i === 0 ? it : thorough.it)(
-      `${what} cannot be used, which log and doctor say, and is read again as soon as it is mended`,
+      `${what} causes an error in the log and doctor, and is used after its correction`,
       async () => {
         upstream.faults = { metadata };
         const server = await beside();

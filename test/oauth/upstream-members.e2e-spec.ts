@@ -47,7 +47,7 @@ describe('a member matched by claim', () => {
     nobody(await signIn({ preferred_username: ['a'] }));
   });
 
-  thorough.it('by id must match as text, not as an equal number', async () => {
+  thorough.it('by id must match exactly: an id with a leading zero matches no member', async () => {
     await start({ claim: 'preferred_username', match: 'id', scopes: 'openid profile' });
     const { id, username } = await oauth.member();
     signedInAs(await signIn({ preferred_username: String(id) }), username);

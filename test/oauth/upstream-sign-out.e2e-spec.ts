@@ -202,7 +202,7 @@ describe('a logout token of the external identity provider', () => {
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  it('is passed on to the session’s apps, each with a token of this server', async () => {
+  it('makes this server send its own logout token to each app of the session', async () => {
     const receiver = await Receiver.start();
     const told = await oauth.client({ backchannel_logout_uri: receiver.url });
     const { browser, sub, sid, id } = await member();
@@ -224,7 +224,7 @@ describe('a logout token of the external identity provider', () => {
     expect(await oauth.query(`SELECT FROM oauth_grants WHERE user_id = $1`, [id])).toEqual([]);
   });
 
-  it('ends nothing without its audit event, and can be sent again', async () => {
+  it('ends no session without its audit event, and can be sent again', async () => {
     const { sub, id } = await member();
     const left = () =>
       oauth.query(
@@ -270,24 +270,24 @@ describe('a logout token of the external identity provider', () => {
   thorough.it.each<[string, Record<string, unknown>]>([
     ['of another issuer', { iss: 'https://attacker.example' }],
     ['for another client', { aud: 'somebody-else' }],
-    ['with a nonce, as an ID token has it', { nonce: 'n' }],
+    ['with a nonce, like an ID token', { nonce: 'n' }],
     ['without a subject or session', { events: {} }],
     ['with another event', { events: { [DISABLED]: {} } }],
     ['whose events are not an object', { events: 'logout' }],
     ['without events', { events: undefined }],
     ['without an id', { jti: undefined }],
     ['that has expired', { iat: 1_700_000_000, exp: 1_700_000_100 }],
-    ['that was made long ago', { iat: Math.floor(Date.now() / 1000) - 3600 }],
-    ['with a session that is not a text', { sid: 5 }],
+    ['that was issued an hour ago', { iat: Math.floor(Date.now() / 1000) - 3600 }],
+    ['with a session that is not a string', { sid: 5 }],
     ['of another type', { header: { typ: 'at+jwt' } }],
-    ['whose id is not a text', { jti: 5 }],
+    ['whose id is not a string', { jti: 5 }],
     ['whose id is a list', { jti: ['x'] }],
     ['whose id is empty', { jti: '' }],
-    ['about a subject that is not a text', { sub: 5 }],
+    ['about a subject that is not a string', { sub: 5 }],
     ['about a subject that is an object', { sub: {} }],
     ['about an empty subject', { sub: null }],
     ['about a list of sessions', { sid: ['x'] }],
-  ])('%s is rejected, and ends nothing', async (_, { header, ...claims }) => {
+  ])('%s is rejected, and ends no session', async (_, { header, ...claims }) => {
     const { sub, browser } = await member();
     const { status, text } = await logOut(
       await upstream.logoutToken({ sub, ...claims }, header as Record<string, unknown> | undefined),
@@ -342,7 +342,7 @@ describe('a logout token of the external identity provider', () => {
   });
 
   thorough.it(
-    'without member and session, malformed, or with mismatching session and subject ends nothing',
+    'without member and session, malformed, or with mismatching session and subject ends no session',
     async () => {
       const one = await member();
       const other = await member();
@@ -353,7 +353,7 @@ describe('a logout token of the external identity provider', () => {
     },
   );
 
-  thorough.it('is accepted once of ten concurrent requests', async () => {
+  thorough.it('is accepted in only one of ten concurrent requests', async () => {
     const { sub, browser } = await member();
     const token = await upstream.logoutToken({ sub });
     const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await logOut(token)).status));

@@ -205,7 +205,7 @@ describe('a person authenticated by the external identity provider', () => {
     ]);
   });
 
-  it('whose sign-ins were ended meanwhile is not signed in by the earlier request', async () => {
+  it('is not signed in if the member’s sign-ins are ended before the consent', async () => {
     const { id } = await member();
     const browser = oauth.browser();
     const { url } = oauth.request(clientId);
@@ -263,7 +263,7 @@ describe('a callback from the external identity provider', () => {
     expect((await browser.view(back)).html).toMatch(/to use your account/);
   });
 
-  thorough.it('is accepted once of 20 concurrent requests', async () => {
+  thorough.it('is accepted in only one of 20 concurrent requests', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -276,7 +276,7 @@ describe('a callback from the external identity provider', () => {
     });
   });
 
-  it('with the state of one sign-in and the code of another is rejected', async () => {
+  it('with the state and code of different sign-ins is rejected', async () => {
     await member();
     const browser = oauth.browser();
     const [one, other] = [
@@ -317,7 +317,7 @@ describe('a callback from the external identity provider', () => {
     expired(await browser.open(back));
   });
 
-  it('with the member’s denial continues to the app as access_denied, with its state', async () => {
+  it('with the member’s denial redirects to the app with access_denied and the state', async () => {
     await member();
     upstream.decision = { error: 'access_denied', error_description: '<script>alert(1)</script>' };
     const browser = oauth.browser();
@@ -379,14 +379,14 @@ describe('a callback from the external identity provider', () => {
     ['of another issuer', 'iss', (claims) => ({ ...claims, iss: 'https://attacker.example' })],
     ['for another client', 'aud', (claims) => ({ ...claims, aud: 'somebody-else' })],
     [
-      'for several clients, authorized for another',
+      'for several clients, authorized for another client',
       'azp',
       (claims) => ({ ...claims, aud: [claims.aud as string, 'x'], azp: 'x' }),
     ],
     ['that has expired', 'exp', (claims) => ({ ...claims, iat: now() - 600, exp: now() - 300 })],
     ['without a subject', 'sub', (claims) => without(claims, 'sub')],
-    ['whose subject is not a text', 'sub', (claims) => ({ ...claims, sub: 5 as never })],
-    ['whose auth_time is a text', 'auth_time', (claims) => ({ ...claims, auth_time: '1' })],
+    ['whose subject is not a string', 'sub', (claims) => ({ ...claims, sub: 5 as never })],
+    ['whose auth_time is a string', 'auth_time', (claims) => ({ ...claims, auth_time: '1' })],
   ])('with an ID token %s gets a page, and the log names the claim %s', async (_, claim, claims) => {
     await member();
     const log = logOf(oauth);
