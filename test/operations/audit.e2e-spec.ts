@@ -26,7 +26,7 @@ afterAll(() => oauth.close());
 
 const query = <T>(sql: string, values: unknown[] = []) => oauth.dataSource.query<T[]>(sql, values);
 
-thorough.describe('anonymous requests', () => {
+thorough.describe('invalid requests', () => {
   const JUNK = onPostgres ? 2_000 : 200;
   const secret = () => randomBytes(32).toString('base64url');
   const sent: string[] = [];
@@ -109,34 +109,31 @@ thorough.describe('anonymous requests', () => {
           { 'X-Request-Id': plant() },
         ),
     ],
-    ['steps of sign-ins that do not exist', () => drain(oauth.browser().send(`/interaction/${plant()}`))],
-  ])(
-    'with %s cause only a few recorded rejections per minute, and none of their text is stored',
-    async (description, ask) => {
-      const clientId = await oauth.client();
-      const before = await state();
-      await inParallel(JUNK, () => ask(clientId));
-      const after = await state();
-      // The app's developers are informed once an hour that a page of another origin sent a request.
-      expect(after.events).toBe(before.events + (description === 'an Origin of 15 KB' ? 1 : 0));
-      expect(after.refusals).toBeLessThanOrEqual(before.refusals + 30); // one address, in three minutes at most
-      expect(after.bytes / Math.max(after.refusals, 1)).toBeLessThan(600);
-      const dump = JSON.stringify([
-        await query('SELECT * FROM oauth_refusals'),
-        await query('SELECT * FROM auth_events'),
-      ]).toLowerCase();
-      expect(sent.filter((planted) => dump.includes(planted.slice(0, 20).toLowerCase()))).toEqual([]);
-    },
-  );
+    ['pages of nonexistent sign-ins', () => drain(oauth.browser().send(`/interaction/${plant()}`))],
+  ])('with %s cause few stored rejections, without any text of the requests', async (description, ask) => {
+    const clientId = await oauth.client();
+    const before = await state();
+    await inParallel(JUNK, () => ask(clientId));
+    const after = await state();
+    // Once an hour, an event informs the app's developers about a request from another origin's page.
+    expect(after.events).toBe(before.events + (description === 'an Origin of 15 KB' ? 1 : 0));
+    expect(after.refusals).toBeLessThanOrEqual(before.refusals + 30); // limit for one address in three minutes
+    expect(after.bytes / Math.max(after.refusals, 1)).toBeLessThan(600);
+    const dump = JSON.stringify([
+      await query('SELECT * FROM oauth_refusals'),
+      await query('SELECT * FROM auth_events'),
+    ]).toLowerCase();
+    expect(sent.filter((planted) => dump.includes(planted.slice(0, 20).toLowerCase()))).toEqual([]);
+  });
 
-  it('with passwords for unknown names cause no audit event', async () => {
+  it('with passwords for unknown usernames cause no audit event', async () => {
     const before = await state();
     const signIn = oauth.api.app.get(SignIn);
     await inParallel(40, (i) => signIn.attempt({ username: `nobody-${i}`, password: 'x', ip: '192.0.2.1' }));
     expect(await state()).toEqual(before);
   });
 
-  it('from pages that send a key cause one record of the key’s exposure, without the page’s path', async () => {
+  it('from pages that send an API key record its exposure once, without the page’s path', async () => {
     const key = await oauth.api.key((await oauth.member()).id);
     const before = await state();
     await inParallel(JUNK, (i) =>
@@ -157,7 +154,7 @@ thorough.describe('anonymous requests', () => {
     expect(usage!.exposed_origin).toBe('https://page.example');
   });
 
-  it('by made-up apps and sessions cause few audit events', async () => {
+  it('that name unknown apps or sessions cause no audit event', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
@@ -183,7 +180,7 @@ thorough.describe('anonymous requests', () => {
   });
 });
 
-describe('rejections without a member', () => {
+describe('rejections of anonymous requests', () => {
   const refusals = (errorId: string) =>
     query<Record<string, unknown>>(
       'SELECT route, error, reason, client_id, redirect_uri FROM oauth_refusals WHERE error_id = $1',
@@ -211,7 +208,7 @@ describe('rejections without a member', () => {
     ).rejects.toThrow(/oauth_refusals_place_check/);
   });
 
-  it('are swept after 30 days', async () => {
+  it('are deleted after 30 days', async () => {
     await query(`SELECT setval('oauth_refusals_place', 5000)`);
     await query(
       `INSERT INTO oauth_refusals (error_id, route, error, reason, occurred_at) VALUES
@@ -222,7 +219,7 @@ describe('rejections without a member', () => {
   });
 
   itInOneWindow.thorough(
-    'are found by the error id of any response: a bad parameter, and a 429',
+    'are found by the error id of any error response, such as a 400 or 429',
     async () => {
       const server = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 1 } });
       const find = (errorId: unknown) =>
@@ -303,7 +300,7 @@ describe('an audit event', () => {
     );
   });
 
-  thorough.it('is never rejected for its details, regardless of their content', async () => {
+  thorough.it('is accepted with any details, since the server shortens the details', async () => {
     const value = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 3_000 }),
       fc.array(fc.string({ unit: 'binary', maxLength: 300 }), { maxLength: 50 }),
@@ -320,7 +317,7 @@ describe('an audit event', () => {
     expect(await insert(boundedDetails(large))).toHaveLength(1);
   });
 
-  it('keeps short details completely, and cuts long details to the remaining bytes', () => {
+  it('keeps short details completely, and shortens long details', () => {
     expect(JSON.parse(boundedDetails({ reason: 'é'.repeat(400), scopes: ['a', 'b'] }))).toEqual({
       reason: 'é'.repeat(400),
       scopes: ['a', 'b'],
@@ -355,7 +352,7 @@ describe('an audit event', () => {
     ]);
   });
 
-  it('stays unchanged unless its member is erased permanently', async () => {
+  it('changes only in a transaction that erases its member permanently', async () => {
     const { id } = await oauth.member();
     const statements = [
       ['UPDATE users SET erased_at = NULL WHERE id = $1', /stays erased/],
@@ -375,53 +372,50 @@ describe('an audit event', () => {
     await query('UPDATE users SET erased_at = erased_at, bio = NULL WHERE id = $1', [id]);
   });
 
-  postgres.it(
-    'is protected from a server with a separate role, which cannot disable the triggers',
-    async () => {
-      const role = `server_${randomBytes(4).toString('hex')}`;
-      await query(`CREATE ROLE ${role} LOGIN;
+  postgres.it('cannot be changed or deleted by a server with a separate database role', async () => {
+    const role = `server_${randomBytes(4).toString('hex')}`;
+    await query(`CREATE ROLE ${role} LOGIN;
 GRANT ${role} TO CURRENT_USER;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
-      const url = new URL(oauth.api.environment.DATABASE_URL!);
-      url.username = role;
-      const client = new Client({ connectionString: url.href });
-      const server = await ServerProcess.start({
-        ...oauth.api.environment,
-        DATABASE_URL: url.href,
-        NODE_ENV: 'production',
-        PUBLIC_URL: 'http://localhost:3000',
-        SWEEP_INTERVAL: '1',
-        RATE_LIMIT_AUTH: '0', // earlier requests have used up the address's limit for this minute
-      });
-      try {
-        expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
-        const key = await oauth.api.key((await oauth.member()).id);
-        const me = await fetch(`${server.url}/api/public/me`, { headers: { 'X-API-Key': key } });
-        expect(me.status).toBe(200);
-        // A server that has just started on a busy host may respond 503, which is not stored.
-        const ask = () => fetch(`${server.url}/oauth/authorize?client_id=by-the-role`);
-        await until(async () => (await ask()).status === 400);
-        expect(await query(`SELECT FROM oauth_refusals WHERE client_id = 'by-the-role'`)).toHaveLength(1);
+    const url = new URL(oauth.api.environment.DATABASE_URL!);
+    url.username = role;
+    const client = new Client({ connectionString: url.href });
+    const server = await ServerProcess.start({
+      ...oauth.api.environment,
+      DATABASE_URL: url.href,
+      NODE_ENV: 'production',
+      PUBLIC_URL: 'http://localhost:3000',
+      SWEEP_INTERVAL: '1',
+      RATE_LIMIT_AUTH: '0', // earlier requests have used up the address's limit for this minute
+    });
+    try {
+      expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+      const key = await oauth.api.key((await oauth.member()).id);
+      const me = await fetch(`${server.url}/api/public/me`, { headers: { 'X-API-Key': key } });
+      expect(me.status).toBe(200);
+      // A server that has just started on a busy host may respond 503, which is not stored.
+      const ask = () => fetch(`${server.url}/oauth/authorize?client_id=by-the-role`);
+      await until(async () => (await ask()).status === 400);
+      expect(await query(`SELECT FROM oauth_refusals WHERE client_id = 'by-the-role'`)).toHaveLength(1);
 
-        await client.connect();
-        for (const attack of [
-          'ALTER TABLE auth_events DISABLE TRIGGER ALL',
-          'SET session_replication_role = replica',
-          'TRUNCATE auth_events',
-          'UPDATE auth_events SET user_id = NULL',
-          'DELETE FROM auth_events',
-        ])
-          await expect(client.query(attack)).rejects.toThrow(/must be owner|permission denied|refused/);
-      } finally {
-        await client.end();
-        await server.kill();
-        await query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
-      }
-    },
-  );
+      await client.connect();
+      for (const attack of [
+        'ALTER TABLE auth_events DISABLE TRIGGER ALL',
+        'SET session_replication_role = replica',
+        'TRUNCATE auth_events',
+        'UPDATE auth_events SET user_id = NULL',
+        'DELETE FROM auth_events',
+      ])
+        await expect(client.query(attack)).rejects.toThrow(/must be owner|permission denied|refused/);
+    } finally {
+      await client.end();
+      await server.kill();
+      await query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    }
+  });
 
-  it('is swept when it is older than AUDIT_RETENTION, no sooner, and never if that setting is 0', async () => {
+  it('is deleted only when it is older than AUDIT_RETENTION, and never if that setting is 0', async () => {
     const sweeperOf = async (auditRetentionSeconds: number) =>
       new Sweeper(
         { ...oauth.api.config, auditRetentionSeconds },
@@ -439,7 +433,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
     expect((await sweeper.sweep()).auth_events).toBe(0);
   });
 
-  it('has a listed type everywhere in the code', () => {
+  it('is inserted only by src/audit/audit.ts, and the code uses every event type', () => {
     const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('audit/audit.ts'))
       .map((path) => readFileSync(`src/${path}`, 'utf8'));
@@ -449,8 +443,8 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
   });
 });
 
-postgres.describe('an audit log that is full of old events', () => {
-  it('is swept, regardless of concurrent reads', async () => {
+postgres.describe('an audit log with 100,000 expired events', () => {
+  it('loses only its expired events', async () => {
     await query(
       `INSERT INTO auth_events (type, actor, user_id, client_id, occurred_at, details)
 SELECT 'token.issued', 'client', n % 1000, 'client-' || n % 10, now() - CASE WHEN n <= 100000 THEN interval '401 days' ELSE interval '1 day' END, '{"scope": "profile:read"}'

@@ -46,7 +46,7 @@ let ways: SignInMethods;
 beforeAll(async () => {
   oauth = await startWithPasskeys({ developerConsole: true, sweepIntervalSeconds: 86_400 });
   const { dataSource, api } = oauth;
-  await api.app.get(PeriodicWork).beforeApplicationShutdown(); // periodic work sends messages and records their outcome
+  await api.app.get(PeriodicWork).beforeApplicationShutdown(); // periodic work would send messages and record their outcome
   users = new UsersService(dataSource);
   keys = new ApiKeysService(dataSource, api.config);
   clients = new ClientsService(dataSource, api.config);
@@ -303,7 +303,7 @@ const ACTS = [
   act('key.ending', 'noticing that a key in use ends soon', async () => {
     const { id } = await newKey();
     const use = 'INSERT INTO api_key_usage (key_id, last_used_at, uses_count) VALUES ($1, now(), 1)';
-    // In one transaction, or the server's periodic work might process it first.
+    // In one transaction, so that the server's periodic work cannot report the key first.
     return () =>
       oauth.dataSource.transaction(async (manager) => {
         await manager.query(use, [id]);
@@ -478,14 +478,14 @@ const ALONE: readonly LoneEvent['type'][] = [
 const IN_ONE_STATEMENT: readonly AuthEventType[] = ['notice.undelivered'];
 
 thorough.describe('an act whose audit event cannot be written', () => {
-  it('is listed in this test, for every event type', () => {
+  it('is tested for every event type', () => {
     const listed = new Set<string>([...ACTS.map(([type]) => type), ...ALONE, ...IN_ONE_STATEMENT]);
     expect([...listed].toSorted()).toEqual(Object.keys(AUTH_EVENTS).toSorted());
   });
 
   it.each(ACTS)('changes nothing: %s, %s', async (type, _, prepare) => {
     const perform = await prepare();
-    await oauth.api.app.get(SignIn, { strict: false }).onApplicationShutdown(); // sign-ins upgrade hashes
+    await oauth.api.app.get(SignIn, { strict: false }).onApplicationShutdown(); // a sign-in may upgrade the password hash
     const before = await everyRow(oauth.dataSource);
     await expect(withoutAudit(oauth.dataSource, type, perform)).rejects.toThrow(
       /the trail is full|response is 50\d|"server_error"/,

@@ -21,7 +21,7 @@ import { soon, until } from '../support/timing.js';
 const PAGE = 'docs/operators/backup.md';
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-postgres.describe('a backup', () => {
+postgres.describe('the backup scripts', () => {
   let folder: string;
   const clusters: Cluster[] = [];
   beforeAll(() => {
@@ -43,17 +43,17 @@ postgres.describe('a backup', () => {
     runCommands(`PATH=${findBinaries()}:$PATH; ${commands}`, environment);
   const owned = (path: string) => run(`if [ "$(id -u)" = 0 ]; then chown -R postgres "${path}"; fi`, {});
 
-  describe('and the archived WAL', () => {
+  describe('with archived WAL', () => {
     let paths: Record<'BACKUPS' | 'ARCHIVE' | 'TRAIL' | 'TEXTFILES', string>;
     let server: ServerProcess;
     let oauth: OauthTest;
-    /** Settings for commands and for the server, over the restored database. */
+    /** Settings of commands and servers that use the restored database. */
     let environment: Record<string, string>;
     let appId: string;
     let keys: Record<'kept' | 'revoked' | 'late', string>;
     let tokens: Record<'spent' | 'successor' | 'ended', string>;
     let pending: string[];
-    /** Token of a member who was signed out after that moment. */
+    /** Token of a member who was signed out after the restored moment. */
     let browser: Browser;
     const one = async <T>(url: string, sql: string) => (await query<{ is: T }>(url, sql))[0]!.is;
 
@@ -131,7 +131,7 @@ postgres.describe('a backup', () => {
       const code = await oauth.code(appId, 'ada');
       const moment = await one<string>(live.url, 'SELECT clock_timestamp()::text AS is');
 
-      // Changes after that moment: a bad import, and changes that must be repeated.
+      // Changes after the restored moment: a bad import, and changes that must be repeated.
       const successor = await refreshTokenOf(oauth.refresh(appId, spent));
       mkdirSync(join(folder, 'import'));
       const users = await query<{ id: number; username: string }>(

@@ -28,7 +28,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
   /** Variables without a default. */
   const SECRETS = { SECRET_KEY: 'a', POSTGRES_PASSWORD: 'b', REPLICATION_PASSWORD: 'c' };
 
-  it('is valid for Compose, as is the single-server file, and requires every secret', () => {
+  it('is valid, like the single-server file, and requires every secret', () => {
     configured('docker-compose.yml', SECRETS);
     const made = configured(join(FOLDER, 'docker-compose.yml'), SECRETS);
     const services = made.split(/^services:\n/m)[1]!.split(/^\S/m)[0]!;
@@ -44,12 +44,12 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
     expect(() => configured(join(FOLDER, 'docker-compose.yml'), others)).toThrow('REPLICATION_PASSWORD');
   });
 
-  it('publishes the port of docker-compose.yml on loopback only', () => {
+  it('has a single-server variant that publishes its port on loopback only', () => {
     const ports = readFileSync('docker-compose.yml', 'utf8').match(/(?<=^ +ports:\n)(?: +- .*\n)+/gm);
     expect(ports).toEqual(["      - '127.0.0.1:3000:3000'\n"]);
   });
 
-  it('publishes only the proxy, and uses existing settings', () => {
+  it('publishes only the proxy’s ports, and uses only existing settings', () => {
     const file = readFileSync(join(FOLDER, 'docker-compose.yml'), 'utf8');
     expect(file.match(/^ +ports:$/gm)).toHaveLength(1);
     expect(file).toMatch(/^ {2}caddy:\n(?: {4}.*\n)*? {4}ports:\n/m);
@@ -159,7 +159,7 @@ postgres.describe('a replica created by deploy/compose', () => {
     await once(replica, 'close');
   }
 
-  it('copies the primary over a partial copy, follows it, serves reads, and continues after a restart', async () => {
+  it('replaces a partial copy, follows the primary, serves reads, and continues after a restart', async () => {
     mkdirSync(`${PGDATA}.copying`);
     writeFileSync(join(`${PGDATA}.copying`, 'PG_VERSION'), '15\n');
     if (owner.uid !== undefined) chownSync(`${PGDATA}.copying`, owner.uid, owner.gid!);

@@ -26,13 +26,13 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-describe('the test key of the demo', () => {
+describe('the demo’s test key', () => {
   const file = () => join(config.dataDir, 'test-key');
   const key = async (changed: Partial<Config> = {}) =>
     (await testKey(api.dataSource, { ...config, ...changed }))!;
   const works = async (text: string) => (await api.get('/profile', text)).status === 200;
 
-  it('is accepted, is the same at every start, and is readable only by its owner', async () => {
+  it('stays valid across restarts, in a file that only its owner can read', async () => {
     const first = await key();
     expect(await works(first)).toBe(true);
     expect([await key(), await key()]).toEqual([first, first]);
@@ -66,7 +66,7 @@ describe('the test key of the demo', () => {
     expect(await key()).toBe(after);
   });
 
-  it('is created again after a change of SECRET_KEY without SECRET_KEY_PREVIOUS, and otherwise kept', async () => {
+  it('is replaced if SECRET_KEY changes without SECRET_KEY_PREVIOUS, and kept otherwise', async () => {
     const before = await key();
     const [one, other] = [Buffer.alloc(32, 'one'), Buffer.alloc(32, 'other')];
     const known = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
@@ -74,7 +74,7 @@ describe('the test key of the demo', () => {
     expect(await key({ secrets: new Secrets(other) })).not.toBe(before);
   });
 
-  it('is made private even if its file was readable', async () => {
+  it('is in a private file, even if other users could read the file before', async () => {
     writeFileSync(file(), 'hello');
     chmodSync(file(), 0o644);
     await key();
@@ -87,7 +87,7 @@ describe('the test key of the demo', () => {
     await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [FIRST_ID]);
   });
 
-  it('prevents the start if the key cannot be stored', async () => {
+  it('prevents startup if the server cannot store the key', async () => {
     writeFileSync(join(config.dataDir, 'a-file'), '');
     await expect(
       testKey(api.dataSource, { ...config, dataDir: join(config.dataDir, 'a-file') }),
@@ -95,10 +95,10 @@ describe('the test key of the demo', () => {
   });
 });
 
-describe('members with a known password', () => {
+describe('demo members', () => {
   const refuse = () => rejectDemoMembers(api.dataSource);
 
-  it('prevent the start of a reachable server, whose message names the fix', async () => {
+  it('prevent startup of a public server, with an error message that includes the fix', async () => {
     expect(await demoMembers(api.dataSource)).toHaveLength(LAST_MEMBER_ID - FIRST_ID + 1);
     const { message } = await refuse().then(
       () => new Error('started'),
@@ -111,7 +111,7 @@ describe('members with a known password', () => {
     await api.dataSource.query('UPDATE users SET disabled_at = NULL');
     await expect(refuse()).rejects.toThrow('The database contains demo members');
 
-    // The server also rejects demo members with other passwords, or without one.
+    // The server starts only when every demo member has another password, or none.
     await api.dataSource.query('UPDATE users SET password_hash = $1 WHERE id % 2 = 0', [
       await hashPassword('another password'),
     ]);

@@ -15,7 +15,7 @@ const run = (program: string, ...parameters: string[]) => {
 };
 const UNIT = 'deploy/systemd/public-user-api.service';
 const MIGRATION = 'deploy/systemd/public-user-api-migrate.service';
-/** The image's own command, without its program. */
+/** Arguments of the image's command, without the program name. */
 const [, ...IMAGE] = JSON.parse(/^CMD (\[.*\])$/m.exec(readFileSync('Dockerfile', 'utf8'))![1]!) as string[];
 
 postgres.describe('the deployment files', () => {
@@ -66,7 +66,7 @@ postgres.describe('the deployment files', () => {
     const kinds = (text: string) =>
       [...text.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind!).toSorted((a, b) => a.localeCompare(b));
 
-    it('produce the server, service, budget and policy with one set of settings, by kustomize', () => {
+    it('produce the server, service, disruption budget and network policy with kustomize', () => {
       const text = all();
       expect(kinds(text)).toEqual([
         'ConfigMap',
@@ -81,7 +81,7 @@ postgres.describe('the deployment files', () => {
       expect(names).not.toContain('SECRET_KEY');
     });
 
-    it('run every container without root, write access and capabilities', () => {
+    it('run every container without root, a writable filesystem or capabilities', () => {
       const text = all();
       const count = (line: RegExp) => [...text.matchAll(line)].length;
       const containers = count(/^ +(- )?image: /gm);
@@ -124,7 +124,7 @@ postgres.describe('the deployment files', () => {
       }
     });
 
-    it('allow connections from the server to the hosts that its settings can name, and to the server only from ingress and Prometheus', () => {
+    it('limit connections to the server to ingress and Prometheus, and from the server to hosts that its settings can name', () => {
       const policy = all()
         .split(/^---$/m)
         .find((one) => one.includes('kind: NetworkPolicy'))!;
@@ -151,7 +151,7 @@ postgres.describe('the deployment files', () => {
       ]);
     });
 
-    it('scale by the queue of requests, without a fixed number of replicas', () => {
+    it('scale by the length of the request queue, without a fixed number of replicas', () => {
       const { stdout: text } = run('kubectl', 'kustomize', 'deploy/kubernetes-autoscaling');
       const without = all().replace(/^ {2}replicas: 3\n/m, '');
       const objects = text.split(/^---\n/m);

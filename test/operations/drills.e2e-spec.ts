@@ -28,7 +28,7 @@ const mountsDisks = (() => {
 if (onPostgres && !mountsDisks)
   process.stderr.write('Not run: the drill of the full disk. This machine lets nobody mount one.\n');
 
-postgres.describe('the drills', () => {
+postgres.describe('servers', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'pua-drills-'));
@@ -201,17 +201,17 @@ postgres.describe('the drills', () => {
             return status;
           };
           await until(async () => (await write()) === 200, 'there is room');
-          // An unused replication slot retains the log, and other files fill the rest of its disk.
+          // An unused replication slot retains the WAL, and other files fill the rest of its disk.
           await query(running.url, "SELECT pg_create_physical_replication_slot('forgotten', true)");
           await run(`dd if=/dev/zero of="${others}" bs=64k 2>"${DISK}.log" || grep -q 'No space left' "${DISK}.log"`, {}); // prettier-ignore
           const session = new pg.Client({ connectionString: running.url });
-          session.on('error', () => undefined); // the connection is broken
+          session.on('error', () => undefined); // PostgreSQL closes this connection
           await session.connect();
           let isDown = false;
           session.once('end', () => (isDown = true));
           await until(async () => {
             await write();
-            // The log has grown by this much.
+            // Starts a new WAL segment, which takes more disk space than the write.
             await query(running.url, 'SELECT pg_switch_wal()').catch(() => undefined);
             return isDown;
           }, 'the disk is full, and PostgreSQL down');
@@ -244,7 +244,7 @@ postgres.describe('the drills', () => {
     },
   );
 
-  describe('on a running server', () => {
+  describe('with the documented commands', () => {
     let environment: ReturnType<typeof settingsOf>;
     let database: Cluster;
     let server: ServerProcess;
@@ -265,7 +265,7 @@ postgres.describe('the drills', () => {
     };
     const refusedSoon = (key: string) => soon(async () => (await statusOf(server, key)) === 401);
 
-    it('end a leaked key within a second, and show its uses', async () => {
+    it('revoke a leaked key within a second, and show its uses', async () => {
       const { id, key } = await member('leaky');
       expect(await statusOf(server, key)).toBe(200);
       const printed = await run(commandsOf('admin', 'A key has leaked').join('\n'), {
@@ -276,7 +276,7 @@ postgres.describe('the drills', () => {
       expect(printed).toMatch(/key\.revoked[^]*key\.created/);
     });
 
-    it('end an app with 100,000 sign-ins while the server responds to other callers', async () => {
+    it('block an app with 100,000 sign-ins while the server responds to other callers', async () => {
       const { key } = await member('bystander');
       const { client_id: CLIENT_ID } = await puaJson<{ client_id: string }>(
         environment,

@@ -55,7 +55,7 @@ VALUES ($1, convert_to($2, 'UTF8'), '\\x01', '\\x01', 0, false, false, $2)`,
 }
 
 describe('pua users erase', () => {
-  it('without --yes prints what would be deleted, and deletes nothing', async () => {
+  it('requires --yes, and otherwise only prints the numbers of the member’s records', async () => {
     const { id, username } = await member();
     const { code, stdout, stderr } = await pua(oauth.api.environment, ['users', 'erase', username]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -63,7 +63,7 @@ describe('pua users erase', () => {
     expect(await query('SELECT erased_at FROM users WHERE id = $1', [id])).toEqual([{ erased_at: null }]);
   });
 
-  it('leaves only the member’s id in the database, also in other members’ rows and the audit log', async () => {
+  it('leaves only the member’s id in the database, including other members’ rows and the audit log', async () => {
     const { id, username, mark, friend, event } = await member();
     const client = await oauth.client();
     const tokens = await oauth.tokens(client, username);
@@ -99,7 +99,7 @@ describe('pua users erase', () => {
     const account = (await browser.open('/account/apps')) as FormPage;
     expect(account.html).toContain('password');
 
-    // Other members see no connection, and the event continues.
+    // Other members see no connection to the erased member, and the event remains.
     const friends = await oauth.api.get('/profile', await oauth.api.key(friend));
     expect(friends.body).toMatchObject({ connections_count: 0 });
     await oauth.api.platform.participant(event, friend);
@@ -148,7 +148,7 @@ describe('pua users erase', () => {
     ]);
   });
 
-  it('is the only way to change the audit log', async () => {
+  it('keeps audit events protected from UPDATE and TRUNCATE', async () => {
     const { id } = await oauth.member();
     await query(
       `INSERT INTO auth_events (type, actor, user_id, ip) VALUES ('user.created', 'admin', $1, '192.0.2.1')`,

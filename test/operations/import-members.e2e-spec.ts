@@ -95,7 +95,7 @@ postgres.describe('an import of existing members', () => {
     ]);
   });
 
-  it('keeps a username that was taken meanwhile, and changes the rest', async () => {
+  it('keeps a member’s old username if the new one was taken meanwhile, and writes the other fields', async () => {
     await load(BASE);
     await hold([1]);
     const loaded = load({ users: [user(1, { username: 'wanted', external_id: 'x', bio: 'new' })] });
@@ -108,7 +108,7 @@ postgres.describe('an import of existing members', () => {
     ]);
   });
 
-  it('restores nothing of a member who was erased meanwhile', async () => {
+  it('writes nothing about a member who was erased meanwhile', async () => {
     await load(BASE);
     await hold([1]);
     const loaded = load({ users: [user(1, { bio: 'new', username: 'newer' })] });
@@ -171,7 +171,7 @@ postgres.describe('an import of existing members', () => {
     },
   );
 
-  it('is completed by a server without its command', async () => {
+  it('is completed by a server after its command has ended', async () => {
     await load(BASE);
     await rows(
       `INSERT INTO pending_members SELECT id, false, jsonb_build_object('id', id, 'username', 'left', 'bio', 'new') FROM users WHERE id = 1`,
@@ -183,7 +183,7 @@ postgres.describe('an import of existing members', () => {
   });
 
   // Last, because its background work takes long.
-  it('allows members to save their profiles and to allow apps meanwhile', async () => {
+  it('lets members save profiles and grant app access meanwhile', async () => {
     const members = 20_000;
     // The state of the first import into a database after an autovacuum.
     await rows('ANALYZE users, pending_members');
@@ -192,7 +192,7 @@ postgres.describe('an import of existing members', () => {
     let isRunning = true;
     const put = async (n: number) =>
       (await api.put('/profile', keys[n % keys.length]!, { bio: `I am number ${n}` })).status;
-    // The lock that a foreign key acquires.
+    // The lock that a foreign key check acquires.
     const refer = (n: number) =>
       rows(`SELECT FROM users WHERE id = ${1 + ((n * 500) % members)} FOR KEY SHARE`);
     const writers = async () => {

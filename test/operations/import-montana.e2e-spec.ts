@@ -77,7 +77,7 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
       expect(await pua(api.environment, ['doctor'])).toMatchObject({ code: 0 });
     });
 
-    it('the API responds to the busiest members, and some other members, with the counts of the files', async () => {
+    it('the API’s counts for the busiest members, and some other members, match the files', async () => {
       const drafts = new Set(
         read<{ id: number; status: string }>('events')
           .filter(({ status }) => status === 'draft')

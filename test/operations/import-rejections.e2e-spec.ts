@@ -51,13 +51,13 @@ describe('pua import', () => {
         ['text that is not JSON', '{"id":1', 'is not JSON'],
         ['JSON that is not an object', '[1]', 'must be a JSON object'],
         ['null', 'null', 'must be a JSON object'],
-        ['more than a mebibyte', [{}, `{"id":2,"bio":"${long(1_048_576)}"}`], 'is longer than 1048576 bytes'],
+        ['a line over 1 MiB', [{}, `{"id":2,"bio":"${long(1_048_576)}"}`], 'is longer than 1048576 bytes'],
         ['an unknown field', { nickname: 'x' }, 'nickname: is not a field here'],
         ['__proto__', '{"id":1,"username":"u","__proto__":{}}', '__proto__: is not a field here'],
         ['a missing field', '{"id":1}', 'username: is required'],
         ['null for a required field', { username: null }, 'username: is required'],
         [
-          'every fault at once',
+          'several faults in one line',
           '{"id":"x","bio":5}',
           'id: must be an integer from 1 to 9000000000000000; username: is required; bio: must be a string',
         ],
@@ -66,9 +66,9 @@ describe('pua import', () => {
         ['a fraction', { id: 1.5 }, /^id: must be an integer/],
         ['a number as text', { id: '1' }, /^id: must be an integer/],
         ['an empty username', { username: '' }, 'username: must have 1 to 100 characters, but has 0'],
-        ['a username of 101', { username: long(101) }, /^username: must have 1 to 100/],
+        ['a username of 101 characters', { username: long(101) }, /^username: must have 1 to 100/],
         [
-          'a first name of 101',
+          'a first name of 101 characters',
           { first_name: long(101) },
           /^first_name: .* at most 100 characters, but has 101$/,
         ],
@@ -90,7 +90,7 @@ describe('pua import', () => {
           /^profile_picture: must be an absolute http/,
         ],
         [
-          'a URL of 2049',
+          'a URL of 2,049 characters',
           { profile_picture: `https://x.com/${long(2035)}` },
           /^profile_picture: must have 1 to 2048/,
         ],
@@ -101,7 +101,7 @@ describe('pua import', () => {
         ],
         ['a plain password', { password_hash: 'secret' }, /^password_hash: must be an argon2 or bcrypt hash/],
         [
-          'bcrypt that takes hours',
+          'a bcrypt hash that takes hours',
           { password_hash: BCRYPT_HASH.replace('10', '31') },
           /^password_hash: .* of reasonable cost$/,
         ],
@@ -126,12 +126,16 @@ describe('pua import', () => {
         ['an unknown status', { status: 'over' }, /^status: must be one of draft, scheduled, /],
         ['an unknown visibility', { visibility: 'secret' }, /^visibility: must be one of public, /],
         [
-          'an end before the start',
+          'an event’s end before its start',
           { ends_at: '2024-05-01T17:59:59Z' },
           'ends_at: must not be before starts_at',
         ],
-        ['a title of 301', { title: long(301) }, /^title: must have 1 to 300/],
-        ['a description of 20,001', { description: long(20_001) }, /^description: must have at most 20000/],
+        ['a title of 301 characters', { title: long(301) }, /^title: must have 1 to 300/],
+        [
+          'a description of 20,001 characters',
+          { description: long(20_001) },
+          /^description: must have at most 20000/,
+        ],
         ['an unknown time zone', { timezone: 'Mars/Olympus' }, 'timezone: must be an IANA time zone'],
         ['an offset instead of a time zone', { timezone: 'UTC+3' }, 'timezone: must be an IANA time zone'],
         ['a location that is a text', { location: 'here' }, 'location: must be an object'],
@@ -179,12 +183,12 @@ describe('pua import', () => {
       ],
       connections: [
         [
-          'accepted without connected_at',
+          'an accepted connection without connected_at',
           { connected_at: null },
           'connected_at: is required if status is accepted',
         ],
         [
-          'pending with connected_at',
+          'a pending connection with connected_at',
           { status: 'pending' },
           'connected_at: must be null if status is pending',
         ],
@@ -195,7 +199,7 @@ describe('pua import', () => {
         ],
         ['a connection id twice', [{}, { addressee_id: 3 }], /^id: the same/],
         [
-          'a pair twice',
+          'a connection twice',
           [{}, { id: 2 }],
           'requester_id, addressee_id: line 1 already connects these members',
         ],
@@ -374,34 +378,31 @@ describe('pua import', () => {
       expect(await addresses()).toEqual([{ email }, { email: null }, { email: 'b@example.com' }]);
     });
 
-    thorough.it(
-      'accepts values that the same folder frees: usernames, keys and pins are exchanged',
-      async () => {
-        await load({
-          ...BASE,
-          achievements: [achievement(1, { key: 'a' }), achievement(2, { key: 'b' })],
-          user_achievements: [earned(1, 1, { pin_position: 1 }), earned(1, 2, { pin_position: 2 })],
-        });
-        const { imported, files } = await load({
-          users: [user(1, { username: 'u2' }), user(2, { username: 'U1' })],
-          achievements: [achievement(1, { key: 'b' }), achievement(2, { key: 'a' })],
-          user_achievements: [earned(1, 1, { pin_position: 2 }), earned(1, 2, { pin_position: 1 })],
-        });
-        expect(imported).toBe(true);
-        expect(files).toMatchObject({
-          users: { updated: 2 },
-          achievements: { updated: 2 },
-          user_achievements: { updated: 2 },
-        });
-        expect(await rows('SELECT id, username FROM users ORDER BY id')).toEqual([
-          { id: 1, username: 'u2' },
-          { id: 2, username: 'U1' },
-        ]);
-        expect(await rows('SELECT pin_position FROM user_achievements ORDER BY achievement_id')).toEqual([
-          { pin_position: 2 },
-          { pin_position: 1 },
-        ]);
-      },
-    );
+    thorough.it('lets records in one folder exchange usernames, keys and pins', async () => {
+      await load({
+        ...BASE,
+        achievements: [achievement(1, { key: 'a' }), achievement(2, { key: 'b' })],
+        user_achievements: [earned(1, 1, { pin_position: 1 }), earned(1, 2, { pin_position: 2 })],
+      });
+      const { imported, files } = await load({
+        users: [user(1, { username: 'u2' }), user(2, { username: 'U1' })],
+        achievements: [achievement(1, { key: 'b' }), achievement(2, { key: 'a' })],
+        user_achievements: [earned(1, 1, { pin_position: 2 }), earned(1, 2, { pin_position: 1 })],
+      });
+      expect(imported).toBe(true);
+      expect(files).toMatchObject({
+        users: { updated: 2 },
+        achievements: { updated: 2 },
+        user_achievements: { updated: 2 },
+      });
+      expect(await rows('SELECT id, username FROM users ORDER BY id')).toEqual([
+        { id: 1, username: 'u2' },
+        { id: 2, username: 'U1' },
+      ]);
+      expect(await rows('SELECT pin_position FROM user_achievements ORDER BY achievement_id')).toEqual([
+        { pin_position: 2 },
+        { pin_position: 1 },
+      ]);
+    });
   });
 });

@@ -148,7 +148,7 @@ describe('pua import', () => {
       });
     });
 
-    thorough.it('both sides of a connection, one for each member', async () => {
+    thorough.it('a connection as two rows, one for each member', async () => {
       await load({
         ...BASE,
         users: [user(1), user(2), user(3)],
@@ -170,7 +170,7 @@ describe('pua import', () => {
       expect(await totals('connections_count')).toEqual([2, 1, 1]);
     });
 
-    thorough.it('ids up to the limit that leaves room for new ids', async () => {
+    thorough.it('ids up to 9,000,000,000,000,000, which leaves room for new ids', async () => {
       const highest = 9_000_000_000_000_000;
       await load({ users: [user(highest)] });
       expect(await api.platform.user()).toBe(highest + 1);
@@ -187,7 +187,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('ids unchanged, and the next new id follows them', async () => {
+    thorough.it('ids unchanged, so that the next new id follows the highest id', async () => {
       await load({ users: [user(5000)], achievements: [achievement(600)] });
       expect(await api.platform.user()).toBeGreaterThan(5000);
       expect(await api.platform.achievement()).toBeGreaterThan(600);
@@ -199,7 +199,7 @@ describe('pua import', () => {
       expect(await api.platform.user()).toBe(2);
     });
 
-    it('only changes: importing the same folder again rewrites no row, and records nothing', async () => {
+    it('only changed rows when a folder is imported again', async () => {
       const files: ImportedFiles = {
         ...BASE,
         participants: [participant(1, 1, { role: 'organizer', rsvp_status: null }), participant(1, 2)],
@@ -234,7 +234,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('a time of change for a changed event if the file omits that time', async () => {
+    thorough.it('the current time as a changed event’s updated_at if the file omits this field', async () => {
       await load({ ...BASE, events: [event(1, { updated_at: '2020-01-01 00:00:00' })] });
       await load({ events: [event(1)] });
       expect(await rows('SELECT updated_at::text FROM events')).toEqual([
@@ -268,7 +268,7 @@ describe('pua import', () => {
     );
 
     thorough.it(
-      'another password hash without ending sign-ins, which end if the import disables the member',
+      'a new password hash without ending sign-ins, and ends them when a member is disabled',
       async () => {
         const since = async () =>
           (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
@@ -301,7 +301,7 @@ describe('pua import', () => {
       expect(again.files.users).toMatchObject({ updated: 0, unchanged: 1 });
     });
 
-    thorough.it('ignores members’ earlier changes after an import without the option', async () => {
+    thorough.it('overwrites changes that members made before an import without the option', async () => {
       await load({ users: [user(1, { bio: 'old' })] });
       await api.put('/profile', await api.key(1), { bio: 'mine' });
       await load({ users: [user(1, { bio: 'new' })] });
@@ -325,7 +325,7 @@ describe('pua import', () => {
       });
     });
 
-    thorough.it('lines split anywhere by the files’ blocks, with their correct numbers', async () => {
+    thorough.it('lines that span blocks of the file, with correct line numbers', async () => {
       const people = Array.from({ length: 3000 }, (_, i) => user(i + 1, { bio: 'é'.repeat((i * 7) % 450) }));
       const { files, firstRejects } = await load(
         { users: [...people, user(4000, { bio: 'x'.repeat(501) })] },
@@ -412,7 +412,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('no record when the same removals are repeated', async () => {
+    thorough.it('a record only once, even if its removal is repeated', async () => {
       await load({ ...people, participants: [participant(1, 1)], connections: [connection(1, 1, 2)] });
       const gone: ImportedFiles = {
         participants: [{ event_id: 1, user_id: 1, deleted: true }],
@@ -427,12 +427,12 @@ describe('pua import', () => {
 
     thorough.it.each<[what: string, files: ImportedFiles, reject: RegExp]>([
       [
-        'half of a pair',
+        'a connection with only one member',
         { connections: [{ requester_id: 1, deleted: true }] },
         /^connections.ndjson:1: .*to delete a connection/,
       ],
       [
-        'neither id nor pair',
+        'a connection without id or pair',
         { connections: [{ deleted: true }] },
         /^connections.ndjson:1: .*to delete a connection/,
       ],
@@ -442,22 +442,22 @@ describe('pua import', () => {
         /^participants.ndjson:1: .*event_id: is required/,
       ],
       [
-        'a value other than true and false',
+        'a participant with an unknown deleted value',
         { participants: [{ ...participant(1, 1), deleted: 'yes' }] },
         /^participants.ndjson:1: deleted: must be true or false/,
       ],
       ['a member', { users: [{ id: 1, deleted: true }] }, /^users.ndjson:1: .*deleted: is not a field here/],
       [
-        'a participant whom another line removes',
+        'a participant whom another line adds',
         { participants: [participant(1, 1), { event_id: 1, user_id: 1, deleted: true }] },
         /^participants.ndjson:2: .*line 1 already has this pair/,
       ],
       [
-        'a pair that one line connects and another removes',
+        'a pair that another line connects',
         { connections: [connection(1, 1, 2), { requester_id: 2, addressee_id: 1, deleted: true }] },
         /^connections.ndjson:2: .*line 1 already connects these members/,
       ],
-    ])('no record for %s', async (_, files, reject) => {
+    ])('no record for the invalid removal of %s', async (_, files, reject) => {
       await load(people);
       const before = await everything();
       const { imported, firstRejects } = await load(files);
@@ -468,7 +468,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    thorough.it('the id of a pair that connects again, and writes the pair’s new id', async () => {
+    thorough.it('a pair’s old id when an import connects the pair again with a new id', async () => {
       await load({ ...people, connections: [connection(1, 1, 2)] });
       const { requested_at: _, ...again } = connection(7, 2, 1);
       const { files } = await load({ connections: [again] });
@@ -480,7 +480,7 @@ describe('pua import', () => {
       expect(await totals('connections_count')).toEqual([1, 1, 0]);
     });
 
-    thorough.it('ids that pairs exchange, also the id of an ended connection', async () => {
+    thorough.it('a connection whose id another pair takes over', async () => {
       await load({
         ...people,
         connections: [connection(1, 1, 2), connection(2, 1, 3), connection(3, 2, 3)],
@@ -502,7 +502,7 @@ describe('pua import', () => {
   });
 
   describe('from standard input', () => {
-    it('sends one statement at a time on its connection: Node prints no deprecation warning', async () => {
+    it('sends one statement at a time, so that Node prints no deprecation warning', async () => {
       const long = 'x'.repeat(500);
       const lines = Array.from({ length: 1_100 }, (_, i) => i + 1).flatMap((id) => [
         { type: 'users', record: user(id, { bio: long }) },
@@ -567,7 +567,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    thorough.it('writes bad lines unchanged, including U+0000', async () => {
+    thorough.it('writes rejected lines unchanged, including U+0000', async () => {
       const rejects = join(process.env.TEST_FOLDER!, 'stdin-rejects.ndjson');
       const { code } = await pua(api.environment, `import - --skip-invalid ${rejects}`, `a\0b\n${input}`);
       expect(code).toBe(0);
@@ -820,7 +820,7 @@ describe('pua import', () => {
       const lines = [readFeedLine({ number: 1, text: JSON.stringify(line) })];
       expect(await set.run([{ position: 0, lines }], undefined)).toBe(true);
       expect(set.counts.get('users')).toMatchObject({ updated: 1 });
-      // The lock that a foreign key acquires.
+      // The lock that a foreign key check acquires.
       expect(await api.dataSource.query('SELECT id FROM users WHERE id = 1 FOR KEY SHARE NOWAIT')).toEqual([
         { id: 1 },
       ]);
@@ -894,7 +894,7 @@ describe('pua import', () => {
       expect(await rows('SELECT id FROM users')).toEqual([{ id: 90 }]);
     });
 
-    it('includes concurrent writes: nothing is lost', async () => {
+    it('loses no concurrent write', async () => {
       await load(BASE);
       const report = await beside(
         "INSERT INTO connections (user_id, id, peer_id, status, connected_at) VALUES (1, 50, 2, 'accepted', now()), (2, 50, 1, 'accepted', now())",
@@ -906,7 +906,7 @@ describe('pua import', () => {
     });
 
     it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
-      'also ends in the database when its process gets %s, and changes nothing',
+      'ends its database session when its process gets %s, and changes nothing',
       async (signal) => {
         await load(BASE);
         const before = await everything();

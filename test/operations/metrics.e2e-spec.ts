@@ -92,7 +92,7 @@ FROM made`);
     expect(oldest).toBeLessThan(3_600);
   });
 
-  it('count the failures of all periodic work only', () => {
+  it('count failures of exactly the declared kinds of periodic work', () => {
     const declared = api.app.get(PeriodicWork).declared();
     expect(declared.map(({ schedule }) => schedule.work).toSorted()).toEqual(
       METRICS.periodic_work_failures_total.labels.work,

@@ -277,7 +277,7 @@ postgres.describe('monitoring', () => {
   });
 
   /**
-   * Whether exactly those alerts are firing after each history, or `at` a time in it.
+   * Whether exactly these alerts fire after each history, or `at` a time in it.
    * @param by the labels that distinguish the alerts
    * @param where selects the checked alerts
    * @param every the time between two values

@@ -56,7 +56,7 @@ postgres.describe('a program started by npm', () => {
   };
 
   it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'ends, and releases port and database, when only npm is ended by %s',
+    'ends, and releases port and database, when %s ends only npm',
     async (signal) => {
       start('npm', ['start']);
       await until(answers, 'it does not serve');

@@ -14,7 +14,7 @@ import { OauthTest } from '../support/oauth.js';
 let oauth: OauthTest;
 beforeAll(async () => {
   oauth = await OauthTest.start();
-  // Finishes the background work of a member's rows, and deletes them.
+  // Stops periodic work, which processes and deletes members' rows.
   await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown();
 });
 afterAll(() => oauth.close());
@@ -25,7 +25,7 @@ const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.que
 const NAMES = ['user_id', 'owner_id', 'peer_id', 'organizer_id', 'member_id', 'requester_id', 'addressee_id'];
 
 describe('the tables’ declarations about members', () => {
-  it('name every column that refers to a member, or that has the same name as such a column', async () => {
+  it('list every column that contains member ids, with or without a foreign key', async () => {
     const columns = await query<{ name: string }>(
       `SELECT c.conrelid::regclass || '.' || a.attname AS name FROM pg_constraint c
 JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[array_position(c.confkey, 1::smallint)]
@@ -39,7 +39,7 @@ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = AN
     expect(columns.filter(({ name }) => !declared.includes(name))).toEqual([]);
   });
 
-  it('exist for every table whose referenced rows are deleted with a member', async () => {
+  it('cover every table with a foreign key to a table whose rows an erasure deletes', async () => {
     const erased = MEMBER_TABLES.filter(({ erase }) => erase === 'delete').map(({ name }) => name);
     const referring = await query<{ name: string }>(
       `SELECT DISTINCT conrelid::regclass::text AS name FROM pg_constraint WHERE contype = 'f' AND confrelid::regclass::text = ANY ($1)`,
@@ -50,7 +50,7 @@ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = AN
     expect(referring.filter(({ name }) => !declared.includes(name))).toEqual([]);
   });
 
-  it('exclude every column of bytes from the data export, except an app’s logo', () => {
+  it('exclude every bytea column from the data export, except an app’s logo', () => {
     const bytes = MEMBER_TABLES.flatMap(({ name, columns, secrets, export: part }) =>
       'as' in part
         ? columns

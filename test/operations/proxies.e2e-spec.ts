@@ -55,7 +55,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
     });
     afterAll(() => all?.close());
 
-    /** The same request, sent directly to a server. */
+    /** Sends a request directly to a server, not to the proxy. */
     const direct = async (method: string, path: string, { headers = {}, body = '' }: Asked = {}) => {
       const sent = request(servers[0]!.url, { path, method, headers }).end(body);
       const [answer] = (await once(sent, 'response')) as [IncomingMessage];
@@ -390,7 +390,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
     });
 
   it.each(['POST /oauth/token', 'POST /api/platform/records'])(
-    'sends %s once, regardless of its outcome',
+    'sends %s only once, even if the connection breaks',
     async (what) => {
       const [method, path] = what.split(' ') as [string, string];
       for (let round = 0; round < 3; round++) {

@@ -141,7 +141,7 @@ postgres.describe('the server with a failing database', () => {
       'SELECT current_database() AS name',
     );
     await api.dataSource.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
-    proxy.cut(); // the setting holds for new connections
+    proxy.cut(); // the setting applies to new connections
     proxy.mend();
     try {
       await expectGoodAgain();

@@ -74,7 +74,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
       ),
     );
 
-  it('loses no request and no write while the next version migrates under load, the previous version serves, and each server is replaced', async () => {
+  it('loses no request and no write under load, during the migration and while each server is replaced', async () => {
     const clientId = await oauth.client();
     const load = new Load();
 
@@ -125,7 +125,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
         const { status, headers, body } = await oauth.token(await oauth.code(clientId, comer.username));
         return { status, headers: Object.fromEntries(headers), body: JSON.stringify(body) };
       } catch (error) {
-        // The requested page (oauth.ts): it begins with the status.
+        // The requested page (oauth.ts), which begins with the status.
         if (!(error as Error).message.startsWith('503 ')) throw error;
         return { status: 503, headers: { 'retry-after': '1' }, body: '' };
       }

@@ -194,7 +194,7 @@ describe('every secret that is issued, sent or typed', () => {
 
     await ownPages(at);
 
-    // A code that is redeemed twice, and a token that is revoked: each of a separate sign-in, since both end their sign-in.
+    // A code redeemed twice, and a revoked token. Each belongs to a separate sign-in, since each ends its sign-in.
     const again = await oauth.code(clientId, username, {}, browser);
     keep('code redeemed twice', again.code);
     keep('access token of the code redeemed twice', (await oauth.token(again, {}, at)).body.access_token);

@@ -18,7 +18,7 @@ const [, DOCUMENTED] = /## The database's role\n[^]*?```sql\n([^]*?)```/.exec(
   readFileSync('docs/operators/operations.md', 'utf8'),
 )!;
 
-/** The documented statements, for a role of this name: roles belong to all databases of a server. */
+/** The documented statements for a role of this name, since all databases of a server share roles. */
 const statementsFor = (role: string) =>
   DOCUMENTED!.replaceAll('public_user_api_server', role).replace('<password>', 'password');
 

@@ -33,7 +33,7 @@ postgres.describe('the first start', () => {
   let port: number;
   let settings: Record<string, string>;
   let server: ServerProcess;
-  /** What the first start printed, without its log. */
+  /** Output of the first start, without its log. */
   let first: string[];
   let key: string;
   beforeAll(async () => {
@@ -121,7 +121,7 @@ postgres.describe('the first start', () => {
 
     it.each(['/me', '/profile', '/credential'])('%s', async (path) => void (await get(path)));
 
-    it('events of each time, state, role, RSVP and in several time zones', async () => {
+    it('events of each time, state, role and RSVP, in several time zones', async () => {
       const { data } = await get('/events?limit=100');
       expect(valuesOf(data, 'status')).toEqual(
         new Set(['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']),
@@ -221,7 +221,7 @@ postgres.describe('the first start', () => {
     }
   });
 
-  it('prints the same output at later starts, and the key stays valid', async () => {
+  it('prints the same output as later starts, which keep the key valid', async () => {
     await server.kill();
     server = await ServerProcess.start(settings);
     expect(server.output.split('\n').filter((text) => !text.startsWith('{'))).toEqual(first);
@@ -229,7 +229,7 @@ postgres.describe('the first start', () => {
     expect((await fetch(`${server.url}/api/public/profile`, { headers })).status).toBe(200);
   });
 
-  it('fails with an explanation if other hosts could reach the server with the demo', async () => {
+  it('fails with an explanation if other hosts could reach the demo server', async () => {
     await server.kill();
     const reachable: Record<string, string>[] = [{ PUBLIC_URL: 'https://api.example' }, { HOST: '0.0.0.0' }];
     for (const open of reachable) {
@@ -403,7 +403,7 @@ postgres.it.each([
     () => `${process.env.TEST_DATABASE_URL}?sslmode=require`,
   ],
   ['a server that speaks HTTP', (port: number) => `postgres://pua@127.0.0.1:${port}/postgres`],
-])('a database URL that points to %s gets one sentence for operators', async (_, urlFor) => {
+])('a database URL that points to %s causes a one-sentence error for operators', async (_, urlFor) => {
   const http = createHttpServer((_request, response) => void response.end()).listen(0, '127.0.0.1');
   await once(http, 'listening');
   const settings = {
@@ -422,11 +422,11 @@ postgres.it.each([
   }
 });
 
-postgres.describe('a database whose password has characters with a meaning in URLs', () => {
+postgres.describe('a database whose password has special URL characters', () => {
   const PGPASSWORD = String.raw`p/a#s@s%w0 o\:r?d&$'"`;
   const role = `strange_${process.pid}`;
 
-  it('is reached with the password in PGPASSWORD, as compose passes the password', async () => {
+  it('is reached with the password in PGPASSWORD, as in the Compose file', async () => {
     const compose = readFileSync('docker-compose.yml', 'utf8');
     expect(/DATABASE_URL: (.*)/.exec(compose)![1]).toBe('postgres://pua@postgres:5432/pua');
     expect(compose).toMatch(/ PGPASSWORD: \$\{POSTGRES_PASSWORD:/);

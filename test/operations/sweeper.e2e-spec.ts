@@ -78,7 +78,7 @@ AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
     expect(await sweep()).toMatchObject({ oauth_tokens: 1, oauth_grants: 1 });
   });
 
-  it('finds no grant without a code, because both are stored together', async () => {
+  it('finds no grant without a code, because the server stores both at once', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const browser = oauth.browser();
@@ -105,7 +105,7 @@ AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
     expect(await grants()).toEqual([31 * 24 * 60]);
   });
 
-  it('deletes blocks of sign-ins an hour after their end, no sooner', async () => {
+  it('deletes blocks of sign-ins only an hour after they end', async () => {
     await query(
       `INSERT INTO login_throttle (key, attempts, window_ends_at, blocks) VALUES
 (sha256('old'), 11, now() - interval '61 minutes', 3), (sha256('recent'), 11, now() - interval '59 minutes', 3)`,
@@ -154,7 +154,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
     },
   );
 
-  postgres.it('waits for no locked row', async () => {
+  postgres.it('does not wait for locked rows', async () => {
     await query(
       `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('held'), 'ReplayDetection', now() - interval '1 s'),
 (sha256('free'), 'ReplayDetection', now() - interval '1 s')`,
@@ -208,7 +208,7 @@ interface Plan {
 
 const ROWS = 500_000;
 const EXPIRED = 3_000;
-/** The ring of rejections, which is limited to 10,000 rows. */
+/** All tables except the ring of rejections, which is limited to 10,000 rows. */
 const GROWING = expiredRows({ auditRetentionSeconds: 400 * 86_400, changesRetentionSeconds: 0 }).filter(
   ({ name }) => name !== 'oauth_refusals',
 );
@@ -262,7 +262,7 @@ postgres.describe('the sweeper over 2,000,000 rows in each table', () => {
     });
   });
 
-  it('reads no more for later batches while a transaction can still see deleted rows', async () => {
+  it('reads deleted rows only once, even while another transaction can still see them', async () => {
     const rows = GROWING.find(({ name }) => name === 'oauth_state')!;
     await oauth.dataSource.query(
       `UPDATE oauth_state SET expires_at = now() - interval '1 day' + random() * interval '20 s'
