@@ -33,7 +33,7 @@ const RUST: Language = {
   command: (folder, program) => [join(folder, 'target/debug', program)],
 };
 /**
- * Programs that do not request another scope after a 403, and their output then. To write, they request all scopes at the first sign-in.
+ * Programs that request no other scope after a 403, with their output. To write, they request all scopes at the first sign-in.
  */
 const WITHOUT_STEP_UP: Readonly<Record<string, RegExp>> = {
   'node/ai-sdk': /needs the scope profile:write/,
@@ -62,7 +62,7 @@ export const LANGUAGES = {
 
 /** Defines the tests of these programs. */
 export function describeAssistants(languages: Record<string, Language>): void {
-  describe('clients for assistants sign a member in from the server’s URL, and call its tools:', () => {
+  describe('MCP clients sign a member in with only the server’s URL, and call its tools:', () => {
     let root: string;
     let oauth: OauthTest;
     let site: DocumentSite;

@@ -17,7 +17,7 @@ const HERE = join(import.meta.dirname, 'conformance');
 const BASELINE = join(HERE, 'baseline.yml');
 const PATH = '/api/public/mcp';
 
-describe('the conformance suite', () => {
+describe('the MCP conformance suite', () => {
   let folder: string;
   let suite: string;
   let oauth: OauthTest;
@@ -52,7 +52,7 @@ describe('the conformance suite', () => {
     ['2025-06-18', 27],
     ['2025-11-25', 33],
     ['2026-07-28', 40],
-  ])('finds only failures against %s that the baseline lists', async (revision, scenarios) => {
+  ])('finds in revision %s only failures that the baseline lists', async (revision, scenarios) => {
     const options = { url: proxy.url + PATH, suite: 'all', 'spec-version': revision };
     const parameters = suiteOf('server', { ...options, 'expected-failures': BASELINE });
     const { code, stdout } = await promisify(execFile)(process.execPath, parameters)

@@ -22,7 +22,7 @@ import { installPackages, makePython, mavenJars } from '../test/support/packages
  */
 
 const HERE = join(import.meta.dirname, 'generated');
-/** Types of the generated Go client; with inline schemas there were 538. */
+/** Maximum number of types in the generated Go client; inline schemas would cause 538. */
 const MAX_GO_TYPES = 120;
 
 interface Call {

@@ -55,7 +55,7 @@ describe('the manifests for Kubernetes', () => {
     return { status, lines: stdout.trimEnd().replaceAll(`${file} `, '').split('\n') };
   }
 
-  it('match in every object the schemas of the oldest and the newest Kubernetes version', () => {
+  it('match the schemas of the oldest and the newest Kubernetes version in every object', () => {
     const { status, lines } = validate(manifests);
     expect(lines).toEqual(
       VERSIONS.flatMap((version) =>
@@ -99,7 +99,7 @@ describe('the manifests for Kubernetes', () => {
   });
 
   it('contain a PodMonitor that matches the Prometheus Operator’s schema, which rejects misspelled fields', () => {
-    /** The compiler's errors for the object as a literal, such as for a field that the type lacks. */
+    /** Returns the compiler's errors for the object as a literal, such as an unknown field. */
     const faults = (yaml: string) => {
       const json = 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)';
       const object = execFileSync(join(programs, 'python'), ['-c', json], { input: yaml, encoding: 'utf8' });

@@ -41,7 +41,7 @@ const tokensOf = ({ access_token, refresh_token, expires_at }) => ({
 });
 // end
 
-// The steps of a browser.
+// Sends the requests that a browser would send.
 const site = 'https://app.example';
 const cookies = new Map();
 async function ask(path, init = {}) {
@@ -67,7 +67,7 @@ const returned = await ask(pathname + search);
 if (returned.headers.get('location') !== site) throw new Error(`sent to ${returned.headers.get('location')}`);
 const first = await (await ask('/auth/session')).json();
 const { jwt } = config.callbacks;
-config.callbacks.jwt = (parts) => jwt({ ...parts, token: { ...parts.token, expires_at: 0 } }); // it has expired
+config.callbacks.jwt = (parts) => jwt({ ...parts, token: { ...parts.token, expires_at: 0 } }); // the token has expired
 const second = await (await ask('/auth/session')).json();
 if (first.access_token === second.access_token) throw new Error('the token was not renewed');
 done(await me(first.access_token), await me(second.access_token));

@@ -66,7 +66,7 @@ fn auth_type() -> AuthType {
     }
 }
 
-/// Prints where the member signs in, and returns the address at which they came back.
+/// Prints the sign-in URL, and returns the URL with which the member returned.
 fn sign_in(address: &url::Url) -> url::Url {
     println!("{address}");
     let mut line = String::new();

@@ -33,7 +33,7 @@ public class Spring {
   }
 
   // docs: org.springframework.boot:spring-boot-starter-oauth2-client · Spring Security: discovery, PKCE, ID tokens, sessions, automatic renewal · ID tokens in RS256 (--id-token-alg RS256)
-  /** The site: each page of it asks for a sign-in, and the token is renewed when it has expired. */
+  /** The site: each page requires a sign-in, and Spring renews an expired token. */
   @RestController
   public static class Site {
     @GetMapping("/")

@@ -29,7 +29,7 @@ function lineFor(userId: number, before = '', devices = DEVICES): string {
 const cookieFor = (...args: Parameters<typeof lineFor>) => lineFor(...args).split(';')[0]!;
 
 describe('the cookie of a known device', () => {
-  it('belongs to one member only', () => {
+  it('is valid for one member only', () => {
     const cookie = cookieFor(7);
     expect(DEVICES.find(from(cookie), 7)).toMatch(/^[\w-]{22}$/);
     expect(DEVICES.find(from(`a=b; ${cookie}; c=d`), 7)).toBe(DEVICES.find(from(cookie), 7));

@@ -45,7 +45,7 @@ describe('a client address behind a proxy', () => {
   };
 
   thorough.it.each(ENTRIES)(
-    'sent as %s at a sign-in is in the audit log and the session as %s',
+    'sent as %j is recorded as %s in the audit event and session of a sign-in',
     async (entry, address) => {
       const { id, username } = await oauth.member();
       const browser = behind(entry);
@@ -61,24 +61,21 @@ describe('a client address behind a proxy', () => {
     },
   );
 
-  it.each(ENTRIES)(
-    'sent as %s may use a key limited to %s, and no key limited to another network',
-    async (entry, address) => {
-      const key = async (network: string) =>
-        oauth.api.key((await oauth.member()).id, ['profile:read'], { cidrs: [network] });
-      const inside = await key(address.includes(':') ? '2001:db8::/64' : `${address}/32`);
-      const outside = await key('192.0.2.0/24');
-      const get = (value: string) => oauth.api.get('/me', value, { 'X-Forwarded-For': entry });
-      expect((await get(inside)).status).toBe(200);
-      expect((await get(outside)).body.code).toBe('ip_not_allowed');
-      await oauth.api.app.get(Usage).flush();
-      expect(
-        await oauth.dataSource.query('SELECT host(last_used_ip) AS ip FROM api_key_usage WHERE key_id = $1', [
-          inside.split('_')[2],
-        ]),
-      ).toEqual([{ ip: address }]);
-    },
-  );
+  it.each(ENTRIES)('sent as %j is compared with a key’s allowed networks as %s', async (entry, address) => {
+    const key = async (network: string) =>
+      oauth.api.key((await oauth.member()).id, ['profile:read'], { cidrs: [network] });
+    const inside = await key(address.includes(':') ? '2001:db8::/64' : `${address}/32`);
+    const outside = await key('192.0.2.0/24');
+    const get = (value: string) => oauth.api.get('/me', value, { 'X-Forwarded-For': entry });
+    expect((await get(inside)).status).toBe(200);
+    expect((await get(outside)).body.code).toBe('ip_not_allowed');
+    await oauth.api.app.get(Usage).flush();
+    expect(
+      await oauth.dataSource.query('SELECT host(last_used_ip) AS ip FROM api_key_usage WHERE key_id = $1', [
+        inside.split('_')[2],
+      ]),
+    ).toEqual([{ ip: address }]);
+  });
 
   itInOneWindow('counts as one caller for rate limits, regardless of its port', async () => {
     const host = freshAddress();

@@ -433,7 +433,7 @@ describe('the MCP tools', () => {
     }
   });
 
-  it('request one more scope when a call first needs the scope, in addition to the granted scopes', async () => {
+  it('request the missing and the granted scopes when a call lacks a scope', async () => {
     const key = await api.key(await api.platform.user(), ['profile:read']);
     const { status, headers, body } = await use(key, 'update_profile', { bio: 'x' });
     expect([status, body]).toMatchObject([
@@ -747,7 +747,7 @@ describe('the MCP endpoint', () => {
 });
 
 postgres.describe('MCP on two servers', () => {
-  it('accepts one client’s messages on both servers, and rejects them within a second after its key is revoked', async () => {
+  it('accepts a key on both servers, and rejects the key within a second after its revocation', async () => {
     const other = await createApp({ ...api.config });
     await other.listen(0, '127.0.0.1');
     try {

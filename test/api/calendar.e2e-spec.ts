@@ -155,7 +155,7 @@ describe('a calendar link', () => {
     }
   });
 
-  it('gets the same response whether the link is unknown, misspelled or revoked, or its member is disabled or erased', async () => {
+  it('returns the same 404 response if it is unknown or malformed, or if its member is disabled or erased', async () => {
     const { member, link } = await memberWithEvent();
     const gone = await memberWithEvent();
     expect((await pua(oauth.api.environment, ['users', 'disable', member.username])).code).toBe(0);
@@ -188,7 +188,7 @@ describe('a calendar link', () => {
     expect(left).toEqual([]);
   });
 
-  it('is rejected if the link is revoked while its request waits for the file', async () => {
+  it('is rejected if revoked while its request waits for the file', async () => {
     const { member, link } = await memberWithEvent();
     const files = oauth.api.app.get(CalendarFiles);
     const of = files.of.bind(files);
@@ -201,7 +201,7 @@ describe('a calendar link', () => {
     waiting.mockRestore();
   });
 
-  it('survives a sign-out, and ends when all sign-ins end: when all access is revoked, or the password changes', async () => {
+  it('stays valid after a sign-out, until all access is revoked or the password changes', async () => {
     const end = {
       'revoke-access': (username: string) => pua(oauth.api.environment, ['users', 'revoke-access', username]),
       'set-password': (username: string) =>
@@ -308,7 +308,7 @@ describe('a calendar file', () => {
     expect(await entries(link)).toEqual({});
   });
 
-  it('contains the same events as the API’s list, in any role', async () => {
+  it('contains exactly the events that the API lists, for every role and status of the event', async () => {
     const member = await oauth.member();
     const key = await oauth.api.key(member.id);
     for (const status of ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'])
@@ -401,7 +401,7 @@ describe('a calendar file', () => {
     }
   });
 
-  it('contains every text completely, and no text begins another property', async () => {
+  it('contains every text completely, escaped so that no text starts another property', async () => {
     const organizer = await oauth.api.platform.user({
       stored_display_name: 'Ada "Countess"; L\\ovelace\r\nATTENDEE:mailto:x@example.com',
     });

@@ -68,7 +68,7 @@ async function boundToken(): Promise<{ token: string; withProof: (path: string) 
 }
 
 describe('the kind of a credential', () => {
-  it('is checked for a bound token, which is rejected without its proof in any header', async () => {
+  it('is checked: a DPoP-bound token without its proof is rejected in every header', async () => {
     const { token, withProof } = await boundToken();
     for (let round = 0; round < 3; round++) {
       expect(await ask(ME, bearer(token))).toBe(401);

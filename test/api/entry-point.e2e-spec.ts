@@ -150,7 +150,7 @@ describe('the request target', () => {
     expect(await ask('x:443', 'CONNECT')).toBe('');
   });
 
-  it('reaches a route only by an exact match', async () => {
+  it('reaches a route only with the exact path, and gets a redirect with one more slash', async () => {
     const routes = [
       ...api.app.get(RouteTable).routes.map(({ path }) => path),
       // oidc-provider responds to these paths.

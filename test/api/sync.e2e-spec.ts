@@ -67,7 +67,7 @@ describe('GET /api/public/sync', () => {
       expect(await since(key, answer.next)).toEqual([]);
     });
 
-    it('for any credential, with the resources that it may read', async () => {
+    it('with the resources that the credential may read', async () => {
       const { id, key } = await member(['events:read', 'profile:write']);
       expect((await sync(key)).resources).toEqual(['events']);
       expect((await sync(key, { resources: 'profile,events' })).resources).toEqual(['events']);
@@ -210,7 +210,7 @@ describe('GET /api/public/sync', () => {
       expect(moved).toEqual([seenIn(of), [], sorted([left, elsewhere]), seenIn(other)]);
     });
 
-    it('nothing that the member never saw: others’ drafts, actions of disabled people', async () => {
+    it('no record that the member cannot see, such as others’ drafts and disabled people', async () => {
       const { id, key } = await member();
       const draft = await api.platform.event({ status: 'draft' });
       const gone = await api.platform.user({ disabled_at: '2024-01-01T10:00:00Z' });
@@ -267,7 +267,7 @@ connected_at = connected_at`,
       expect(await since(of.key, cursor)).toEqual([]);
     });
 
-    it('nothing of other members or of other people’s RSVPs', async () => {
+    it('no change of other members’ data or of other people’s RSVPs', async () => {
       const of = await world();
       const cursor = await start(of.key);
       await world();
@@ -480,7 +480,7 @@ GROUP BY resource, user_id, kind`,
   });
 
   describe('rejects', () => {
-    it('with 400 an altered cursor, and a cursor of another member, of other resources or of a list', async () => {
+    it('an altered cursor, or a cursor of another member, of other resources or of a list, with 400', async () => {
       const [one, other] = [await member(), await member()];
       const { next } = await sync(one.key);
       const narrow = await api.key(one.id, ['profile:read']);

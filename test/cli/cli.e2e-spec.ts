@@ -57,7 +57,7 @@ describe('pua', () => {
   };
   const createByCommand = (user: number, ...args: string[]) =>
     json<Key>(`keys create --user ${user} --name test --scopes profile:read`, ...args);
-  /** Takes effect within a second of the response, on every server. */
+  /** Asserts that the API rejects the key within a second. */
   const refused = (key: string) => soon(async () => (await api.get('/me', key)).status === 401);
 
   describe('in general', () => {
@@ -177,23 +177,20 @@ describe('pua', () => {
       expect(await run('--version')).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
     });
 
-    thorough.it(
-      'shows examples for the place of the program: `npx pua` in a checkout, `pua` if installed',
-      async () => {
-        const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bin-'));
-        symlinkSync(join(process.cwd(), 'bin/pua.mjs'), join(bin, 'pua'));
-        const example = (file: string, environment = {}) =>
-          /\$ (.*pua) /.exec(
-            execFileSync(process.execPath, [file, 'keys', 'create', '--help'], {
-              env: { ...PROCESS, ...environment },
-              encoding: 'utf8',
-            }),
-          )![1];
-        expect(example('bin/pua.mjs')).toBe('npx pua');
-        expect(example(join(bin, 'pua'))).toBe('pua');
-        expect(example(join(bin, 'pua'), { npm_command: 'exec' })).toBe('npx pua');
-      },
-    );
+    thorough.it('shows examples with `npx pua` in a checkout, and with `pua` if installed', async () => {
+      const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bin-'));
+      symlinkSync(join(process.cwd(), 'bin/pua.mjs'), join(bin, 'pua'));
+      const example = (file: string, environment = {}) =>
+        /\$ (.*pua) /.exec(
+          execFileSync(process.execPath, [file, 'keys', 'create', '--help'], {
+            env: { ...PROCESS, ...environment },
+            encoding: 'utf8',
+          }),
+        )![1];
+      expect(example('bin/pua.mjs')).toBe('npx pua');
+      expect(example(join(bin, 'pua'))).toBe('pua');
+      expect(example(join(bin, 'pua'), { npm_command: 'exec' })).toBe('npx pua');
+    });
 
     it('reports in one line that the database is unavailable, with the code `unavailable`', async () => {
       const DATABASE_URL = `postgres://postgres@127.0.0.1:${await closedPort()}/x`;
@@ -231,7 +228,7 @@ describe('pua', () => {
       expect(JSON.parse(stdout)).toMatchObject({ first_name });
     });
 
-    postgres.it('ends silently when the reader of its output closes', async () => {
+    postgres.it('exits silently when the reader of its output closes the pipe', async () => {
       const child = spawn(process.execPath, ['bin/pua.mjs', 'keys', 'list'], { env: api.environment });
       child.stdout.destroy();
       const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
@@ -244,7 +241,7 @@ describe('pua', () => {
       const user = await api.platform.user({ username: 'key_owner' });
       const { code, stdout } = await run('keys create --user=KEY_owner --name=Partner --scopes=profile:read');
       expect(code).toBe(0);
-      expect(stdout).toMatch(/^pua_test_\w{62}\n$/); // live only in production
+      expect(stdout).toMatch(/^pua_test_\w{62}\n$/); // `pua_live_` only in production
       const { body } = await api.get('/me', stdout.trim());
       expect(body.id).toBe(user);
       expect((await api.get('/events', stdout.trim())).status).toBe(403);
@@ -340,7 +337,7 @@ describe('pua', () => {
 
   describe('keys list and show', () => {
     thorough.it(
-      'list --ending names keys that expire soon without a successor, the first to expire first',
+      'list --ending prints keys that expire soon and have no successor, in order of expiry',
       async () => {
         const user = await api.platform.user();
         const make = (expiresInSeconds: number) => createKey(user, { expiresInSeconds });
@@ -439,7 +436,7 @@ describe('pua', () => {
     });
 
     thorough.it(
-      'sets an expiry for an old key without an expiry; the new key has no expiry, for the same recorded reason',
+      'replaces a key without expiry by a key with the same recorded reason, and lets the old key expire',
       async () => {
         const old = await createKey(await api.platform.user(), { noExpiryReason: 'device' });
         const made = await json<Key>('keys rotate', old.id, '--overlap', '1h');
@@ -624,7 +621,7 @@ describe('pua', () => {
       expect(await verifyPassword(await stored(user.id), 'nanoseconds')).toMatchObject({ matches: true });
     });
 
-    thorough.it('create, update and show handle a unique external id', async () => {
+    thorough.it('create and update set an external id, which no other member can have', async () => {
       const user = await json('users create --username known --external-id sub|Known');
       expect(user).toMatchObject({ external_id: 'sub|Known' });
       await json('users create --username unknown');
@@ -859,7 +856,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
         expect(await next()).toBe('before');
         await record('one');
         expect(await next()).toBe('one');
-        // An event whose transaction ends after that of a later event.
+        // The transaction of this event commits after the transaction of a later event.
         await api.dataSource.transaction(async (manager) => {
           await manager.query(
             `INSERT INTO auth_events (type, actor, user_id, details) VALUES ('user.created', 'admin', $1, '{"name": "late"}')`,
@@ -879,7 +876,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
       }
     });
 
-    postgres.it('ends silently when the reader of its output closes', async () => {
+    postgres.it('exits silently when the reader of its output closes the pipe', async () => {
       const user = await api.platform.user({ username: 'cut' });
       const record = () =>
         api.dataSource.query(
@@ -971,7 +968,7 @@ describe('pua on an empty database', () => {
     });
   });
 
-  thorough.it('rejects a newer database, except for commands that end access', async () => {
+  thorough.it('rejects a newer schema, except in commands that end access', async () => {
     await run('users create --username one');
     const makeKey = () =>
       puaJson<{ id: string }>(environment, 'keys create --user one --name k --scopes profile:read');
@@ -1026,7 +1023,7 @@ postgres.describe('pua on an embedded database without a server', () => {
   });
 });
 
-postgres.describe('pua on an empty PostgreSQL', () => {
+postgres.describe('pua on an empty PostgreSQL database', () => {
   it('reports that a migration must run first', async () => {
     const { environment, drop } = await createEmptyDatabase();
     const { code, stderr } = await pua(environment, 'users create --username first');
@@ -1121,7 +1118,7 @@ describe('pua doctor', () => {
 
   thorough.it.each([
     ['an explicitly set value', `SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`],
-    ['its own range', `ALTER SEQUENCE events_id_seq MAXVALUE 600; SELECT setval('events_id_seq', 600)`],
+    ['its MAXVALUE', `ALTER SEQUENCE events_id_seq MAXVALUE 600; SELECT setval('events_id_seq', 600)`],
     [
       'a row with the greatest id',
       `INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id)
@@ -1155,7 +1152,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await api.platform.event()).toBe(1_001);
   });
 
-  thorough.it('ignores the ids of the demo, which are deliberately beyond every sequence', async () => {
+  thorough.it('ignores the demo’s ids, which are deliberately above every sequence’s values', async () => {
     await api.platform.event({ id: 900_000_001 });
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
@@ -1163,7 +1160,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
   thorough.it.each([
     ['change trigger that no longer fires for replicated rows', 'events', 'ENABLE', 'events_record_change'],
     ['disabled trigger', 'participants', 'DISABLE', 'participants_removed'],
-  ])('finds a %s, and prints the statement that enables it as before', async (_, table, how, trigger) => {
+  ])('finds a %s, and prints the statement that restores the trigger', async (_, table, how, trigger) => {
     await api.dataSource.query(`ALTER TABLE ${table} ${how} TRIGGER ${trigger}`);
     const [check, ...others] = bad(await examine());
     expect([check!.name, others]).toEqual([`trigger ${table}.${trigger}`, []]);
@@ -1219,7 +1216,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
       const child = startPua(api.environment, 'doctor --watch 1s --json');
       const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
       const next = async () => JSON.parse((await lines.next()).value as string) as Line;
-      /** A busy host may connect to the database too late in between. */
+      /** Skips lines of other checks, which may fail for a moment on a busy host. */
       const nextOf = async (name: string) => {
         for (let line = await next(); ; line = await next()) if (line.name === name) return line;
       };
@@ -1289,7 +1286,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     const began = Math.floor(Date.now() / 1000);
     const victim = join(folder, 'victim');
     writeFileSync(victim, 'untouched');
-    symlinkSync(victim, `${file}.draft`); // the former name of the file's draft
+    symlinkSync(victim, `${file}.draft`); // the temporary file's former name
     await api.dataSource.query(`SELECT setval('events_id_seq', 1, false)`);
     await api.platform.event({ id: 5, organizer_id: await api.platform.user() });
     const { code } = await examine({}, ['--textfile', file]);
@@ -1306,7 +1303,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(stderr).toContain('name a file that this user can write to');
   });
 
-  // The ranges of a sample are chosen from existing ids.
+  // A sample consists of ranges of existing ids.
   postgres.it(
     'recounts one member in ten in a large database, or all members with --full, and states the share',
     async () => {
@@ -1322,7 +1319,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
           /equals its recount \(for a random 10 % of members; --full checks all\)$/,
         );
         expect((await look('--full')).message).toMatch(/equals its recount$/);
-        // A fault in every row is found in the sample, up to its size, and completely by --full.
+        // If every row is wrong, the sample finds its share of them, and --full finds all.
         await query(`INSERT INTO user_totals (user_id, events_count) SELECT id, 1 FROM users`);
         const [, some] = /^is wrong in (\d+) rows/.exec((await look()).message)!;
         expect(Number(some)).toBeGreaterThanOrEqual(5_000);
@@ -1333,7 +1330,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     },
   );
 
-  thorough.it('finds a connection that only one of its two members has', async () => {
+  thorough.it('finds a connection that is stored for only one of its two members', async () => {
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];
     const id = await api.platform.connection(ada, bob);
     await api.dataSource.query('DELETE FROM connections WHERE id = $1 AND user_id = $2', [id, bob]);
@@ -1405,7 +1402,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
   });
 });
 
-/** Runs SQL on a database without a server, while this process has it open. */
+/** Opens a database without a server in this process, and runs SQL. */
 async function withDatabase(
   environment: Record<string, string>,
   work: (query: (sql: string) => Promise<unknown>) => Promise<unknown>,

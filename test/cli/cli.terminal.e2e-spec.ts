@@ -19,7 +19,7 @@ const PROGRESS_BAR = /\p{Cc}(\[(\?25[lh]|\d*[GJK]|\?7[lh])|[78])/gu;
 /** A name that tries to control the terminal, and its displayed form. */
 const HOSTILE = 'Eve\u001b[31m\u009b31m\u202eRed';
 const SHOWN = [
-  asShown(HOSTILE), // by doctor
+  asShown(HOSTILE), // as doctor prints it
   ...[HOSTILE, JSON.stringify(HOSTILE).slice(1, -1)].map((name) =>
     name.replace(/[\p{Cc}\p{Cf}]/gu, '\u{fffd}'),
   ),
@@ -69,7 +69,7 @@ postgres.describe('pua on a terminal', () => {
   let oauth: OauthTest;
   let environment: Record<string, string>;
   let clientId: string;
-  /** Every command: one line each, in an order in which each works. */
+  /** Every command, in an order in which each command works. */
   let commands: string[][];
   let colored: { code: number; written: string }[];
   let plain: { code: number; written: string }[];
@@ -188,7 +188,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(new Set(tried)).toEqual(new Set(all));
   });
 
-  it('ends every command with the same status as without a terminal; commands that need a pipe do nothing', () => {
+  it('exits with 0 after every command, except commands that need a pipe or a webhook endpoint', () => {
     const codes: Record<string, number> = {
       'users set-password': 2,
       'webhooks test': 1, // no endpoint responds
@@ -279,7 +279,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect([code, written]).toEqual([2, expect.stringContaining('"code":"wrong_use"')]);
   });
 
-  it('prints tables of at most 120 columns: texts are cut, ids, types and times never', async () => {
+  it('prints tables of at most 120 columns: cuts texts, but never ids, types or times', async () => {
     const { lists, shown } = await listsAt(120);
     for (const [i, written] of shown.entries())
       for (const line of written.split('\n'))

@@ -58,7 +58,7 @@ describe('pua status', () => {
     expect(stdout.split('\n').length).toBeLessThan(24);
   });
 
-  it('prints the same state as JSON', async () => {
+  it('prints the server’s state as JSON', async () => {
     expect(await puaJson<Status>(environment, ['status'])).toMatchObject({
       healthy: true,
       server: { address: environment.PUBLIC_URL, ready: true, version: VERSION, problem: null },

@@ -60,7 +60,7 @@ describe('pua db migrate --plan', () => {
 
   it('names each pending migration without running the migration, and prints the same output each time', async () => {
     const planned = await plan();
-    const named = [...new Set(planned.map(({ migration }) => migration))]; // some have several steps
+    const named = [...new Set(planned.map(({ migration }) => migration))]; // a migration may have several steps
     expect(named).toEqual([...AFTER.map(({ name }) => name), 'schema/']);
     expect(await plan()).toEqual(planned);
     expect(await planMigrations(dataSource)).toEqual(planned);
@@ -110,7 +110,7 @@ describe('pua db migrate --plan', () => {
       'DELETE FROM connections WHERE id = 1; -- nobody waits; truly\nUPDATE events SET title = title',
     ]; // prettier-ignore
     const locked = async (statements: readonly string[]) => {
-      // Read before: a dropped table is only in pg_locks.
+      // Queried first: after a DROP, only pg_locks contains the table.
       const tables = await dataSource.query<{ oid: number; name: string }[]>(
         `SELECT oid, relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
       );

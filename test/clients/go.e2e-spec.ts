@@ -79,7 +79,7 @@ postgres.describe('the Go client', () => {
     expect(readFileSync(`${PACKAGE}/go.mod`, 'utf8')).toBe(`module ${MODULE}\n\ngo 1.24\n`);
   });
 
-  it('runs the program of its README', async () => {
+  it('has a working program in its README', async () => {
     const [, program, signIn] = Array.from(
       readFileSync(`${PACKAGE}/README.md`, 'utf8').matchAll(/```(?:go|sh)\n([^]*?)```/g),
       ([, code]) => code!,
@@ -203,7 +203,7 @@ func main() {
     });
   });
 
-  describe('with its own server', () => {
+  describe('with a test server', () => {
     let server: Server;
     let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
     const seen: IncomingMessage['headers'][] = [];
@@ -495,7 +495,7 @@ ${body}
     }
   });
 
-  it('accepts only a genuine webhook', async () => {
+  it('accepts only a recent webhook message with a valid signature', async () => {
     const [secret, other] = [makeWebhookSecret(), makeWebhookSecret()];
     const body = JSON.stringify({
       type: 'events.updated',

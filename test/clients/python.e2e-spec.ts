@@ -67,7 +67,7 @@ with urllib.request.urlopen(os.environ["API_URL"] + "/api/public/openapi.json") 
     expect(await output(program)).toBe(readFileSync(join(PACKAGE, 'src/public_user_api/schema.py'), 'utf8'));
   });
 
-  it('builds in a copy of its folder, with the same package as the server offers', async () => {
+  it('builds the same package as the server offers, from a copy of its folder', async () => {
     const copy = join(folder, 'copy');
     cpSync(PACKAGE, copy, { recursive: true });
     await run(python, ['-m', 'build', '--outdir', folder, copy]);
@@ -127,7 +127,7 @@ def use(tokens: Tokens, sign_in: SignIn) -> None:
     ]);
   });
 
-  it('runs the program of its README', async () => {
+  it('has a working program in its README', async () => {
     const [, program] = /```python\n([^]*?)```/.exec(readFileSync(join(PACKAGE, 'README.md'), 'utf8'))!;
     const { env } = await member(2);
     expect(await output(program!, env)).toMatch(
@@ -138,7 +138,7 @@ def use(tokens: Tokens, sign_in: SignIn) -> None:
   it.each([
     ['sync', 'Client', (text: string) => text.replace(/\b(await|async) /g, '')],
     ['async', 'AsyncClient', (text: string) => text],
-  ])('calls every operation, %s', async (_, name, asWritten) => {
+  ])('calls every operation in %s code', async (_, name, asWritten) => {
     const { id, env } = await member(5);
     const program = asWritten(`
 import asyncio, json, os
@@ -192,7 +192,7 @@ asyncio.run(main())
   });
 
   it.each(['0.27.0', 'newest'])(
-    'keeps its own timeout, and the headers of httpx %s or of a given httpx client',
+    'uses its own timeout, and the default headers of httpx %s or of a given httpx client',
     async (version) => {
       const versions = join(folder, `httpx-${version}`);
       if (version !== 'newest')
@@ -320,7 +320,7 @@ with Client(os.environ["API_URL"], token="token") as api:
       (text: string) => text.replace(/\b(await|async) /g, '').replaceAll(/Async(Client|SignIn)/g, '$1'),
     ],
     ['async', (text: string) => text],
-  ])('signs a member in, renews their token once, and ends the access, %s', async (kind, asWritten) => {
+  ])('signs a member in, renews a token once, and ends access in %s code', async (kind, asWritten) => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const head = `
@@ -421,7 +421,7 @@ ${body}`,
     }
   });
 
-  it('accepts only a genuine webhook', async () => {
+  it('accepts only a recent webhook message with a valid signature', async () => {
     const [secret, other] = [makeWebhookSecret(), makeWebhookSecret()];
     const body = JSON.stringify({ type: 'events.updated', data: { id: 5 } });
     const now = Math.floor(Date.now() / 1_000);

@@ -97,7 +97,7 @@ postgres.describe('the TypeScript client', () => {
     expect((await run('node_modules/.bin/tsc', ['-p', PACKAGE])).stdout).toBe('');
   });
 
-  it('builds in a copy of its folder, with the same package as the server offers', async () => {
+  it('builds the same package as the server offers, from a copy of its folder', async () => {
     const folder = join(installed, '../../copy');
     cpSync(PACKAGE, folder, { recursive: true, filter: (path) => !/node_modules|dist$/.test(path) });
     symlinkSync(resolve('node_modules'), join(folder, 'node_modules')); // as npm install installs it
@@ -204,7 +204,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     expect(calls).toHaveLength(4);
   });
 
-  it('runs the program of its README', async () => {
+  it('has a working program in its README', async () => {
     const { id } = await member(2);
     const [snippet] = /(?<=```js\n)[^`]*`[^]*?(?=```)/.exec(readFileSync(`${PACKAGE}/README.md`, 'utf8'))!;
     const program = join(installed, '../../program.js');
@@ -358,7 +358,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     });
   });
 
-  describe('checks a webhook message, and', () => {
+  describe('during webhook verification', () => {
     const secret = makeWebhookSecret();
     const body = JSON.stringify({ type: 'events.updated', data: { member_id: 7, id: 5, kind: 'updated' } });
     const signed = (seconds = Math.floor(Date.now() / 1_000), by = secret) => ({
@@ -381,7 +381,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       ['is signed with another secret', signed(undefined, makeWebhookSecret()), body],
       ['is six minutes old', signed(Math.floor(Date.now() / 1_000) - 360), body],
       ['has no signature', { ...signed(), 'webhook-signature': undefined }, body],
-      ['has no time', { ...signed(), 'webhook-timestamp': 'now' }, body],
+      ['has an invalid timestamp', { ...signed(), 'webhook-timestamp': 'now' }, body],
     ])('rejects a message that %s', async (_, headers, text) => {
       await expect(client.verifyWebhook(secret, headers, text)).rejects.toMatchObject({
         name: 'WebhookError',
@@ -417,7 +417,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       const foreign = new URL(back);
       foreign.searchParams.set('state', 'another');
       await expect(session.finish(foreign)).rejects.toMatchObject({ code: 'state_mismatch' });
-      await expect(session.finish(back)).rejects.toMatchObject({ code: 'state_mismatch' }); // requested once
+      await expect(session.finish(back)).rejects.toMatchObject({ code: 'state_mismatch' }); // the state is valid once
       const other = await signIn();
       other.back.searchParams.set('iss', 'https://elsewhere.example');
       await expect(other.session.finish(other.back)).rejects.toMatchObject({ code: 'state_mismatch' });

@@ -136,7 +136,7 @@ describe('the files of the embedded database', () => {
       (error: Error) => error.message,
     );
 
-  it('are private to their owner, also in a readable folder, and after they were readable', async () => {
+  it('are private to their owner, even in a folder or with files that other users could read', async () => {
     const folder = inFolder();
     chmodSync(folder, 0o755);
     mkdirSync(join(folder, 'embedded'), { mode: 0o777 });
@@ -148,7 +148,7 @@ describe('the files of the embedded database', () => {
     await database!.close();
   });
 
-  it('are rejected in a folder that other users can write, or could write earlier', async () => {
+  it('are rejected in a folder that other users own or can write to', async () => {
     const folder = inFolder();
     chmodSync(folder, 0o775);
     expect(await refusal(folder)).toMatch(/ is writable by others: run `chmod 700 /);

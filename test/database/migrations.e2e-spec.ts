@@ -168,7 +168,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
   (SELECT json_agg(a ORDER BY id) FROM achievements a) AS achievements`);
       return row;
     };
-    it('keep every row and the end of each grant, and can be undone to the schema of 1.1.0', async () => {
+    it('keep every row and each grant’s expiry, and can be undone to the schema of 1.1.0', async () => {
       await dataSource.query(`INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ('web', 'Web', 'web', '{https://web.example/}', '{}');
 INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('web', 1, 'web', '{}', 'infinity')`);
       const [before, had] = [await rows(), await objectsOf(dataSource)];

@@ -152,7 +152,7 @@ postgres.describe('query plans over 200,000 members', () => {
       .reduce((sum, node) => sum + Math.max(1, node['Actual Rows']!) * node['Actual Loops']!, 0);
 
   it.each(CALLS.filter((call) => /^\/(events|connections)\?/.test(call)))(
-    '%s of a large member reads no other member’s rows, and people only for its page',
+    '%s for a member with many rows reads only this member’s rows, and the users on the page',
     async (call) => {
       const credential = call.startsWith('/events') ? manyEvents : manyConnections;
       statements.length = 0;

@@ -105,7 +105,7 @@ postgres.describe('a synchronous standby', () => {
         stderr: expect.stringContaining('The command may have taken effect: check before you run it again'),
       },
     ],
-  ])('has not confirmed a write whose wait is canceled: %s', async (_what, write, outcome) => {
+  ])('leaves a write unconfirmed if the write’s wait is canceled: %s', async (_what, write, outcome) => {
     code = await oauth.code(clientId, (await oauth.member()).username);
     await standby.stop();
     let ended = false;

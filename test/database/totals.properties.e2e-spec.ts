@@ -76,7 +76,7 @@ thorough.describe('the schema’s triggers, after random histories', () => {
   it.each([
     ['single changes by many writers, without any deadlock', oneThing, []],
     ['several changes at once by many writers', manyThings, [DEADLOCK]],
-  ])('are correct after %s, at any isolation level', async (_, statement, mayHappen) => {
+  ])('keep the derived data correct after %s, at any isolation level', async (_, statement, mayHappen) => {
     const lostRaces = [UNIQUE_VIOLATION, FOREIGN_KEY_VIOLATION, SERIALIZATION_FAILURE];
     const expected = new Set<string>([...lostRaces, ...mayHappen]);
     let done = 0;

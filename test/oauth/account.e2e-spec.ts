@@ -368,7 +368,7 @@ describe('GET and POST /account/keys', () => {
     });
   });
 
-  it('show no keys of another member or the platform, and revoke only the member’s own keys, by this server’s form', async () => {
+  it('show and revoke only the member’s own keys, and revoke them only with this server’s form', async () => {
     const [owner, other] = [await oauth.member(), await oauth.member()];
     const key = await oauth.api.key(owner.id);
     const platform = await oauth.api.platformKey();

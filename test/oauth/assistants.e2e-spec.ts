@@ -174,7 +174,7 @@ describe('an assistant', () => {
     ]);
   });
 
-  it('in a page may call only from the origins of its app and of this server', async () => {
+  it('in a web page may send requests only from the origins of its app and of this server', async () => {
     const at = async (token: string, Origin: string) => {
       const { status, body } = await oauth
         .post(PATH, {}, { Authorization: `Bearer ${token}`, Origin })

@@ -106,7 +106,7 @@ thorough.describe('a single-use value', () => {
     return adapterFactory(app.get(OauthDatabase), app.get(ClientCache), new Set(['ES256']))(model);
   };
 
-  it('is accepted in one of 10 concurrent uses, and its tokens are then revoked: a code', async () => {
+  it('such as a code is accepted in one of 10 concurrent uses, and its tokens are then revoked', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const answers = await Promise.all(Array.from({ length: 10 }, () => oauth.token(form)));
     const won = answers.filter(({ status }) => status === 200);
@@ -115,7 +115,7 @@ thorough.describe('a single-use value', () => {
     expect(await oauth.me(won[0]!.body.access_token)).toBe(401);
   });
 
-  it('is accepted in one of 10 concurrent uses: a pushed request', async () => {
+  it('such as a pushed request is accepted in one of 10 concurrent uses', async () => {
     const { searchParams } = oauth.request(await oauth.client()).url;
     const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
     const id = (body.request_uri as string).split(':').pop()!;
@@ -197,7 +197,7 @@ describe('an authorization request', () => {
     expect(scopes.searchParams.get('error')).toBe('invalid_request');
   });
 
-  it('of a web client with a loopback redirect keeps its port', async () => {
+  it('of a web client is rejected if the port of its loopback redirect URI differs', async () => {
     const clientId = await oauth.client({ redirect_uris: ['http://127.0.0.1:5173/cb'] });
     const { url } = oauth.request(clientId, { redirect_uri: 'http://127.0.0.1:5174/cb' });
     expect(await oauth.browser().open(url)).not.toBeInstanceOf(URL);
@@ -222,7 +222,7 @@ describe('a token request', () => {
     'urn:ietf:params:oauth:grant-type:device_code',
     'urn:ietf:params:oauth:grant-type:jwt-bearer',
     'urn:ietf:params:oauth:grant-type:token-exchange',
-  ])('of the grant type %s is rejected', async (grant_type) => {
+  ])('with the grant type %s is rejected', async (grant_type) => {
     const { username } = await oauth.member();
     const client_id = await oauth.client();
     expect(await errorOf({ grant_type, client_id, username, password: PASSWORD })).toBe(

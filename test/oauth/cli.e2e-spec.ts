@@ -132,7 +132,7 @@ describe('the command-line program pua', () => {
     expect((await run('clients', 'show', id)).stdout).toMatch(/^longest_access +unlimited$/m);
   });
 
-  thorough.it('ends only the sign-ins of an app with a scope that is removed from the app', async () => {
+  thorough.it('ends only the sign-ins that include a scope that an admin removes from the app', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const both = await oauth.tokens(clientId, username, { scope: 'profile:read events:read' });

@@ -475,7 +475,7 @@ postgres.describe('client documents on a server', () => {
       );
     });
 
-    it('signs with keys at its jwks_uri, which the server reads again once when the client signs with another key', async () => {
+    it('signs with keys at its jwks_uri, which the server reads again at most once a minute for unknown keys', async () => {
       const clientId = `${at}/signing.json`;
       const read: string[] = [];
       let keys: object[] = [RSA_KEY];
@@ -546,7 +546,7 @@ postgres.describe('client documents on a server', () => {
       expect((await oauth.token({ ...code, ...(await signed('first')) })).status).toBe(200);
     });
 
-    it('that may omit its signature gets tokens with and without a signature, and never with a wrong signature', async () => {
+    it('that may omit its signature gets tokens without a signature, but never with a wrong signature', async () => {
       const clientId = `${at}/both.json`;
       site.answer = (request, response) =>
         sendJson(
@@ -694,7 +694,7 @@ postgres.describe('client documents on a server', () => {
     });
   });
 
-  it('client documents are disabled unless the operator allows them, as the metadata states', async () => {
+  it('are disabled unless the operator allows them, as the metadata states', async () => {
     const closed = await OauthTest.start();
     const metadata = async (issuer: string) =>
       (await (await fetch(`${issuer}/.well-known/oauth-authorization-server`)).json()) as object;

@@ -181,7 +181,7 @@ describe('a secret in a URL', () => {
     expect(JSON.stringify([kept, await events(id)])).not.toContain(secret);
   });
 
-  it('is never created from a form: the form gets an error, not a redirect', async () => {
+  it('is not created from a posted form: the server responds with an error instead of a redirect', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const { status, headers } = await oauth.post('/oauth/authorize', {
       client_id: id,
@@ -298,7 +298,7 @@ describe('the command pua clients', () => {
     expect(stderr).toContain(why);
   });
 
-  it('creates no secret for an app on a device, and never removes all of a client’s credentials', async () => {
+  it('creates no secret for a native app, and never removes all of a client’s credentials', async () => {
     const native = await oauth.client({
       type: 'native',
       redirect_uris: ['com.example.app:/cb'],

@@ -142,7 +142,7 @@ describe('an authorization request', () => {
   });
 
   thorough.it(
-    'occupies at most 8 KB of storage, as an interaction or pushed, with the longest values and with escapes',
+    'occupies at most 8 KB as an interaction or a pushed request, even with the longest values and with escapes',
     async () => {
       for (const character of ['x', '"', '\\', 'é', '💙']) {
         // Find the longest accepted value by bisection.
@@ -319,7 +319,7 @@ describe('a client assertion', () => {
     ['that is valid only after half a minute', () => ({ nbf: inSeconds(30) })],
     ['issued two minutes in the future', () => ({ iat: inSeconds(120) })],
     ['for another endpoint of this server', () => ({ aud: `${oauth.issuer}/oauth/par` })],
-    ['for a list that contains the issuer', () => ({ aud: [oauth.issuer] })],
+    ['with an audience list that contains the issuer', () => ({ aud: [oauth.issuer] })],
     ['for the issuer and another server', () => ({ aud: [oauth.issuer, 'https://other.example'] })],
     ['with an object as the audience', () => ({ aud: { toString: oauth.issuer } })],
     ['with an id of 257 characters', () => ({ jti: 'x'.repeat(257) })],

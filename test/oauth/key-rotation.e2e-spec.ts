@@ -107,7 +107,7 @@ describe('a new SECRET_KEY', () => {
       expect([answer.status, answer.body.scope]).toEqual([200, 'profile:read']);
     });
 
-    it('keeps the signing keys: ID tokens of either server are valid at both', async () => {
+    it('keeps the signing keys: each server accepts the other server’s ID tokens', async () => {
       const { username } = await oauth.member();
       const [before, after] = [
         await oauth.token(await oauth.code(clientId, username)),
@@ -163,7 +163,7 @@ describe('a new SECRET_KEY', () => {
       },
     );
 
-    it('rejects everything issued before, without an internal error', async () => {
+    it('invalidates all codes, tokens and sessions without an internal error', async () => {
       const { username } = await oauth.member();
       const browser = oauth.browser();
       const { body } = await oauth.token(await oauth.code(clientId, username, {}, browser));

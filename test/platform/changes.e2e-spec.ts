@@ -408,7 +408,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(await statusWith('nothing')).toBe(401);
     });
 
-    it('without changes of an erased member', async () => {
+    it('except changes of an erased member', async () => {
       const { userId, key: ada } = await member();
       await put(ada, { bio: 'secret' });
       await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));
@@ -421,7 +421,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
     const waiting = (app = oauth.api.app) =>
       eventually(() => app.get(PlatformChangesService).waiting > 0 || undefined);
 
-    it('responds at the first change, and holds no slot and no connection until then', async () => {
+    it('responds at the first change, and occupies no slot and no connection while it waits', async () => {
       const { userId, key: ada } = await member();
       const answer = list(`?after=${start}&wait=30`);
       await waiting();

@@ -312,7 +312,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ]);
   });
 
-  it('rejects a feed whose key is revoked while it waits for its turn', async () => {
+  it('rejects a feed whose key is revoked while the feed waits for a database connection', async () => {
     const revoked = await api.platformKey(['platform:write']);
     const database = api.app.get(Database);
     const background = database.background.bind(database);
@@ -330,7 +330,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     expect(await rows('SELECT FROM users WHERE id = $1', [member])).toEqual([]);
   });
 
-  it('rejects a wrongly declared compression, as its documentation states', async () => {
+  it('rejects a body that does not match its Content-Encoding', async () => {
     const { status, body } = await feed([user(id())], { 'Content-Encoding': 'gzip' });
     expect({ status, ...body }).toMatchObject({
       status: 400,
@@ -353,7 +353,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 
   describe('with a version', () => {
-    it('not higher than the stored version counts the line as stale, and ignores the line', async () => {
+    it('ignores a line as stale if its version is not higher than the stored version', async () => {
       const one = id();
       const versioned = (text: string, version: number) =>
         put('users', { id: one, username: `fed${one}`, bio: text }, version);
@@ -426,7 +426,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 
   describe('with an Idempotency-Key', () => {
-    it('gets the same response for the same body, without repeating the work', async () => {
+    it('repeats its first response to the same body, without repeating the work', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       const first = await feed([user(one, { bio: 'fed' })], headers);
@@ -645,7 +645,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
 
     thorough.it(
-      'gets an error for any malformed input, which changes nothing and never fails the server',
+      'returns an error for any malformed input, changes nothing, and never fails the server',
       async () => {
         const before = await everything();
         await fc.assert(

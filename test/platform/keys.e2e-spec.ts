@@ -58,7 +58,7 @@ describe('a platform key', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) });
   });
 
-  it('never belongs to a member, nor a member’s key to the platform: constraints reject both for every writer', async () => {
+  it('has only platform scopes, and a member’s key has none: a database constraint rejects all other keys', async () => {
     const user = await api.platform.user();
     const insert = (owner: number | null, scopes: string) =>
       api.dataSource.query(
@@ -76,7 +76,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     await insert(null, '{platform:read}');
   });
 
-  it('opens no member route, regardless of its scope', async () => {
+  it('is rejected on every member route, regardless of its scopes', async () => {
     const key = await api.platformKey(ALL_PLATFORM_SCOPES);
     const paths = ['/me', '/profile', '/events', '/events/1', '/connections', '/achievements', '/credential'];
     for (const path of paths) {
@@ -87,7 +87,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     expect((await api.get('/problems', key)).status).toBe(200);
   });
 
-  it('is the only credential for platform routes', async () => {
+  it('is the only credential that platform routes accept', async () => {
     const user = await api.platform.user();
     const member = await api.feed(await api.key(user), []);
     expect([member.status, member.body.code]).toEqual([403, 'wrong_credential_kind']);
@@ -100,7 +100,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     });
   });
 
-  it('is rejected in a browser, and the exposure recorded', async () => {
+  it('is rejected in a browser, and its exposure is recorded', async () => {
     const key = await api.platformKey();
     const { body } = await api.feed(key, [], { Origin: 'https://app.example' });
     expect(body.code).toBe('api_key_in_browser');

@@ -434,7 +434,7 @@ describe('webhooks', () => {
     );
 
     thorough.it(
-      'that redirects is not followed; the error differs from the error of a broken connection',
+      'that redirects is recorded with its status, and the server does not follow the redirect',
       async () => {
         const { userId, id } = await keyed(['profile.updated']);
         const elsewhere = await Receiver.start();

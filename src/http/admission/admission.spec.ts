@@ -74,7 +74,7 @@ describe('admission', () => {
     expect(begun).toHaveLength(2 * MOST);
   });
 
-  it('counts a pause of the process as 50 ms, and rejects requests only after they have waited for a quarter of a second', async () => {
+  it('counts a pause of the process as 50 ms of waiting, and rejects requests after a quarter of a second', async () => {
     enterAll(7, 'r');
     now += 10_000;
     jest.advanceTimersByTime(10);
@@ -150,7 +150,7 @@ describe('admission', () => {
     const answered = (reads: string[], name: string, address = '10.0.0.1') =>
       admission.answered(connection(reads, name), { address, credential: '' });
 
-    it('leaves a served connection unread until there is room, and then reads one connection per address', async () => {
+    it('stops reading a served connection until a slot is free, and then reads one connection per address', async () => {
       await overload();
       const reads: string[] = [];
       for (const address of ['a', 'b']) enter('next', address);

@@ -110,7 +110,7 @@ describe('connections', () => {
     expect(connections.state()).toEqual({ open: 1, idle: 1, unfinished: 0, ahead: 0, unread: 0 });
   });
 
-  it('start at most one response each per turn of the event loop', async () => {
+  it('start at most one response per connection in one iteration of the event loop', async () => {
     const begun = new Map<unknown, number>();
     let most = 0;
     const { open } = await serve((request, response) => {
@@ -136,7 +136,7 @@ describe('connections', () => {
     expect(most).toBe(1);
   });
 
-  it('stop responding to a client that reads nothing, and disconnect the client', async () => {
+  it('stop responding to a client that does not read, and disconnect the client', async () => {
     let made = 0;
     const { open, connections } = await serve(
       (request, response) => {
@@ -255,7 +255,7 @@ describe('connections', () => {
     expect([connections.state().unread, accepted!.isPaused()]).toEqual([0, true]);
   });
 
-  it('close the longest idle connection when one too many connections open, and never a busy connection', async () => {
+  it('close the longest idle connection, and never a busy connection, when a connection exceeds the limit', async () => {
     const { open, connections } = await serve(
       (request, response) => {
         if (request.url !== '/slow') response.end('done');

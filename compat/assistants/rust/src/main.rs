@@ -66,7 +66,7 @@ fn line() -> String {
     line.trim().to_string()
 }
 
-/// Prints where the member signs in, and returns the address at which they came back.
+/// Prints the sign-in URL, and returns the URL with which the member returned.
 fn sign_in(address: &str) -> String {
     println!("{address}");
     line()
