@@ -110,7 +110,7 @@ async function recount(dataSource) {
   const [drift, stale] = [await findDrift(manager), await findStaleCopies(manager)];
   const loneSides = await countLoneSides(manager);
   if (drift.length + stale.length + loneSides > 0) {
-    throw new Error(`The data is not in order: ${JSON.stringify({ drift, stale, loneSides })}`);
+    throw new Error(`The generated data is wrong: ${JSON.stringify({ drift, stale, loneSides })}`);
   }
 }
 

@@ -118,7 +118,7 @@ async function measure(name, isDone) {
   await Promise.all(watching);
   console.log(`${name}: ${Math.round(took)} s, ${Math.round(used / 1e6)} s of CPU; so far:`);
   for (const kind in waits)
-    console.log(`  ${received[kind]} ${kind}s; another took at most ${Math.round(waits[kind])} ms`);
+    console.log(`  ${received[kind]} ${kind}s; unrelated ones: at most ${Math.round(waits[kind])} ms`);
   longest = Math.max(longest, waits.message, waits.email);
   return used;
 }

@@ -111,16 +111,16 @@ export class Load {
     for (const { tokens } of this.#codes) {
       const headers = { Authorization: `Bearer ${tokens.access_token}` };
       const status = await outcome(() => this.#ask(`${this.#anyServer.url}/api/public/me`, { headers }));
-      if (status !== 200) this.#fault('lost', `a token that was issued is answered ${status}`);
+      if (status !== 200) this.#fault('lost', `the response to an issued token is ${status}`);
     }
     for (const { token, used } of this.#chains) {
       if (token !== undefined && (await outcome(() => refresh(this.#anyServer, token))) !== 200)
-        this.#fault('lost', 'a refresh token that was issued is refused');
+        this.#fault('lost', 'the server rejects an issued refresh token');
       const [first] = used;
       if (!first) continue;
       await pause(Math.max(0, first.at + LONG_USED_MS - performance.now()));
       const status = await outcome(() => refresh(this.#anyServer, first.token));
-      if (status !== 400) this.#fault('twice', `a refresh token that was used is answered ${status}`);
+      if (status !== 400) this.#fault('twice', `the response to a used refresh token is ${status}`);
     }
     for (const { code } of this.#codes.slice(-20))
       if ((await outcome(() => exchange(this.#anyServer, code))) !== 400)

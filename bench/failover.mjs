@@ -98,7 +98,7 @@ process.on('SIGTERM', () => process.exit(1)); // because of a time limit: child 
 const began = performance.now();
 try {
   await cluster.start();
-  say('the cluster is there');
+  say('the cluster is ready');
   await drill();
 } catch (error) {
   faults.push(error.stack);
@@ -113,7 +113,7 @@ if (faults.length > 0) {
   console.error(`\nFailed:\n${[...new Set(faults)].slice(0, 20).join('\n')}`);
   process.exit(1);
 }
-say('nothing that was acknowledged is lost or was done twice');
+say('no acknowledged write was lost or executed twice');
 process.exit(0);
 
 async function drill() {
@@ -138,7 +138,7 @@ async function drill() {
     const log = createWriteStream(join(folder, `server-${port}.log`));
     servers.push(await new Instance('a server', environment, log).start());
   }
-  say('two servers answer');
+  say('two servers are ready');
 
   const rows = [];
   for (const name of cases) {
@@ -152,7 +152,7 @@ async function drill() {
         await load.everybody(`after ${what}`);
         load.endIncident();
         const gaps = Object.entries(load.gaps.at(-1)).map(([kind, ms]) => `${kind} ${seconds(ms)}`);
-        say(`${name} ${time} of ${flags.times}: ${what}; longest without an answer: ${gaps.join(', ')}`);
+        say(`${name} ${time} of ${flags.times}: ${what}; longest interruptions: ${gaps.join(', ')}`);
       }
       await load.end();
     } finally {

@@ -69,7 +69,7 @@ try {
   const cpu = cpuMicroseconds(database.pid) / 1e6;
   console.log(
     `${seconds.toFixed(1)} s, ${cpu.toFixed(1)} s of PostgreSQL's CPU, at most ${Math.round(memory)} MB; ` +
-      `of ${signUps} sign-ups beside it the longest took ${Math.round(longest)} ms`,
+      `the longest of ${signUps} concurrent sign-ups took ${Math.round(longest)} ms`,
   );
 } finally {
   await database.stop();

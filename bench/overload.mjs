@@ -161,7 +161,7 @@ function startWatching(server, path, key) {
   };
 }
 
-/** @returns violated targets as sentences; rejections that a busy host may cause below the peak are only in the table */
+/** @returns violated targets; omits rejections below the peak, which a busy host may cause and only the table contains */
 export function faultsOf(question, rows) {
   const faults = [];
   for (const { name, isHonest, isFlood } of LOADS) {
@@ -169,8 +169,8 @@ export function faultsOf(question, rows) {
     const say = (isWrong, what) => isWrong && faults.push(`${question}, ${name}: ${what}`);
     say(row.failed > 0, `${row.failed} failed`);
     const ratio = Math.max(row.ratio, row.cpuRatio);
-    say(!isHonest && ratio < MIN_RATIO, `${percent(ratio)} of the peak are answered`);
-    say(isFlood && row.honest < 0.99, `a member who asks little got ${percent(row.honest)} of the answers`);
+    say(!isHonest && ratio < MIN_RATIO, `the response rate is ${percent(ratio)} of the peak`);
+    say(isFlood && row.honest < 0.99, `another address got ${percent(row.honest)} of its responses`);
     say(row.notReady > 0, `/readyz was not 200 ${row.notReady} times`);
   }
   return faults;

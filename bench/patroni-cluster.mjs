@@ -38,7 +38,7 @@ export class PatroniCluster {
     this.folder = folder;
     for (const path of Object.values(PROGRAMS))
       if (!existsSync(path))
-        throw new Error(`${path} is not there: docs/operators/failover.md says how to install it`);
+        throw new Error(`${path} is missing: docs/operators/failover.md describes the installation`);
     if (this.#owner.uid !== undefined) chownSync(folder, this.#owner.uid, this.#owner.gid);
     process.on('exit', () => {
       for (const child of this.#children.values()) child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-// The API reference's examples: calls by the demo's first member to a real server, recorded by `npm run docs`.
+// The API reference's examples: requests of the demo's first member to a real server, recorded by `npm run docs`.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -110,7 +110,7 @@ const CALLS = {
 };
 
 /**
- * Starts a server with its own demo, calls it, and ends it.
+ * Starts a server with its own demo, sends the requests, and stops the server.
  *
  * @param look receives the server's freshly migrated database
  * @returns the text of {@link FILE}, and the OpenAPI document

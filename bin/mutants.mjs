@@ -159,7 +159,7 @@ function measure(files, environment) {
   const coverage = join(folder, 'coverage');
   mkdirSync(coverage);
   const failure = firstFailure(files, { environment, coverage });
-  if (failure) throw new Error(`The tests fail as they are: ${failure}`);
+  if (failure) throw new Error(`The tests fail without a mistake: ${failure}`);
   const measured = readdirSync(coverage)
     .map((name) => join(coverage, name))
     .filter((path) => existsSync(join(path, 'file.txt')))

@@ -15,7 +15,7 @@ const PROGRAM = '/usr/sbin/pgbouncer';
  * @returns {Promise<{url: string, pid: number, stop: () => Promise<void>}>} the same database, through PgBouncer
  */
 export async function startPgbouncer(databaseUrl, settings = {}) {
-  if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is not there: apt-get install pgbouncer`);
+  if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is missing: apt-get install pgbouncer`);
   const folder = mkdtempSync(join(tmpdir(), 'pua-pgbouncer-'));
   const owner = postgresUser(); // PgBouncer does not run as root
   if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid);

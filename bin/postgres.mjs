@@ -17,7 +17,7 @@ export function freePort() {
 }
 
 /**
- * Starts the cluster in `folder`, which must exist; creates it first if missing, empty or as a streaming standby.
+ * Starts the cluster in `folder`, which must exist; if the folder has no cluster, first creates an empty one, or a streaming standby.
  *
  * @param {string} folder
  * @param {Record<string, string | number>} settings as in postgresql.conf

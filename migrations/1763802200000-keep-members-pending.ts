@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Members of an import wait here until it has committed everything else and changes them in small transactions. */
+/** An import's changes to members wait in this table until the import has committed all else; small transactions then apply them. */
 export class KeepMembersPending1763802200000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * With the time in this index, PostgreSQL uses it for messages in progress regardless of statistics. Without, it could choose the index of
+ * With the time in this index, PostgreSQL finds messages in progress by this index regardless of statistics, instead of by the index of
  * all messages.
  */
 export class FindLeasesByTime1763802300000 implements MigrationInterface {

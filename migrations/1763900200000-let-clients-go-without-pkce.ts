@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The previous version treats any other value of pkce than optional as required. */
+/** The previous version treats every value of pkce except `optional` as `required`. */
 export class LetClientsGoWithoutPkce1763900200000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

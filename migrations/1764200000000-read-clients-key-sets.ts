@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The URL of a client's keys, read again if it signs with an unknown one, and whether its signature is optional. The previous version uses
+ * The URL of a client's keys, read again if it signs with an unknown key, and whether its signature is optional. The previous version uses
  * the stored keys and always requires the signature.
  */
 export class ReadClientsKeySets1764200000000 implements MigrationInterface {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A digest of an unreviewed app as the consent page showed it: the consent counts only for that app. Older consents have none, so the page
- * asks once more. The previous version ignores it.
+ * A digest of an unreviewed app as the consent page showed it: the consent counts only for that app. Older consents have no digest, so
+ * the page asks again. The previous version ignores the digest.
  */
 export class RememberSeenApps1764200000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * The end of an app's access that the member chose. The previous version does not write this column: its grants get the shortest end that
- * it promises. Older consents have no duration: each of their sign-ins lasts 14 days, as before.
+ * it promises. Older consents have no duration: each of their sign-ins lasts 14 days.
  */
 export class LetMembersChooseHowLong1764700000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

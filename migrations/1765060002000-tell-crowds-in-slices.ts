@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The changes whose webhook messages are created in slices. The previous version leaves them to this one. */
+/** The changes whose webhook messages are created in slices. The previous version leaves these changes to this version. */
 export class TellCrowdsInSlices1765060002000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

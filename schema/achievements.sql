@@ -10,7 +10,7 @@ CREATE OR REPLACE TRIGGER achievements_record_change AFTER UPDATE ON achievement
   EXECUTE FUNCTION record_achievement_change();
 ALTER TABLE achievements ENABLE ALWAYS TRIGGER achievements_record_change;
 
--- Copies columns of the member, with a lock like participants_derive.
+-- Copies is_disabled of the member. Its lock keeps is_disabled unchanged until the foreign key's check.
 CREATE OR REPLACE FUNCTION user_achievements_copy_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' AND NEW.user_id = OLD.user_id OR TG_OP = 'INSERT' AND NEW.user_is_disabled IS NOT NULL
@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION record_pins(of_user bigint) RETURNS void LANGUAGE sql
     WHERE user_id = of_user AND pin_position IS NOT NULL
 $$;
 
--- Updates totals and records changes for one row. OLD is NULL in an INSERT, NEW in a DELETE.
+-- Updates totals and records changes for one updated or deleted row. NEW is NULL in a DELETE.
 CREATE OR REPLACE FUNCTION user_achievements_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   was_earned boolean := OLD.earned_at IS NOT NULL;

@@ -1,4 +1,4 @@
--- Copies columns of the other member, with a lock like participants_derive.
+-- Copies columns of the other member. Its lock keeps is_disabled unchanged until the foreign key's check.
 CREATE OR REPLACE FUNCTION connections_copy_peer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' AND NEW.peer_id = OLD.peer_id OR TG_OP = 'INSERT'
@@ -22,7 +22,7 @@ CREATE OR REPLACE TRIGGER connections_copy_peer BEFORE INSERT OR UPDATE OF peer_
   FOR EACH ROW EXECUTE FUNCTION connections_copy_peer();
 ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_copy_peer;
 
--- Updates totals and records changes for one row. OLD is NULL in an INSERT, NEW in a DELETE.
+-- Updates totals and records changes for one updated or deleted row. NEW is NULL in a DELETE.
 CREATE OR REPLACE FUNCTION connections_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   counted boolean := OLD.status = 'accepted' AND NOT OLD.peer_is_disabled;

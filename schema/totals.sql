@@ -62,7 +62,7 @@ BEGIN
   RETURN folded + n;
 END $$;
 
--- Rejects a new id: the triggers that count rows could not handle it.
+-- Rejects a change of an id: no trigger would move the row's counter to the new id.
 CREATE OR REPLACE FUNCTION refuse_new_id() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   RAISE restrict_violation USING MESSAGE = format('The id of a row of %s never changes: insert a new row', TG_TABLE_NAME),

@@ -44,7 +44,7 @@ export class AppModule {
         PlatformModule,
         WebhooksModule,
         OperationsModule,
-        // Last: Express matches routes in this order, and few requests are for pages.
+        // The pages come last: Express matches routes in this order, and few requests are for pages.
         MemberPagesModule.with(config),
         PersonalDataModule,
         SiteModule,

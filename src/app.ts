@@ -94,13 +94,13 @@ function linesForPeople(app: NestExpressApplication, { logLevel }: Config) {
 /** Maximum wait for requests in progress; operations.md promises the exit within 10 s after SHUTDOWN_DELAY. */
 const DRAIN_MS = 9_000;
 
-/** Time in ms after which connections that were accepted just before the listener closed count as idle. */
+/** Delay in ms before the server closes idle connections: those accepted last may still send a request. */
 const IDLE_MS = 100;
 
 /** Maximum wait for the first request of a connection. */
 const SILENT_MS = 1_000;
 
-/** Ends the application: serves for SHUTDOWN_DELAY without being ready, finishes requests, writes batches, and closes connections. */
+/** Ends the application: serves for SHUTDOWN_DELAY while /readyz fails, finishes requests, writes batches, and closes connections. */
 export async function closeApp(app: NestExpressApplication): Promise<void> {
   const database = app.get(Database);
   const { entryPoint } = app.getHttpAdapter() as ApiAdapter;
@@ -134,17 +134,16 @@ async function closeStandIn(): Promise<void> {
   await listenersClosed(standIn);
 }
 
-/** In ms: time without new connections before the listener closes, maximum wait for this time, and maximum wait for an empty turn. */
-const QUIET_MS = 50;
-const QUIET_WITHIN_MS = 900;
-const EMPTY_WITHIN_MS = 1_000;
-const LOOK_MS = 5;
+const QUIET_MS = 50; // time without a new connection before the listener closes
+const QUIET_WITHIN_MS = 900; // maximum wait for this quiet time
+const EMPTY_WITHIN_MS = 1_000; // maximum wait for an event loop turn without work
+const LOOK_MS = 5; // pause between two checks
 /** Maximum duration, in ms, of an event loop turn without work. */
 const EMPTY_TURN_MS = 0.05;
 
 /**
- * Waits until the kernel has no connection left to accept: closing a listener resets such connections. Holds responses back, so that
- * waiting clients send nothing new. @returns the function that starts the held responses; close the listener first, in the same turn
+ * Waits until the kernel has no connection left to accept: closing a listener resets such connections. Delays responses, so that clients
+ * that wait for one send nothing new. @returns starts the delayed responses: call it in the event loop turn that closes the listener
  */
 async function quietMoment(server: Server, entryPoint: EntryPoint): Promise<() => void> {
   const resume = entryPoint.pause();

@@ -24,7 +24,7 @@ type SignIn struct {
 	// Issuer is the URL of the server, without a path.
 	Issuer   string
 	ClientID string
-	// RedirectURI must exactly match the registered one.
+	// RedirectURI must exactly match a registered redirect URI.
 	RedirectURI string
 	// Scope lists the requested scopes, separated by spaces.
 	Scope string

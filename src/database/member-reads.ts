@@ -13,7 +13,7 @@ const SPREAD = 0x9e3779b1;
 type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
 
-/** Reads from replicas (DATABASE_READ_URL) that have all writes of the member; if unsure or after a failure, from the primary. */
+/** Reads from replicas (DATABASE_READ_URL) known to have all of the member's writes; otherwise, and after a failure, from the primary. */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];

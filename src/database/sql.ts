@@ -16,15 +16,15 @@ export function totalOfMember(
 export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_totals WHERE event_id = e.id), 0)';
 
 /**
- * Sign-ins of the member `u` before this time (microseconds since 1970) are invalid; NULL if all are valid. Sign-in code reads it with
- * the checked data, and stores results only if the time is unchanged, so that changes also end sign-ins in progress.
+ * Time (in µs since 1970) before which sign-ins of the member `u` are invalid; NULL if all are valid. A sign-in reads this time with the
+ * member's data, and its writes require the same time: a new time also ends sign-ins in progress.
  */
 export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since) * 1000000)::bigint';
 
-/** Sets the actor for a statement that ends access (SQL of an audit event's actor); without it, the platform counts as the actor. */
+/** SQL that sets the actor of the audit events of ended access; default: the platform. @param actor SQL */
 export const endedBy = (actor: string) => `set_config('public_user_api.ended_by', ${actor}, true)`;
 
-/** Hides expiry from indexes: a plan made on an empty table could prefer the index by expiry, and sessions keep plans. */
+/** Prevents use of an index by expiry: PostgreSQL could choose this index while the table is empty, and sessions keep plans. */
 export const unexpired = (column = 'expires_at') => `(${column} > now()) IS TRUE`;
 
 /** Joins a row by key (`users u`) with LATERAL: a plan made on a small table would scan the whole table, and sessions keep plans. */

@@ -26,7 +26,7 @@ export interface MemberTableDeclaration<Row> {
   readonly erase?: 'delete' | { readonly clear: readonly Column<Row>[] } | { readonly keep: string };
   /** Columns that the export omits: secrets, derived values, and values that only this program can read. */
   readonly secrets?: readonly Column<Row>[];
-  /** The table's part of the export, another part that contains its rows, or the reason for excluding them. */
+  /** The table's part of the export, another part that contains the table's rows, or why the export excludes these rows. */
   readonly export: ExportedRows<Row> | { readonly in: string } | { readonly none: string };
   /** Name of a table without a key and entity. */
   readonly table?: string;

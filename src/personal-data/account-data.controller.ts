@@ -119,7 +119,7 @@ export class AccountDataController {
       userId: user.id,
     });
     await this.usage.flush(); // so that the file includes this process's latest counts
-    leaveSlot(context); // from now on, the request mostly waits for the client
+    leaveSlot(context); // after this, the request mostly waits for the client
     const pieces = this.personalData.of(user.id, async () => {
       const values = [sessionKeys, user.id];
       const found = await this.database.prepared(STILL_SIGNED_IN, values);

@@ -21,7 +21,7 @@ const ATTEMPTS = 20;
 /** Pause between attempts, in ms. */
 const AGAIN_MS = 250;
 
-/** Maximum waiting exports, a number that is never reached in practice. */
+/** Maximum waiting statements: never reached, since few exports run at the same time. */
 const MAX_WAITING = 100;
 /** Maximum wait in ms; after it, the attempt counts as failed. */
 const PATIENCE_MS = 5_000;

@@ -54,7 +54,7 @@ export class FeedService {
     private readonly reads: MemberReads,
   ) {}
 
-  /** Applies all lines in order, or no line. @param confirm rejects if the caller's key has ended @throws Problem, Unavailable */
+  /** Applies all lines in order, or no line. @param confirm rejects if the caller's key is no longer valid @throws Problem, Unavailable */
   async feed(
     keyId: string,
     body: Buffer,

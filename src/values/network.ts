@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { BlockList, connect, isIP, isIPv4, isIPv6, SocketAddress, type NetConnectOpts } from 'node:net';
 import type { Request } from 'express';
 
-/** Finds a request's address, from trusted proxies (TRUST_PROXY) or the socket. @returns undefined if the connection is closed */
+/** Finds the sender's address, from trusted proxies (TRUST_PROXY) or the socket. @returns undefined if the connection is closed */
 export function addressOf({ context, socket }: Request): string | undefined {
   return (context.address ??= parseAddress(socket.remoteAddress ?? ''));
 }

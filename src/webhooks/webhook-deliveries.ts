@@ -20,7 +20,7 @@ const SLICES = [
 ];
 /** Code of a statement that the database canceled as late (PostgreSQL, appendix A). */
 const STATEMENT_TIMEOUT = '57014';
-/** Number of slices in time after which the next larger size is tried again. */
+/** Number of slices without a timeout after which the server tries the next larger size again. */
 const ENOUGH_IN_TIME = 20;
 /** A platform endpoint, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
@@ -223,7 +223,7 @@ interface Claimed extends Message {
 
 /** Messages to endpoints: created from changes, claimed for sending, and finished. */
 export class WebhookDeliveries {
-  /** Index into {@link SLICES}, and number of successive slices in time. */
+  /** Index into {@link SLICES}, and number of consecutive slices without a timeout. */
   #size = 0;
   #inTime = 0;
   /** The member of the last message that was sent to each endpoint. */

@@ -29,7 +29,7 @@ interface Sealed extends Moved {
   readonly secret: string;
 }
 
-/** Binds each encrypted secret to its row and column, so that nobody can move it to another. */
+/** Binds each encrypted secret to its row and column, so that a copy elsewhere cannot be decrypted. */
 const COLUMNS = { secret: 'webhook-secret', previous_secret: 'webhook-previous-secret' } as const;
 
 @Injectable()

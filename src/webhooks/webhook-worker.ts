@@ -65,7 +65,7 @@ export class WebhookWorker implements OnApplicationShutdown {
         behind = told.behind;
       }
       const claiming = due ? this.#outbox.claim(end) : undefined;
-      // The next batch of changes does not wait for this claim; after the last batch, a failed claim is reported.
+      // While changes remain, ignores the claim's duration and errors: the claim after the last batch reports its errors.
       if (behind) claiming?.catch(() => undefined);
       else await claiming;
     } while (behind && !end.aborted);

@@ -7,7 +7,7 @@ export interface SignInSettings {
   /** URL of the server, without a path. */
   readonly issuer: string | URL;
   readonly clientId: string;
-  /** Must exactly match the registered one. */
+  /** Must exactly match a registered redirect URI. */
   readonly redirectUri: string;
   readonly scope: string;
   /** Stores the tokens. Tabs that share a storage share the sign-in. Default `sessionStorage`: the sign-in ends with the tab. */
@@ -224,7 +224,7 @@ export class SignIn implements Credentials {
     return this.#metadata;
   }
 
-  /** Runs `work` in one tab at a time; `waited` means that another tab has just done the same. */
+  /** Runs `work` in one tab at a time; `waited`: whether another tab has just run the same work. */
   async #alone<T>(work: (waited: boolean) => Promise<T>): Promise<T> {
     const locks = (globalThis.navigator as Navigator | undefined)?.locks;
     if (!locks) return work(false);

@@ -71,7 +71,7 @@ export class BoundedClient extends PrimaryClient {
     super(bounds);
     this.#send = this.query.bind(this) as never;
     this.query = this.#bounded.bind(this) as never;
-    // The pool listens only once the client is back; an unhandled 'error' would end the process.
+    // The pool handles no errors of lent clients, and an unhandled 'error' event would end the process.
     this.on('error', () => undefined);
     this.on('notice', ({ routine }) => {
       if (routine !== CANCELLED_WAIT) return;

@@ -47,7 +47,7 @@ export class PipelinedReads {
     for (let count = 0; count < CONNECTIONS; count++) void this.#keepOpen(settings);
   }
 
-  /** The next connection (round-robin); undefined if it is down or fully used. */
+  /** The next connection (round-robin); undefined if this connection is down or fully used. */
   next(): ReadConnection | undefined {
     const connection = this.connections[(this.#next = (this.#next + 1) % CONNECTIONS)];
     return connection && connection.inProgress < MAX_IN_FLIGHT ? connection : undefined;

@@ -8,7 +8,7 @@ export interface PrimaryConfig extends SessionConfig {
 }
 
 /**
- * Rejects standbys, whose data may be stale: there, a revoked credential may still be valid. After a failover, clients would stay there.
+ * Rejects standbys: in their stale data, a revoked credential may be valid. After a failover, clients would keep using the old primary.
  * PostgreSQL 14 and later report `in_hot_standby` to every new connection, without a query.
  */
 export class PrimaryClient extends SessionClient {

@@ -16,7 +16,7 @@ const LOOK_COUNTS_MS = 1_000;
 /** Maximum time of a long statement in ms, so that the primary has time to repeat the statement. */
 const MAX_MS = 300;
 const IDLE_MS = 10_000;
-/** Share of the pool for long statements; another server runs further ones at once. */
+/** Share of the pool for long statements; another server runs further long statements immediately. */
 const LONG_SHARE = 0.2;
 
 /** Keeps sessions of a promoted server read-only. */

@@ -37,7 +37,7 @@ export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'
 
 /**
  * Runs pending migrations, each in a transaction after its steps, or in an empty database all in one; functions and triggers last.
- * @param report called before each migration @returns names of the run ones @throws OperatorError for a database before 1.1.0 or newer
+ * @param report called before each migration @returns names of the migrations @throws OperatorError for a database before 1.1.0 or newer
  */
 export async function migrate(
   dataSource: DataSource,

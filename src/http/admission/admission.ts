@@ -2,13 +2,13 @@ import { AsyncResource } from 'node:async_hooks';
 
 /** Maximum wait of a request before its rejection, in ms. */
 const PATIENCE_MS = 250;
-/** If requests always wait for this time in ms, the server counts as overloaded. */
+/** The server is overloaded if the queue has never been empty for this time, in ms. */
 const STANDING_MS = 100;
 /** Maximum time in ms for which a connection stays unread in overload. */
 const MAX_HOLD_MS = 1_000;
 /** Interval of checks for late requests, in ms. */
 const LOOK_MS = 10;
-/** A longer pause of the process (host, garbage collection) counts as this many ms. */
+/** Maximum part of a pause of the process (host, garbage collection) that counts as waiting, in ms. */
 const MAX_PAUSE_MS = 50;
 
 /** The sender's network address, and its credential, valid or not; empty if there is none. */
@@ -32,9 +32,9 @@ class Waiting extends AsyncResource {
 }
 
 /**
- * Limits concurrent requests of one kind. Others wait for a limited time, round-robin by address, then by credential, so that floods and
- * invented credentials delay no other callers. In overload, connections with a response stay unread for up to a second, until their
- * address's turn, since a rejection costs nearly as much as a response.
+ * Limits concurrent requests of one kind. Further requests wait in a fair queue by address, then by credential, so that a flood delays no
+ * other caller. In overload, the server stops reading a connection after its response, for up to a second or until the fair queue reaches
+ * its address: rejecting the next request would cost nearly as much as a response.
  */
 export class Admission {
   refused = 0;
@@ -42,7 +42,7 @@ export class Admission {
   readonly #held = new FairQueue<{ readonly since: number; readonly connection: Readable }>();
   #atWork = 0;
   #left = 0;
-  /** Time since which requests have always waited. */
+  /** Time since which the queue has never been empty. */
   #standingSince = 0;
   #isOverloaded = false;
   #looking: NodeJS.Timeout | undefined;

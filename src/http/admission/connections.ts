@@ -17,7 +17,7 @@ export const CONNECTION_BOUNDS = {
   unread: 256,
   /** Maximum bytes of all such responses; above this sum, the server disconnects the client with the most. */
   unreadBytes: 64 * 1024 * 1024,
-  /** Maximum time in ms in which the client reads nothing. */
+  /** Maximum time without any read by the client, in ms. */
   stalledMs: 10_000,
   /** Maximum time to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
   unreadMs: 60_000,
@@ -42,7 +42,7 @@ interface Connection {
 
 /**
  * Bounds a client's resources. Responses on a connection are sequential (RFC 9112 §9.3.2), each after the system has accepted the previous
- * response, and the server stops reading while a request waits. So a client that does not read gets no more responses, and is cut off.
+ * response, and the server stops reading while a request waits. So a client that does not read gets no more responses, and is disconnected.
  */
 export class Connections {
   readonly #of = new Map<Socket, Connection>();
@@ -109,7 +109,7 @@ export class Connections {
     // Counts from the last byte that the client accepted: unread input does not restart the timeout.
     socket.setTimeout(this.bounds.stalledMs);
     queueMicrotask(() => socket.pause()); // as in #inTurn
-    // Only on finish: at close, other code may want the connection unread.
+    // Only on finish: by close, other code may have paused the connection.
     response.once('finish', () => this.#of.get(socket)?.ahead === 0 && socket.resume());
     const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
     response.once('close', () => {
@@ -171,7 +171,7 @@ export class Connections {
     if (others.size === 0) this.#ofPeer.delete(connection.peer);
   }
 
-  /** Finds connections to close among idle and still sending ones: the oldest of the address that has the most. */
+  /** Finds the oldest connections of the address with the most connections that are idle or still sending. */
   #leastMissed(sockets: Iterable<Socket>): Socket[] {
     const of = (socket: Socket) => this.#of.get(socket)!;
     const missed = [...sockets].filter((socket) => !of(socket).last?.req.complete);

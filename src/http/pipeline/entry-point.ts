@@ -21,10 +21,10 @@ const HEALTH: readonly string[] = ['/livez', '/readyz'];
 /** Sends a 503 in the format of its request kind (problem, OAuth JSON or page), much cheaper than a normal response. */
 export type RejectBusy = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** RFC 6797. Excludes subdomains, which may belong to others or have no certificate. */
+/** One year (RFC 6797), without subdomains, which may have another operator or no certificate. */
 const HSTS = 'max-age=31536000';
 
-/** Everything that happens to a request before the application sees it. */
+/** Receives all requests: checks connection and Host, admits the request, and passes it to the application. */
 export class EntryPoint {
   readonly connections: Connections;
   readonly admissions = Object.fromEntries(
@@ -54,7 +54,7 @@ export class EntryPoint {
     this.connections = new Connections(server, answer, bounds);
   }
 
-  /** Begins no response until the returned function is called. Requests in progress continue. */
+  /** Delays new requests until the returned function is called. Requests in progress continue. */
   pause(): () => void {
     const paused: (() => void)[] = (this.#paused ??= []);
     return () => {
@@ -111,7 +111,7 @@ export class EntryPoint {
       if (context.isOver) leaveSlot(context);
       else this.#begin(request, response);
     };
-    // Only for a body: a context that refers to its request survives another garbage collection, at half the cost of a short request.
+    // Only if there is a body: this closure keeps the request for another garbage collection, which costs half as much as a short request.
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
       context.awaitBody = () => this.connections.awaitBody(request);
     admission.enter(context.caller, begin, () => {
@@ -150,7 +150,7 @@ export class EntryPoint {
   }
 }
 
-/** @returns undefined for requests without a limit */
+/** @returns undefined for requests without admission */
 function kindOf({ path, valid }: RequestContext): Kind | undefined {
   if (valid && isUnder(PLATFORM_PREFIX, path)) return 'platform';
   if (!valid || isUnderApi(path)) return 'api';

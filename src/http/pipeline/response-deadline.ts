@@ -13,9 +13,9 @@ export function extendDeadline({ context }: IncomingMessage, milliseconds: numbe
 const LOOK_MS = 25;
 
 /**
- * Responds 503 after `milliseconds`, which bounds the sum of all database waits. Transactions before COMMIT roll back; otherwise the
- * outcome of a write is unknown, and the client can repeat the same PUT. The time restarts after the body (see {@link JsonBody}), which the
- * server's `requestTimeout` bounds.
+ * Responds 503 after `milliseconds`, which limits the sum of all database waits. Open transactions roll back, except during COMMIT. The
+ * outcome of other writes is unknown: the client can repeat the PUT. The time restarts when the body is complete (see {@link JsonBody});
+ * the server's `requestTimeout` limits the time to receive the body.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
   // An unordered array: V8 replaces the table of a Map or Set, and an old table retains all later entries until a full garbage collection.

@@ -111,7 +111,7 @@ async function takeSnapshot(registry: Registry): Promise<Snapshot> {
   return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
 }
 
-/** Serves `collect` at GET /metrics on METRICS_PORT, if set. @returns ends it @throws OperatorError if the port cannot be used */
+/** Serves `collect` at GET /metrics on METRICS_PORT, if set. @returns stops the server @throws OperatorError if the port cannot be used */
 export async function serveMetrics(
   { metricsPort, host }: Config,
   collect: () => Promise<string>,

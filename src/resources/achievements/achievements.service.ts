@@ -222,7 +222,7 @@ function sum(groups: readonly Group[], of: (group: Group) => number): number {
   return groups.reduce((sum, group) => sum + of(group), 0);
 }
 
-/** Share in percent, rounded half up to two decimals; 0 if the total is 0. Same as the database function `percentage`. */
+/** Share in percent, rounded half up to two decimals; 0 if the total is 0. Equals the database function `percentage`. */
 function percentage(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }

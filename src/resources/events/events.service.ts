@@ -77,7 +77,7 @@ function eventReads(localTime: string) {
   };
 }
 
-/** Selects events updated at this time or later, or changed here since, so that a client that polls with its last time misses none. */
+/** Selects events updated at or after this time, or changed in this database since: a client that polls with its last time misses none. */
 function changedSince(moment: string): string {
   const changed = ['p', 'e'].map((row) => committedSince(`${row}.changed_in`, moment)).join(' OR ');
   return `e.updated_at >= ${moment}::timestamptz OR ${changed}`;

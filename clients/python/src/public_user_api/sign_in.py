@@ -159,7 +159,7 @@ class SignIn:
     For a backend that signs members in: :meth:`begin` returns the URL for the member, :meth:`finish` reads the response.
 
     :param issuer: URL of the server, without a path
-    :param redirect_uri: must exactly match the registered one
+    :param redirect_uri: must exactly match a registered redirect URI
     :param scope: the requested scopes, separated by spaces
     :param http_client: sends the requests; by default, each request has a new client
     """

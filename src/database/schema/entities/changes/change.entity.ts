@@ -34,7 +34,7 @@ export class ChangePlace extends row({
   name: anyText.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
   changed_in: bigint.default(0),
   sequence: bigint.default(0),
-  /** For `told`: earlier changes whose messages some members still lack, and the members that already have them. */
+  /** For `told`: earlier changes whose messages some members still lack, and the members who already have these messages. */
   unfinished:
     jsonb.as<{ changed_in: number; sequence: number; after: number; ahead: readonly number[] }[]>().nullable,
 }) {}
