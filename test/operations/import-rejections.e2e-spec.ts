@@ -153,7 +153,7 @@ describe('pua import', () => {
         ['a capacity below 0', { capacity: -1 }, /^capacity: must be an integer from 0/],
         ['101 tags', { tags: [...long(101)] }, /^tags: must be a list of at most 100/],
         ['a tag that is a number', { tags: ['a', 1] }, 'tags: has an item that must be a string'],
-        ['an event twice', [{}, {}], /^id: the same/],
+        ['an event twice', [{}, {}], /^id: line 1 already has this id/],
         ['an unknown organizer', { organizer_id: 9 }, 'organizer_id: there is no such record in users: 9'],
       ],
       participants: [
@@ -197,7 +197,7 @@ describe('pua import', () => {
           { requester_id: 2 },
           'addressee_id: members cannot be connected with themselves',
         ],
-        ['a connection id twice', [{}, { addressee_id: 3 }], /^id: the same/],
+        ['a connection id twice', [{}, { addressee_id: 3 }], /^id: line 1 already has this id/],
         [
           'a connection twice',
           [{}, { id: 2 }],
@@ -236,7 +236,7 @@ describe('pua import', () => {
           { earned_at: null, pin_position: 1 },
           'pin_position: only earned achievements can be pinned',
         ],
-        ['an achievement earned twice', [{}, {}], /^user_id, achievement_id: the same pair/],
+        ['an achievement earned twice', [{}, {}], /^user_id, achievement_id: line 1 already has this pair/],
         [
           'a pin twice',
           [{ pin_position: 3 }, { achievement_id: 2, pin_position: 3 }],
