@@ -24,7 +24,7 @@ CREATE OR REPLACE TRIGGER participants_derive BEFORE INSERT OR UPDATE ON partici
   FOR EACH ROW EXECUTE FUNCTION participants_derive();
 ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_derive;
 
--- Updates totals and records changes for one row. OLD is NULL in an INSERT, NEW in a DELETE.
+-- Updates totals and records changes for one updated or deleted row. NEW is NULL in a DELETE.
 CREATE OR REPLACE FUNCTION participants_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   moved boolean := (OLD.user_id, OLD.event_id) IS DISTINCT FROM (NEW.user_id, NEW.event_id);
