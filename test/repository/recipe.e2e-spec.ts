@@ -33,7 +33,7 @@ const CONCERNED = [
   'test/repository/(code|config|dependencies|docs|docs.commands|long-texts)\\.spec',
   'test/site/(front|reference|samples|snippets)\\.',
   'test/oauth/(assistants|consents|metadata|developer)\\.',
-  'test/operations/(personal-data|import)',
+  'test/operations/(personal-data|import)\\.',
   'test/database/(migrations|names|vocabulary)',
 ];
 
@@ -138,7 +138,10 @@ postgres.describe('a list and a field added by the recipes', () => {
   const keyFor = (scope: string) =>
     pua(['keys', 'create', '--user', 'ada', '--name', 'test', '--scopes', scope]).key;
   const get = async (path: string, credential = key) => {
-    const answer = await fetch(`${server.url}/api/public${path}`, { headers: { 'X-API-Key': credential } });
+    const answer = await fetch(`${server.url}/api/public${path}`, {
+      // While `run` blocks this process, the server closes idle connections, and `fetch` would use them.
+      headers: { 'X-API-Key': credential, Connection: 'close' },
+    });
     return { status: answer.status, body: (await answer.json()) as Page & { code: string } };
   };
   const names = (page: Page) => page.data.map(({ name }) => name);
@@ -226,7 +229,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     const ask = async (method: string, params: object = {}) => {
       const answer = await fetch(`${server.url}/api/public/mcp`, {
         method: 'POST',
-        headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+        headers: { 'X-API-Key': key, 'Content-Type': 'application/json', Connection: 'close' },
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
       });
       return ((await answer.json()) as { result: unknown }).result;

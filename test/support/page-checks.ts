@@ -109,29 +109,32 @@ const SLOW_3G = { offline: false, latency: 400, downloadThroughput: 50_000, uplo
  * @param kept what earlier visits left in the browser (`localStorage`)
  */
 export async function firstVisitOf(browser: Browser, url: string, kept: Record<string, string> = {}) {
-  const blocking: string[] = [];
-  const shifts: number[] = [];
-  let languages: string[] = [];
-  for (const width of [1280, 390]) {
-    const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: 'reduce' });
-    await context.addInitScript((items) => Object.assign(localStorage, items), kept);
-    const page = await context.newPage();
-    const devtools = await context.newCDPSession(page);
-    await devtools.send('Network.emulateNetworkConditions', SLOW_3G);
-    await page.goto(url);
-    const resources = await page.evaluate(() =>
-      (
-        performance.getEntriesByType('resource') as (PerformanceResourceTiming & {
-          renderBlockingStatus: string;
-        })[]
-      ).map(({ name, renderBlockingStatus }) => [renderBlockingStatus, name] as const),
-    );
-    blocking.push(...resources.filter(([status]) => status !== 'non-blocking').map(([, name]) => name));
-    shifts.push(await shiftOf(page));
-    languages = await page.$$eval('.languages :checked', (chosen) => [
-      ...new Set(chosen.map((input) => (input as HTMLInputElement).value)),
-    ]);
-    await context.close();
-  }
+  const visits = await Promise.all(
+    [1280, 390].map(async (width) => {
+      const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: 'reduce' });
+      await context.addInitScript((items) => Object.assign(localStorage, items), kept);
+      const page = await context.newPage();
+      const devtools = await context.newCDPSession(page);
+      await devtools.send('Network.emulateNetworkConditions', SLOW_3G);
+      await page.goto(url);
+      const resources = await page.evaluate(() =>
+        (
+          performance.getEntriesByType('resource') as (PerformanceResourceTiming & {
+            renderBlockingStatus: string;
+          })[]
+        ).map(({ name, renderBlockingStatus }) => [renderBlockingStatus, name] as const),
+      );
+      const blocking = resources.filter(([status]) => status !== 'non-blocking').map(([, name]) => name);
+      const shift = await shiftOf(page);
+      const chosen = await page.$$eval('.languages :checked', (inputs) =>
+        inputs.map((input) => (input as HTMLInputElement).value),
+      );
+      await context.close();
+      return { blocking, shift, chosen };
+    }),
+  );
+  const blocking = visits.flatMap((visit) => visit.blocking);
+  const shifts = visits.map(({ shift }) => shift);
+  const languages = [...new Set(visits.flatMap(({ chosen }) => chosen))];
   return { blocking, shifts, languages };
 }
