@@ -67,7 +67,8 @@ postgres.describe('every public page', () => {
       await look(page, VIEWS[0]!);
       await page.goto('about:blank'); // otherwise a fragment would not load the page again
       await page.goto(oauth.issuer + path);
-      expect([await shiftOf(page), await unseenOf(page)]).toEqual([0, []]);
+      expect(await shiftOf(page)).toBeLessThan(NOTICEABLE); // a busy host paints while the page arrives
+      expect(await unseenOf(page)).toEqual([]);
       await page.evaluate(() => {
         for (const closed of document.querySelectorAll('details')) closed.open = true;
       });
