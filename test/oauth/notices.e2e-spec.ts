@@ -107,7 +107,7 @@ describe('a notice to a member', () => {
     );
     const [mail] = await mailsTo(one);
     expect(textOf(mail)).toContain(
-      'The access of the app “Diary” to your account at Gipfel ends within 7 days.',
+      'The app “Diary” loses access to your account at Gipfel within 7 days.',
     );
     expect(textOf(mail).replaceAll('\r', '')).toContain(
       `choose another duration:\n${oauth.issuer}/account/apps\n`,

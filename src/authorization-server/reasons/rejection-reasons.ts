@@ -34,7 +34,7 @@ export const REJECTION_REASONS = {
   repeated_parameter: 'A parameter was sent twice',
   bad_client_authentication: 'The client failed to authenticate',
   scope: 'A scope is missing, unknown, or not allowed for the client',
-  resource: 'The parameter resource does not name this API',
+  resource: 'The resource parameter does not name this API',
   unsupported: 'The response type, response mode, grant type or kind of request is not supported',
   unknown_member: 'The external identity provider identified no active member',
   upstream_away: 'The external identity provider did not respond in time',
