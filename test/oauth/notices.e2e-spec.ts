@@ -106,9 +106,7 @@ describe('a notice to a member', () => {
       [one.id, clientId],
     );
     const [mail] = await mailsTo(one);
-    expect(textOf(mail)).toContain(
-      'The app “Diary” loses access to your account at Gipfel within 7 days.',
-    );
+    expect(textOf(mail)).toContain('The app “Diary” loses access to your account at Gipfel within 7 days.');
     expect(textOf(mail).replaceAll('\r', '')).toContain(
       `choose another duration:\n${oauth.issuer}/account/apps\n`,
     );

@@ -93,7 +93,7 @@ describe('the snippets of README and docs', () => {
       'docs/developers/generated-clients.md sh: compat/generated.e2e-spec.ts does',
       ...['swift', 'kotlin'].map(
         (language) =>
-          `docs/developers/mobile-app.md ${language}: AppAuth-JS goes through the same flow in compat`,
+          `docs/developers/mobile-app.md ${language}: npm run compat tests this flow with AppAuth-JS`,
       ),
       'docs/developers/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',
       'docs/developers/webhooks.md js: test/webhooks/example.e2e-spec.ts does, as examples/webhooks/receiver.mjs',
@@ -106,7 +106,7 @@ describe('the snippets of README and docs', () => {
         (language) =>
           `docs/operators/backup.md ${language}: test/operations/backup.e2e-spec.ts does, over clusters of its own`,
       ),
-      'docs/operators/deploy.md sh: test/operations/proxies.e2e-spec.ts does, on ports of its own',
+      'docs/operators/deploy.md sh: test/operations/proxies.e2e-spec.ts runs it on its own ports',
       'docs/operators/deploy.md sh: there is no systemd; test/operations/deploy.e2e-spec.ts checks both units with its tools, and runs what they start',
       'docs/operators/deploy.md sh: there is no Docker; test/operations/compose.e2e-spec.ts checks the file, and runs its scripts',
       'docs/operators/deploy.md sh: there is no cluster; test/operations/monitoring.e2e-spec.ts asks a Prometheus what the rule asks',
