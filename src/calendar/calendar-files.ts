@@ -49,7 +49,7 @@ interface CalendarFile {
 /** Memory for all files: about twenty files of 1,000 long events, or thousands of ordinary files. */
 const KEPT_BYTES = 64 * 1_048_576;
 const ENTRY_BYTES = 1_000;
-/** Maximum members whose files wait to be read. */
+/** Maximum number of members with a file that waits to be read. */
 const MAX_WAITING = 200;
 
 /** Maximum wait for a file in ms: calendar apps poll hourly. */

@@ -368,7 +368,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect(await put(await tagOf(key))).toBe(200);
     });
 
-    it('responds 412 with the current ETag, and saves nothing', async () => {
+    it('responds 412 with the current ETag to another If-Match, and saves nothing', async () => {
       const { key } = await member({ bio: 'kept' });
       const { etag } = (await api.get('/profile', key)).headers;
       const { status, headers, body } = await api.put(

@@ -578,7 +578,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
       expect(await since(key, cursor)).toEqual([]);
     });
 
-    it('starts before uncommitted changes, so a later full read misses nothing', async () => {
+    it('returns a cursor before uncommitted changes, so the next request returns them after the commit', async () => {
       const { id, key } = await member();
       const runner = await hold(other, `UPDATE users SET bio = 'late' WHERE id = $1`, [id]);
       const { next } = await sync(key);

@@ -24,7 +24,7 @@ async function signedIn(scope: string, fields: Record<string, unknown> = {}) {
 }
 
 describe('an OpenID library’s request', () => {
-  it('for profile gets name, username and picture in ID token and userinfo, also after a refresh', async () => {
+  it('for the profile scope gets name, username and picture in the ID token and from userinfo, also after a refresh', async () => {
     const picture = 'https://img.example/ada.png';
     const { member, clientId, body, claims } = await signedIn('openid profile email', {
       stored_display_name: 'Ada Lovelace',

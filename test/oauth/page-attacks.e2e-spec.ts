@@ -268,7 +268,7 @@ describe('untrusted text', () => {
     expect(html).not.toContain(`"'>`);
   }
 
-  it('is escaped on the sign-in, consent and account pages: a client’s and a member’s name', async () => {
+  it('in names of clients and members is escaped on the sign-in, consent and account pages', async () => {
     const member = await oauth.member({ stored_display_name: HOSTILE.slice(0, 100) });
     const clientId = await oauth.client({ name: HOSTILE });
     const browser = oauth.browser();

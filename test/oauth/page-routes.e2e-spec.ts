@@ -401,7 +401,7 @@ describe('an oidc-provider route', () => {
 });
 
 describe('the external identity provider’s back-channel', () => {
-  it('accepts only POST, and rejects requests with JSON', async () => {
+  it('accepts only POST, and responds to invalid requests with a JSON error', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
       expect([method, await ask(method, '/sign-in/backchannel-logout')]).toMatchObject([
         method,

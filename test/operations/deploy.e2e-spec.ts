@@ -124,7 +124,7 @@ postgres.describe('the deployment files', () => {
       }
     });
 
-    it('limit connections to the server to ingress and Prometheus, and from the server to hosts that its settings can name', () => {
+    it('limit incoming connections to the ports of the API and metrics, and outgoing ones to the ports of the services in the settings', () => {
       const policy = all()
         .split(/^---$/m)
         .find((one) => one.includes('kind: NetworkPolicy'))!;

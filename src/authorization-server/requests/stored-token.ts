@@ -18,7 +18,7 @@ interface TokenRow extends Partial<EndedAccess> {
   readonly grant: AdapterPayload | null;
   readonly user_id: number;
   readonly user_active: boolean;
-  /** Seconds until the access duration that the member chose ends; null for no end. */
+  /** Seconds until the member’s chosen access duration expires; null if unlimited. */
   readonly seconds_left: number | null;
   /** End of the token or of its grant, in seconds since 1970. */
   readonly ends_at: number;
