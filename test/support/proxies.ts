@@ -154,7 +154,9 @@ export class Proxy {
     await eventually(async () => {
       if (child.exitCode !== null || child.pid === undefined)
         throw new Error(`${name} did not start: ${proxy.#printed}`);
-      if (!existsSync(join(folder, program.certificate))) return undefined;
+      // Caddy creates the file before it writes the certificate, and an agent keeps what it read first.
+      if (!existsSync(join(folder, program.certificate)) || !proxy.certificate.includes('-END CERTIFICATE-'))
+        return undefined;
       return await proxy.ask('GET', '/livez').catch(() => undefined);
     });
     return proxy;
