@@ -45,6 +45,7 @@ postgres.describe.each([
       const i = restarted % 2;
       expect(await all.servers[i]!.kill('SIGTERM')).toBe(0);
       all.servers[i] = await ServerProcess.start(all.settings[i]!);
+      await all.untilUsed(i);
     }
     await load.end();
     expect(load.failed).toEqual([]);

@@ -177,6 +177,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     expect(await servers[i]!.kill('SIGTERM')).toBe(0);
     const server = await ServerProcess.start(settings[i]!, next);
     await eventually(async () => (await statusAt(server, '/readyz')) === 200 || undefined);
+    await all.untilUsed(i);
     return server;
   }
 });

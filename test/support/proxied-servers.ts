@@ -2,6 +2,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { freePort, OauthTest } from './oauth.js';
 import { Proxy, type PROXIES } from './proxies.js';
 import { ServerProcess } from './server.js';
+import { until } from './timing.js';
 
 interface Options {
   /** Number of spare servers: they have settings, but are not started. */
@@ -60,6 +61,20 @@ export class ProxiedServers {
     const ports = first.map(({ PORT }) => Number(PORT));
     this.#proxy = await Proxy.start(name, port, ports, keepaliveSeconds);
     setDefaultCACertificates([...this.#trusted, this.#proxy.certificate]);
+  }
+
+  /**
+   * Waits until the proxy sends GET /api/public/profile to a restarted server. On a busy host the proxy may avoid the server for longer
+   * than SHUTDOWN_DELAY, and would have no server when the next one stops.
+   */
+  untilUsed(i: number): Promise<void> {
+    const { METRICS_PORT } = this.settings[i]!;
+    return until(async () => {
+      const metrics = await fetch(`http://127.0.0.1:${METRICS_PORT}/metrics`);
+      return /^http_request_duration_seconds_count\{.*route="\/api\/public\/profile"/m.test(
+        await metrics.text(),
+      );
+    }, `the proxy uses server ${i}`);
   }
 
   get proxy(): Proxy {
