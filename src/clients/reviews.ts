@@ -143,7 +143,7 @@ export class ClientReviews {
       const { scopes = wanted.scopes } = result;
       const beyond = scopes.filter((scope) => !wanted.scopes.includes(scope));
       if (beyond.length > 0)
-        throw new OperatorError(`The application of client ${id} does not include ${beyond.join(', ')}`);
+        throw new OperatorError(`Client ${id} did not apply for ${beyond.join(', ')}`);
       const { grants, saved } = await writeClient(manager, live, {
         ...wanted,
         scopes: [...scopes],
