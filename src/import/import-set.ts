@@ -294,7 +294,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
       if (!isBroken && (feedBy || !isLostRace(error))) throw error;
       if (!isBroken && ++this.#lostRaces === ATTEMPTS)
         throw new OperatorError(
-          `Another program changed the same rows during each of ${ATTEMPTS} attempts (${(error as Error).message}). Nothing was imported: run the import again`,
+          `Another program changed the same rows during each of ${ATTEMPTS} attempts (${(error as Error).message}): nothing was imported`,
           { cause: error },
         );
       await this.staging.manager.query('ROLLBACK TO SAVEPOINT checked');
