@@ -329,7 +329,8 @@ FROM api_keys WHERE id = $1`,
   );
   const name = clientId !== null ? `client ${clientId}` : `key ${keyId}`;
   if (!found) throw new OperatorError(`There is no ${name}`);
-  if (!found.live) throw new OperatorError(`The ${name} is disabled, revoked or expired`);
+  if (!found.live)
+    throw new OperatorError(`The ${name} is ${clientId !== null ? 'disabled' : 'revoked or expired'}`);
   if (found.of_platform)
     throw new OperatorError(`The ${name} is a platform key without access to a member: use --platform`);
   const needed = new Set(types.filter((type) => WEBHOOK_TYPES.includes(type)).map(scopeOf));
