@@ -46,7 +46,7 @@ export class AuthorizationServer implements OnModuleInit {
     await this.#build();
   }
 
-  /** Rebuilds the provider after a rotation. Only startup creates missing keys, since an admin who lost SECRET_KEY deletes all keys. */
+  /** Rebuilds the provider after a rotation. Does not replace deleted keys: an admin who lost SECRET_KEY deletes them, then restarts. */
   @Periodic({
     work: 'signing_keys',
     everyMs: 1_000,

@@ -244,7 +244,7 @@ describe('API credentials', () => {
       expect(await written()).toEqual(expected);
     });
 
-    it('has its use kept in memory while the database rejects the write', async () => {
+    it('keeps its usage count in memory while the database rejects the write', async () => {
       const { keys } = api.app.get(Usage);
       const { id } = await newKey();
       keys.count(id, '192.0.2.1');

@@ -326,7 +326,7 @@ postgres.describe('streaming replicas', () => {
     await closeApp(app);
   });
 
-  it('are logged and counted as skipped once per period in which notifications are missing', async () => {
+  it('are skipped while the notifications of members’ writes are missing, which is logged once', async () => {
     const direct = await TcpProxy.start(primary.url);
     const metricsPort = await freePort();
     const server = await ServerProcess.start({
@@ -374,7 +374,7 @@ postgres.describe('streaming replicas', () => {
     }
   });
 
-  it('show each of 2,000 readers all of the reader’s own writes, on any instance, with half a second of lag', async () => {
+  it('show 50 members their own writes in all 2,000 reads, on any instance, with half a second of lag', async () => {
     await sessions[1]!.query("ALTER SYSTEM SET recovery_min_apply_delay = '500ms'");
     await sessions[1]!.query('SELECT pg_reload_conf()');
     const members = await Promise.all(Array.from({ length: 50 }, () => member()));

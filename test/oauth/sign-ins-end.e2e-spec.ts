@@ -173,7 +173,7 @@ describe('an existing sign-in', () => {
     expect(row).toMatchObject({ password_hash: expect.stringMatching(/^\$argon2id/) });
   });
 
-  it('ends after 30 days, regardless of the use of its session', async () => {
+  it('ends after 30 days, even if its session is in use', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();

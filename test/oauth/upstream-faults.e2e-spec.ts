@@ -145,7 +145,7 @@ describe('a response of the external identity provider', () => {
   thorough.it.each<[string, Faults]>([
     ['the token endpoint', { stalling: /^\/token$/ }],
     ['userinfo', { stalling: /^\/me$/ }],
-  ])('times out after 3 seconds, also if %s stops in the middle', async (_, faults) => {
+  ])('times out after 3 seconds, even if %s stops in the middle', async (_, faults) => {
     const browser = oauth.browser();
     const back = await upstream.answerTo(browser, '/account/apps');
     upstream.faults = faults;

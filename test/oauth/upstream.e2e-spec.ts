@@ -193,7 +193,7 @@ describe('a person authenticated by the external identity provider', () => {
     expect(await eventsOf(id)).toHaveLength(1);
   });
 
-  it('with a disabled account gets the same page, and only the audit log names the reason', async () => {
+  it('with a disabled account gets the page of a person without an account; only the audit log names the reason', async () => {
     upstream.account = { sub: randomUUID() };
     const unknown = await refusedPage();
     const { id } = await member();

@@ -75,7 +75,7 @@ postgres.describe('the first start', () => {
     expect(first.join('')).not.toContain('\u001b');
   });
 
-  it('is in color on a terminal, logs one line per request, and ends by Ctrl-C', async () => {
+  it('uses color on a terminal, logs one line per request, and stops on Ctrl-C', async () => {
     const data = mkdtempSync(join(tmpdir(), 'pua-terminal-'));
     const PORT = String(await freePort());
     const child = spawn('script', ['-qec', `exec '${process.execPath}' bin/server.mjs`, '/dev/null'], {

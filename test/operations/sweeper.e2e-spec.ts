@@ -105,7 +105,7 @@ AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
     expect(await grants()).toEqual([31 * 24 * 60]);
   });
 
-  it('deletes blocks of sign-ins only an hour after they end', async () => {
+  it('keeps a sign-in block for an hour after its end, then deletes it', async () => {
     await query(
       `INSERT INTO login_throttle (key, attempts, window_ends_at, blocks) VALUES
 (sha256('old'), 11, now() - interval '61 minutes', 3), (sha256('recent'), 11, now() - interval '59 minutes', 3)`,

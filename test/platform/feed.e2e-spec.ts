@@ -454,7 +454,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect((await feed([user(one)], headers)).body).toEqual(counts({ received: 1, created: 1 }));
     });
 
-    it('expires after 24 hours, and stores only a hash of the body', async () => {
+    it('stores only a hash of its body, and is processed again after 24 hours', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       await feed([user(one, { bio: `Secret${one}` })], headers);

@@ -67,7 +67,7 @@ describe('HashingQueue', () => {
     expect(started).toEqual(['known 0', 'stranger 1', 'stranger 1 later', 'guesser 3', 'guesser 7']);
   });
 
-  it('rejects the waiting task with the most failures when too many wait, not the newest task', async () => {
+  it('rejects the waiting task with the most failures, not the newest task, if too many wait', async () => {
     const queue = new HashingQueue();
     const tasks = Array.from({ length: 152 }, task);
     const runs = tasks.map(({ run }, i) => queue.run(run, inAMinute(), i));

@@ -145,7 +145,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
       ...signIn.signedIn(userId),
       ...rowKeys,
       encryption.seal(stored, 'Session', ...rowKeys),
-      // If the time of authentication is unknown, the session's lifetime starts now.
+      // If the time of authentication is unknown, the lifetime starts at the session's creation.
       userId === null ? null : payload.loginTs || payload.iat!,
       expiresIn,
       userAgent?.slice(0, 300) ?? null,

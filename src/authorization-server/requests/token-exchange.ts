@@ -24,7 +24,7 @@ type Progress =
 
 /**
  * Exchanges a code or refresh token. The library reads, consumes and issues tokens through adapters. {@link commit} writes once, since a
- * crash between several writes would sign the member out. A rejected request writes nothing.
+ * crash between several writes would sign the member out. A rejected request stores no token; a reused token ends its grant.
  */
 export class TokenExchange {
   static readonly #exchanges = new WeakMap<object, TokenExchange>();

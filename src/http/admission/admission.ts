@@ -48,7 +48,7 @@ export class Admission {
   #looking: NodeJS.Timeout | undefined;
   /** Planned time of the next check, by the process's clock. */
   #plannedAt = 0;
-  /** Duration of pauses that do not count as waiting, in ms. */
+  /** Total time in ms for which the process was paused; it does not count as waiting. */
   #paused = 0;
 
   /** @param maxConcurrent concurrent requests @param now a monotonic clock, in milliseconds */

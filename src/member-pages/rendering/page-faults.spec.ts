@@ -37,7 +37,7 @@ describe('the error text of a page', () => {
     expect(titleOf(new errors.InvalidRequest('x'), true)).toBe('You were not signed out');
   });
 
-  it('states only that the server is busy or has failed', () => {
+  it('hides the details of an overload or an internal error', () => {
     expect(pageFaultOf(new Unavailable('the pool is used up')).page('x')).toMatchObject({
       fault: 'busy',
       code: 'temporarily_unavailable',
