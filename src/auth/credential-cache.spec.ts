@@ -36,7 +36,7 @@ describe('the credential cache', () => {
   beforeEach(() => void jest.spyOn(performance, 'now').mockReturnValue(0));
   afterEach(() => void jest.restoreAllMocks());
 
-  it('drops revoked entries without a query for the other entries', async () => {
+  it('drops revoked entries without scanning the other entries', async () => {
     const channel = new HeardChannel({} as Config, {} as Logger);
     const cache = new CredentialCache(channel);
     const learn = (i: number, kind: 'api_key' | 'oauth_token') =>

@@ -16,7 +16,7 @@ describe('the hash of an API key', () => {
     );
   });
 
-  it('is created with the current pepper, and verified with the previous pepper', () => {
+  it('is created with the current pepper, and can also be verified with the previous one', () => {
     const before = new SecretHashes(new Secrets(OLD), 'api_keys');
     const both = new SecretHashes(new Secrets(NEW, OLD), 'api_keys');
     expect(both.store(KEY).hash).not.toEqual(before.store(KEY).hash);

@@ -177,7 +177,7 @@ const textThat = (longest: number, rule: string, allowed: (value: string) => boo
   };
 };
 
-/** Accepts an absolute http or https URL of this many code points. */
+/** Accepts an absolute http or https URL of at most this many code points, without user and password. */
 export const url = ([, longest]: Length): Field =>
   textThat(
     longest,

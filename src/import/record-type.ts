@@ -55,7 +55,7 @@ interface Removal {
   readonly complete?: (row: StagedRow) => void;
   /** Query for the keys of the rows to delete. */
   readonly rows: string;
-  /** For rows that stay stored when they end: the column that marks the end. */
+  /** For soft-deleted rows: the column with the time of deletion. */
   readonly ended?: string;
   readonly ends?: Values;
   /** Removes rows together with dependent data. */

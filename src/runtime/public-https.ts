@@ -37,7 +37,7 @@ export interface PostResponse {
 
 /**
  * Looks up an untrusted name only by DNS: getaddrinfo would block one of libuv's four threads, which database, files and hashing need.
- * @param servers default: the system's name servers @throws Error if it has no address after 2 s
+ * @param servers default: the system's name servers @throws Error if the name has no address, or after 2 s
  */
 export async function resolveAddresses(
   name: string,

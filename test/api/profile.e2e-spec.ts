@@ -31,7 +31,7 @@ describe('the profile', () => {
   });
 
   describe('GET /api/public/profile', () => {
-    it('returns exactly eight fields, with times in UTC and seconds', async () => {
+    it('returns exactly eight fields, with times in UTC without fractions of a second', async () => {
       const { user, key } = await member({
         username: 'ada',
         bio: 'x',

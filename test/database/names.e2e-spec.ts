@@ -93,7 +93,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
       expect(await found('jonna')).toEqual([BJÖRN]);
     });
 
-    it('are correct in a connection that another client adds during the rename', async () => {
+    it('are correct in a connection between members that another transaction inserts during the rename', async () => {
       const program = await beside();
       await program.query(connect);
       await rename(CHLOE, 'Lotta');

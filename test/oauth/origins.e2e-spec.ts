@@ -71,7 +71,7 @@ describe('the origins that may call the token endpoint', () => {
     expect(made.html).toMatch(/<textarea id="allowed_origins"[^>]*>\s*<\/textarea>/);
   });
 
-  it('exclude other origins, and the app’s audit events record the rejection once', async () => {
+  it('exclude unregistered origins; the app’s audit log has one event for repeated rejections', async () => {
     const clientId = await oauth.client();
     for (const origin of ['https://evil.example', 'https://other.example', 'https://evil.example'])
       await seenFrom(origin, clientId);

@@ -47,6 +47,16 @@ describe('the documents', () => {
     expect(readFileSync(page, 'utf8')).toMatch(/^# .+\n\n(?:Reference f|F)or /);
   });
 
+  it.each(PAGES)('%s has the same number of cells in each row of a table', (page) => {
+    const tables = readFileSync(page, 'utf8').match(/(?:^ *\|.*\n)+/gm) ?? [];
+    const widthsOf = (table: string) =>
+      table
+        .trim()
+        .split('\n')
+        .map((row) => row.split(/(?<!\\)\|/).length);
+    expect(tables.filter((table) => new Set(widthsOf(table)).size > 1)).toEqual([]);
+  });
+
   it.each(PAGES)('%s has at most 25 words and 3 links in a table cell', (page) => {
     const tables = readFileSync(page, 'utf8').replaceAll(/^ *```[^]*?^ *```/gm, '');
     const cells = [...tables.matchAll(/^ *\| (.+) \|$/gm)].flatMap(([, row]) => row!.split(/(?<!\\)\|/));

@@ -13,7 +13,7 @@ interface SchemaObject {
 /** Replaces the statement of an index whose build failed. */
 const INVALID = 'invalid';
 
-/** Reads everything that migrations create, in the order in which an empty database can run it. */
+/** Reads the objects that migrations create, ordered so that their statements can run on an empty database. */
 export async function readObjects(manager: Pick<EntityManager, 'query'>): Promise<SchemaObject[]> {
   return manager.query<SchemaObject[]>(
     `SELECT name, statement FROM (
