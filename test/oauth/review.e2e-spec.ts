@@ -381,7 +381,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     await expect(reviews.review(id, { approved: true })).rejects.toThrow('no pending application');
     await reviews.apply(id, application, owner);
     for (const scopes of [['profile:write'], ['connections:read', 'profile:read']])
-      await expect(reviews.review(id, { approved: true, scopes })).rejects.toThrow('does not include');
+      await expect(reviews.review(id, { approved: true, scopes })).rejects.toThrow('did not apply for');
     const { scopes } = await json('clients', 'approve', id, '--scopes', 'profile:read');
     expect(scopes).toEqual(['profile:read']);
     const { stderr } = await run('clients', 'review', await oauth.client());
