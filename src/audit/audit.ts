@@ -24,7 +24,7 @@ const GRANT = { grant: ['text', 'grant id'] } as const;
 const WEBHOOK = { webhook: ['text', 'endpoint id'] } as const;
 const TOKEN = { ...GRANT, scope: ['text', 'access token scopes'] } as const;
 
-/** The only list of audit events, also for docs/operators/audit.md. Details never hold a caller's input. */
+/** The only list of audit events, also for docs/operators/audit.md. Details never hold input from anonymous callers. */
 export const AUTH_EVENTS = {
   'user.created': event('A member was created'),
   'user.updated': event('An admin changed a member’s account', {
@@ -266,7 +266,7 @@ export async function recordEvent(transaction: AuditedTransaction, event: NewAut
   await transaction.query(RECORD_EVENT, eventValues(event));
 }
 
-/** Events without a database change: rejections, sent emails, starts of work. */
+/** Events without a database change: sign-ins, rejections, data exports, password reset emails, and starts of pruning. */
 export type LoneEvent = Extract<
   NewAuthEvent,
   {

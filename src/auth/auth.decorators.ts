@@ -3,7 +3,7 @@ import type { Caller } from './principal.js';
 import type { PlatformScope, Scope } from './scopes.js';
 import { requestOf } from '../http/pipeline/request-context.js';
 
-/** What a route requires: a scope, any valid credential (`null`), or nothing (`public`). */
+/** What a route requires: a scope, any member's credential (`null`), or no credential (`public`). */
 export type Access = Scope | PlatformScope | null | 'public';
 
 export const ACCESS = 'auth:access';

@@ -25,7 +25,7 @@ export function accessOf(handler: Target, controller: Target): Access | undefine
   return known.get(handler);
 }
 
-/** Resolves the credential to its caller, or responds with 401. Rejects routes that declare no access. */
+/** Resolves the credential to its caller; responds with 401, or 429 over the limit. Rejects requests to routes without declared access. */
 @Injectable()
 export class CredentialsGuard implements CanActivate {
   constructor(
@@ -35,7 +35,7 @@ export class CredentialsGuard implements CanActivate {
     private readonly usage: Usage,
   ) {}
 
-  /** Stays synchronous if the credential is cached. */
+  /** Stays synchronous if the credential is cached and nothing is left to check. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = accessOf(context.getHandler(), context.getClass());
     if (access === 'public') return true;
@@ -83,7 +83,7 @@ export class CredentialsGuard implements CanActivate {
   }
 }
 
-/** Checks the route's scope (403) and the caller's limit (429). CredentialsGuard has rejected routes without a scope. */
+/** Checks the route's scope (403) and the caller's limit (429). CredentialsGuard has rejected routes without declared access. */
 @Injectable()
 export class ScopesGuard implements CanActivate {
   constructor(private readonly config: Config) {}

@@ -20,15 +20,15 @@ export interface KnownCredential {
   readonly allowed: BlockList | undefined;
   /** JWK thumbprint of the key that must sign the DPoP proof. */
   readonly thumbprint?: string;
-  /** Origins of the client's pages, which may call the token endpoint. */
+  /** Origins of the client's pages, from which assistants' requests may come. */
   readonly origins?: readonly string[];
   /** The app or key whose developer sees these requests; undefined for platform keys and keys from an admin. */
   readonly developedApp: DevelopedApp | undefined;
 }
 
 /**
- * Caches valid credentials, which saves a database round trip per request (docs/contributors/performance.md). Uses entries only while
- * the revocation channel responded within a second. Keys are digests of kind and credential, so memory holds no credentials.
+ * Caches valid credentials, which saves a database round trip per request (docs/contributors/performance.md). Uses entries only if
+ * the revocation channel responded within the last second. Their keys are digests of kind and credential, so memory holds no credentials.
  */
 @Injectable()
 export class CredentialCache {
@@ -51,7 +51,7 @@ export class CredentialCache {
     return this.#entries.get(hash(kind, credential));
   }
 
-  /** Queries a credential, and caches the result unless something was revoked meanwhile. */
+  /** Queries a credential. Caches the result, unless a revocation arrived meanwhile or the channel is not trusted. */
   async learn(
     kind: Caller['kind'],
     credential: string,

@@ -46,7 +46,7 @@ interface Known {
   readonly createdAt: string;
 }
 
-/** A member as the caller: the request may touch only their data, within the scopes. */
+/** A member as the caller: the request acts only for this member, within the scopes. */
 export interface Principal extends Known {
   readonly userId: number;
   readonly scopes: readonly Scope[];

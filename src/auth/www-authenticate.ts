@@ -37,7 +37,7 @@ export function missingCredentials(publicUrl: string, request: ToPath): Problem 
   });
 }
 
-/** Makes the same 401 for any invalid credential; only the log has the reason. */
+/** Makes the 401 for an invalid credential without the reason, which only the log and the developer console have. */
 export function rejection(
   publicUrl: string,
   { kind, scheme }: Credential,

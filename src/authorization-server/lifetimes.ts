@@ -19,7 +19,7 @@ export const LIFETIMES = {
   anonymousSession: 10 * MINUTE,
   /** Storage time of an ended session at the external identity provider: longer than any sign-in takes. */
   upstreamEnd: 60 * MINUTE,
-  /** For the library only: grants end `idleSeconds` after their last use. */
+  /** For the library only: access ends `idleSeconds` after its last use. */
   grant: 181 * DAY,
   /** For old consents, given before members could choose the duration. */
   earlierGrant: 14 * DAY,

@@ -37,7 +37,7 @@ import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { TokenExchange } from './requests/token-exchange.js';
 
-/** Rejections in the audit log, once per app and hour: pages cannot read `origin_not_allowed`, and other reasons may be attacks. */
+/** Rejections in the audit log, once per app, reason and hour: pages cannot read `origin_not_allowed`, and other reasons may be attacks. */
 const RECORDED: readonly RejectionReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
@@ -251,7 +251,7 @@ export class Middleware {
     return target && target.origin !== publicUrl ? target : undefined;
   }
 
-  /** After a sign-out, also ends the session at the external identity provider. Hides the sign-out page if the member stays signed in. */
+  /** After a sign-out, also ends the session at the external identity provider. Shows the account page if the member stays signed in. */
   async #signOutUpstream(ctx: KoaContextWithOIDC): Promise<void> {
     const { params } = ctx.oidc ?? {};
     if (ctx.path !== SIGN_OUT || ctx.status >= 400 || !params) return;
@@ -268,7 +268,7 @@ export class Middleware {
   }
 
   /**
-   * Never redirects to an app that the member has not connected: anyone can register an app, and this would be an open redirector
+   * Blocks redirects to an app that the member has not connected: anyone can register an app, and this would be an open redirector
    * (RFC 9700 §4.11.2). If the member neither consented nor has just used our page, the server sends a page with a link.
    */
   async #blockRedirectToUnconnectedApp(ctx: KoaContextWithOIDC): Promise<void> {
@@ -337,7 +337,7 @@ export class Middleware {
   }
 }
 
-/** Bounds the sum of all database waits. After the deadline, `work` fails at its next statement. */
+/** Limits the duration of a request, which may wait for several statements. After the deadline, `work` fails at its next statement. */
 async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

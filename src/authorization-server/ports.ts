@@ -109,6 +109,6 @@ export abstract class ShownPages {
 
 /** Signs members out of the external identity provider. */
 export abstract class UpstreamSignOut {
-  /** Returns the URL that ends the provider's session. @param target default: confirmation page @param isRepeated whether it has ended */
+  /** Returns the URL that ends the provider's session. @param target default: confirmation page @param isRepeated form sent before */
   abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;
 }

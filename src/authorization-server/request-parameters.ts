@@ -41,7 +41,7 @@ const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
   ui_locales: 100,
 };
 
-/** Maximum size of all parameters, in bytes of JSON: an encrypted request then stays under 8 KB. */
+/** Maximum size of these parameters together, in bytes of JSON: an encrypted request then stays under 8 KB. */
 const MAX_REQUEST_BYTES = 5120;
 
 /** Maximum lengths by name; the server ignores other names (RFC 6749 §3.1 and §3.2). */
@@ -77,7 +77,7 @@ interface Sent {
   readonly exposed?: ExposedSecret | undefined;
 }
 
-/** Checks parameters before any parser; removes wrong parameters of an authorization request. @param corrected rewrites the text first */
+/** Checks parameters before the library; removes wrong parameters of an authorization request. @param corrected rewrites the text first */
 export async function readParameters(request: Request, corrected: (text: string) => string): Promise<Sent> {
   const { path } = request.context;
   const isForm = request.method === 'POST';

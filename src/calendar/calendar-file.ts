@@ -17,7 +17,7 @@ export interface CalendarEvent
   extends
     Pick<Event, 'id' | 'title' | 'timezone' | 'is_all_day' | 'online_url' | 'revision'>,
     Pick<Event, `location_${'name' | 'address' | 'city' | 'country_code' | 'latitude' | 'longitude'}`> {
-  /** The first 2,000 characters of the description. */
+  /** The first 2,000 characters of the description, or of the summary if there is no description. */
   readonly description: string | null;
   readonly status: EventStatus;
   readonly starts_at: string;
@@ -128,7 +128,7 @@ function timesOf(
   };
 }
 
-/** @returns the later time; both in the API's format */
+/** @returns the time this many seconds later, or earlier if negative; both times in the API's format */
 function later(time: string, seconds: number): string {
   return formatTimestamp(new Date(parseTime(time) + seconds * 1_000));
 }
@@ -161,7 +161,7 @@ function locationOf(event: CalendarEvent, url: string | null): ICalLocation | nu
   return geo ? { geo } : null;
 }
 
-/** Rounds to eleven centimeters. The library omits a coordinate of 0. */
+/** Rounds to 0.000001° (eleven centimeters). Replaces 0 by 0.000001, since the library omits a coordinate of 0. */
 function degrees(value: number): number {
   return Math.round(value * 1e6) / 1e6 || 1e-6;
 }

@@ -44,7 +44,7 @@ const USED_LINKS = `UPDATE calendar_links l SET last_used_at = GREATEST(l.last_u
 FROM (SELECT l.id, r.at FROM ${USED} JOIN calendar_links l ON l.id = r.name::bigint ORDER BY l.id FOR NO KEY UPDATE OF l) r
 WHERE l.id = r.id`;
 
-/** Secret URLs that let calendar apps read a member's events until they are revoked. */
+/** Secret URLs, valid until revoked, from which calendar apps read a member's events. */
 @Injectable()
 export class CalendarLinks {
   readonly uses: UsageTally;

@@ -59,7 +59,7 @@ export function collectCidr(text: string, before: readonly string[] = []): strin
   return [...before, mapped && prefix >= 96 ? `${mapped[1]}/${prefix - 96}` : `${address}/${prefix}`];
 }
 
-/** Makes a reader of storable texts with this many code points. */
+/** Makes a reader of storable texts whose length, in code points, is within these bounds. */
 export const textArgument =
   ([shortest, longest]: Length) =>
   (text: string): string => {

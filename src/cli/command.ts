@@ -40,7 +40,7 @@ declare module '@commander-js/extra-typings' {
   }
 }
 
-/** Reports all missing arguments at once, unlike Commander. */
+/** Reports all missing required options at once, unlike Commander. */
 export class PuaCommand extends Command {
   /** undefined for a group. */
   example: string | undefined;

@@ -38,8 +38,8 @@ export function asTyped(text: string): string {
 }
 
 /**
- * Formats rows below a header, without blank lines, for `cut` and `awk`. On a terminal, omits empty columns and cuts texts that do
- * not fit, but no ids and types. Below {@link CUTTING_WIDTH} columns, each row is a block. @param nothing text for no rows on a terminal
+ * Formats rows below a header, without blank lines, for `cut` and `awk`. On a terminal, omits empty columns and cuts texts that do not fit,
+ * except ids and types; if that is not enough, or instead of cutting on a narrow terminal, writes blocks. @param nothing text for no rows
  */
 export function table<Row extends object>(
   rows: readonly Row[],
@@ -164,7 +164,7 @@ function show(cell: Cell): string {
   return typeof cell === 'string' ? plain(cell).replaceAll('\n', ' ') : String(cell);
 }
 
-/** Prints rows one by one: as lines, cut to the terminal's width, or as blocks on a narrow terminal. */
+/** Formats rows one by one: as lines, cut to the terminal's width, or as blocks on a narrow terminal. */
 export class Lines<Row> {
   readonly #names: readonly string[];
 

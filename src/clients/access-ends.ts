@@ -42,7 +42,7 @@ export class AccessEnds {
     return new Map(rows.map((row) => [row.client_id, choices(row)]));
   }
 
-  /** Changes the end of an app's current access and consent. @returns whether the app had access @throws TooManyChanges */
+  /** Changes the end of an app's current access and consent. @returns false without access that can change @throws TooManyChanges */
   change(
     userId: number,
     clientId: string,

@@ -124,7 +124,7 @@ FROM unnest(ARRAY['sign_in.succeeded', 'sign_in.refused']) AS kind (type) CROSS 
   ORDER BY occurred_at DESC, id DESC LIMIT ${SHOWN_SIGN_INS}
 ) e ORDER BY e.occurred_at DESC, e.id DESC`;
 
-/** Reads the use of a member's data in the last 90 days, as recorded by {@link Usage}. */
+/** Reads the use of a member's data (recorded by {@link Usage}), sign-ins and access events of the last 90 days. */
 export async function readActivity(dataSource: DataSource, userId: number): Promise<Activity> {
   const onDays = await dataSource.query<UsedOnDay[]>(FIND_DAYS, [userId]);
   const used = await dataSource.query<UsedOnOneDay[]>(

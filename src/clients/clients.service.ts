@@ -90,7 +90,7 @@ export class ClientsService {
     this.#secretHashes = new SecretHashes(config.secrets, 'oauth_client_secrets');
   }
 
-  /** @returns the client's id @throws ClientFault, LimitReached */
+  /** @returns the client's id @throws ClientFault, LimitReached, TooManyChanges */
   async create(wanted: NewClient, within: EntityManager = this.dataSource.manager): Promise<string> {
     checkClient(wanted, this.config.production);
     const { actor, owner, id = randomUUID(), scopes = [...ALL_SCOPES], ...columns } = wanted;
@@ -183,7 +183,7 @@ export class ClientsService {
     });
   }
 
-  /** Creates missing signing keys outside the transaction, since generating a key takes a second. */
+  /** Creates missing RS256 keys outside the transaction, since generating an RSA key takes a second. */
   async #provideKeys(alg: SigningAlgorithm = 'ES256'): Promise<void> {
     if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
   }
@@ -230,7 +230,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     });
   }
 
-  /** Deletes the client with tokens, codes and consents. The audit log keeps its id. @returns number of grants @throws UnknownClient */
+  /** Deletes a client with tokens, codes and consents; the audit log keeps its id. @returns number of grants @throws UnknownClient */
   async delete(
     id: string,
     actor: NewAuthEvent['actor'],

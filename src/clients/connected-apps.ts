@@ -9,7 +9,7 @@ export interface ConnectedApp {
   readonly client_name: string;
   readonly redirect_uri: string;
   readonly has_logo: boolean;
-  /** Whether the app is known only by the metadata document at its id's URL. */
+  /** Whether the client_id is the URL of the app's metadata document, which replaces a registration. */
   readonly has_document: boolean;
   readonly scopes: string[];
   /** Time in the API's format. */
@@ -23,7 +23,7 @@ export const IS_LIVE = `LEAST(g.expires_at, g.access_ends_at) > now() AND EXISTS
     SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
       AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))`;
 
-/** SQL: the apps that have live access to the member $1: see {@link ConnectedApp}. */
+/** SQL: a {@link ConnectedApp} for each app that has live access to the data of the member $1. */
 export const CONNECTED_APPS = `SELECT c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri,
   c.logo IS NOT NULL AS has_logo, c.document_read_at IS NOT NULL AS has_document, a.scopes,
   api_time(a.since) AS since, api_time(a.access_ends_at) AS access_ends_at, api_time(a.last_used_at) AS last_used_at
@@ -61,7 +61,7 @@ const LOCK_CONSENTS =
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Lists and ends access of apps and browser sessions. Every instance applies the end within a second. */
+/** Lists and ends apps' access and browser sessions. Every instance applies the end within a second. */
 @Injectable()
 export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
@@ -107,7 +107,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
         [userId, clientId, actor.actor],
       );
       const { count, forgotten } = row!;
-      // Records the id only if it had a grant or consent: otherwise, the member may have invented it.
+      // Records the client id only if there was a grant or consent: otherwise, the member may have invented the id.
       if (count > 0 || forgotten) {
         await recordEvent(manager, {
           ...actor,

@@ -12,7 +12,7 @@ export const secretMethodOf = (method: string | undefined) =>
 /** Rules of a profile for registration, requests and discovery. */
 interface ProfileRules {
   readonly authMethods: readonly AuthMethod[];
-  /** For confidential clients: `optional` replaces PKCE by a nonce (OAuth 2.1 §7.5.1); `off` requires neither (OpenID Core 1.0). */
+  /** For confidential clients: `optional` accepts a nonce instead of PKCE (OAuth 2.1 §7.5.1); `off` requires neither (OpenID Core 1.0). */
   readonly pkce: readonly OauthClient['pkce'][];
   /** Whether clients must push authorization requests (RFC 9126 §6). */
   readonly requiresPar: boolean;

@@ -20,7 +20,7 @@ const reachedBy = (id: string, owner: Owner | undefined) =>
       ]
     : [{ id }];
 
-/** Reads a client, and locks it until the transaction ends. @param owner finds only their own apps @throws UnknownClient */
+/** Reads a client, and (if `isLocked`) locks it until the transaction ends. @param owner finds only their own apps @throws UnknownClient */
 export async function readClient(
   manager: EntityManager,
   id: string,

@@ -11,7 +11,7 @@ import { readClient, writeClient } from './registrations.js';
 /** Columns of an approved app whose changes need an approval; redirect URIs only for a new host, scopes only for a new scope. */
 const REVIEWED = ['name', 'logo', 'redirect_uris', 'scopes'] as const satisfies (keyof OauthClient)[];
 
-/** A change of one of these columns ends the pending application. */
+/** If the owner changes one of these columns, the pending application ends. */
 export const APPLIED_FOR = [...REVIEWED, 'policy_uri'] as const satisfies (keyof OauthClient)[];
 
 type ReviewedColumns = Pick<OauthClient, (typeof REVIEWED)[number]>;
@@ -33,7 +33,7 @@ export interface Application {
 export const MAX_PURPOSE = 1_000;
 export const MAX_REASON = 300;
 
-/** Finds a missing or too long field of an application. */
+/** Finds a missing, malformed or too long field of an application. */
 export function applicationFault(
   { purpose, policy_uri, reasons }: Application,
   scopes: readonly string[],
@@ -142,8 +142,7 @@ export class ClientReviews {
       const wanted = wantedClient(live);
       const { scopes = wanted.scopes } = result;
       const beyond = scopes.filter((scope) => !wanted.scopes.includes(scope));
-      if (beyond.length > 0)
-        throw new OperatorError(`Client ${id} did not apply for ${beyond.join(', ')}`);
+      if (beyond.length > 0) throw new OperatorError(`Client ${id} did not apply for ${beyond.join(', ')}`);
       const { grants, saved } = await writeClient(manager, live, {
         ...wanted,
         scopes: [...scopes],

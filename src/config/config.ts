@@ -101,7 +101,7 @@ function decided(
 ) {
   const assistants = env.ASSISTANTS ?? env.NODE_ENV === 'development';
   return {
-    /** By default, only for development on a host that other hosts cannot reach. */
+    /** By default, only in development, on a server that other hosts cannot reach. */
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && env.NODE_ENV === 'development'),
     databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
     databaseReadUrls: (env.DATABASE_READ_URL ?? []) as readonly string[],
@@ -223,7 +223,7 @@ function namesHost(url: string): boolean {
   return Boolean(hostname || searchParams.get('host'));
 }
 
-/** Returns a warning if a public server runs with a development setup; otherwise undefined. */
+/** Returns a warning if a server with a public https URL does not run in production mode; otherwise undefined. */
 export function exposedDevelopment({ production, publicUrl }: Config): string | undefined {
   const { protocol, hostname } = new URL(publicUrl);
   if (production || protocol !== 'https:' || isLoopback(hostname)) return undefined;

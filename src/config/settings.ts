@@ -24,7 +24,7 @@ const setting = <Type extends z.ZodType>(read: Type, value: string, texts: Texts
 
 const optional = <Type extends z.ZodType>(read: Type, texts: Texts) => ({ read: read.optional(), ...texts });
 
-/** The only list of settings: {@link Config} has a property for each, and `npm run docs` generates documents from this list. */
+/** The only list of settings, from which {@link Config} reads its values and `npm run docs` generates documents. */
 export const SETTINGS = {
   NODE_ENV: setting(is.oneOf('development', 'test', 'production'), 'development', {
     meaning:
@@ -302,7 +302,7 @@ export type Environment = { readonly [Name in SettingName]: z.infer<(typeof SETT
 /** Returns the default in the documentation's form. */
 export const defaultOf = ({ default: value, otherwise = '–' }: Setting): string => value ?? otherwise;
 
-/** Settings of earlier versions with their replacement. */
+/** Removed settings of earlier versions, each with the remedy. */
 export const REMOVED_SETTINGS = {
   REDIS_URL: 'remove it, because instances share their rate limits through PostgreSQL',
 };

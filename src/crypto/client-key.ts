@@ -10,7 +10,7 @@ export function readClientKey(pem: string): KeyObject {
   return key;
 }
 
-/** Prepares RS256, ES256, ES384, ES512 or Ed25519 (RFC 7518 §3.1, RFC 9864). @returns `kid`: thumbprint of the public half (RFC 7638) */
+/** Imports a key for RS256, ES256, ES384, ES512 or Ed25519 (RFC 7518 §3.1, RFC 9864). @returns `kid`: public key's thumbprint (RFC 7638) */
 export async function toClientKey(key: KeyObject) {
   const jwk = key.export({ format: 'jwk' }) as JWK;
   return {

@@ -17,7 +17,7 @@ export class CookieSignatures {
     return this.#under(this.#keys[0]!, data);
   }
 
-  /** Finds the key of a signature in constant time: 0 for the current key. @returns -1 if no key matches */
+  /** Finds the index of a signature's key by constant-time comparisons: 0 for the current key. @returns -1 if no key matches */
   index(data: string, signature: string): number {
     const given = Buffer.from(signature);
     return this.#keys.findIndex((key) => isSame(given, Buffer.from(this.#under(key, data))));

@@ -17,7 +17,7 @@ export type EncryptionCounts = Readonly<Record<'current' | 'previous' | 'next' |
 
 type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]];
 
-/** Encrypts with AES-256-GCM, preceded by nonce and tag. Kind and row keys are authenticated, so rows cannot be swapped. */
+/** Encrypts with AES-256-GCM; nonce and tag precede the ciphertext. Kind and row keys are authenticated, so rows cannot be swapped. */
 export class Encryption {
   readonly #keys: readonly KeyObject[];
   /** The keys' names, which reveal nothing about the keys. */
@@ -37,7 +37,7 @@ export class Encryption {
     return seal(this.#keys[0]!, value, contextOf(kind, rowKeys));
   }
 
-  /** @returns undefined if neither key decrypts the value in this row, such as a value older than SECRET_KEY_PREVIOUS */
+  /** @returns undefined if neither key decrypts the value in this row, such as a value under a key before SECRET_KEY_PREVIOUS */
   open<T>(sealed: Buffer, kind: string, ...rowKeys: Buffer[]): T | undefined {
     return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
   }
@@ -121,6 +121,6 @@ function open<T>(key: KeyObject, sealed: Buffer, context: string): T | undefined
     const text = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
     return JSON.parse(text.toString()) as T;
   } catch {
-    return undefined; // encrypted with another key
+    return undefined; // another key or context, or a damaged value
   }
 }

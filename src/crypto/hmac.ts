@@ -22,7 +22,7 @@ export class Hmac {
     return this.#keys.map((key) => this.#code(key, parts));
   }
 
-  /** Compares the code in constant time under every key. */
+  /** Compares the code under each key until one matches, each time in constant time. */
   verify(code: Buffer, ...parts: readonly (string | Buffer)[]): boolean {
     return this.#keys.some((key) => isSame(code, this.#code(key, parts)));
   }

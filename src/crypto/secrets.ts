@@ -2,7 +2,7 @@ import { createSecretKey, hkdfSync, randomBytes, type KeyObject } from 'node:cry
 
 const KEY_BYTES = 32;
 
-/** The two generations of keys that are derived from SECRET_KEY and SECRET_KEY_PREVIOUS. */
+/** Derives keys from SECRET_KEY and, if set, SECRET_KEY_PREVIOUS. */
 export class Secrets {
   readonly #generations: readonly Buffer[];
 

@@ -84,7 +84,7 @@ export class Database {
     }
   }
 
-  /** Runs a statement that reads many rows, a few at once. @param statement named if its text is constant @throws Unavailable also after a long wait */
+  /** Runs a statement that reads many rows; few run at once. @param statement named if constant @throws Unavailable, also after a wait */
   async long<Row>({ name, text }: Pick<QueryConfig, 'name' | 'text'>, values: unknown[]): Promise<Row[]> {
     return this.#long.take(() =>
       this.#query({ ...(name !== undefined && this.#ownSessions ? { name } : {}), text, values }),
@@ -106,7 +106,7 @@ export class Database {
     return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
-  /** Numbers of statements in progress, for each connection for pipelined reads. */
+  /** Number of statements in progress on each connection for pipelined reads. */
   pipelinesInProgress(): number[] {
     return this.#pipelined?.connections.map(({ inProgress }) => inProgress) ?? [];
   }

@@ -75,7 +75,7 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
   /** A filter for each parameter of the query except limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
-  /** The stored total for a list without filters. If undefined, one scan of all matching rows returns total and page. */
+  /** SQL of the stored total, for a list without filters. Otherwise, one scan of all matching rows returns total and page, unless `few`. */
   readonly total?: string;
   readonly few?: boolean;
 }
@@ -112,7 +112,7 @@ const FEW = 200;
 /** Maximum prepared statements with filters per list: planning is slower than running, but each prepared statement needs 200 KB. */
 const MAX_FILTERED = 32;
 
-/** The parts of a request's WHERE, all of them constants in the code. */
+/** The parts of a request's WHERE: SQL that is constant in the code, and the request's values. */
 interface Conditions {
   /** Conditions of the list without filters, access first. */
   readonly always: readonly string[];

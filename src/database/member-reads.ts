@@ -9,7 +9,7 @@ const LOOK_MS = 250;
 /** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
 const SPREAD = 0x9e3779b1;
 
-/** The primary, or a replica; a replica's reads resolve with undefined if the replica was not queried. */
+/** The primary, or a replica; a replica's reads resolve with undefined if another server must serve them. */
 type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
 

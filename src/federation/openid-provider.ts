@@ -253,7 +253,7 @@ export async function discover(upstream: UpstreamConfig): Promise<Known> {
   }
 }
 
-/** Maximum age of a logout token in seconds: the token ends only sessions that began before its time of issue. */
+/** Maximum age of a logout token in seconds: an older token could end sessions that began after its time of issue. */
 const MAX_LOGOUT_SECONDS = 300;
 
 /** Describes an error. Does not copy error responses, which may contain untrusted input or a token. */
@@ -275,7 +275,7 @@ export function upstreamFaultOf(error: unknown): UpstreamFault {
   return new UpstreamFault('wrong', words.slice(0, 200));
 }
 
-/** Tells whether the provider sent no complete response. */
+/** Tells whether the provider sent no complete response, or a server error. */
 function isAway(error: unknown): boolean {
   if (error instanceof Response) return error.status >= 500;
   if (!(error instanceof Error)) return false;

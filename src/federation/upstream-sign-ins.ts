@@ -189,7 +189,7 @@ export class UpstreamSignIns {
     return error instanceof UpstreamFault ? this.fault(error.kind, purpose, error) : error;
   }
 
-  /** Makes the page that explains a fault. @param kind `declined` if no other kind fits */
+  /** Makes the page that explains a fault. @param kind `declined`: the member declined, and there is no other sign-in method */
   fault(
     kind: keyof typeof FAULTS,
     purpose: Purpose,

@@ -61,7 +61,7 @@ export class Paging {
     private readonly config: Config,
   ) {}
 
-  /** Responds with a page. @param fixed no limit and sort @param recent see {@link MemberReads.of} @throws Problem invalid_cursor */
+  /** Makes a page. @param fixed omits limit and sort from links @param recent see {@link MemberReads.of} @throws Problem invalid_cursor */
   async page<Query extends ListQuery>(
     list: List<Query>,
     userId: number,
@@ -82,7 +82,7 @@ export class Paging {
     const onward = found > limit ? cursorAt(forwards ? 'after' : 'before', far_key, far_id!) : null;
     let back: string | null = null;
     if (behind && near_id !== null) back = cursorAt(forwards ? 'before' : 'after', near_key, near_id);
-    // An empty page has no first row, so the previous page starts at the requested position, inclusive.
+    // An empty page has no first row, so the cursor of the previous page is the requested position, inclusive.
     else if (behind) back = cursorAt(forwards ? 'until' : 'from', position!.key, position!.id);
     const [next, previous] = forwards ? [onward, back] : [back, onward];
     const pagination = {

@@ -85,7 +85,7 @@ export interface Fields {
 
 /** Makes the field required. */
 export const required = (field: Field): Field => ({ ...field, required: true });
-/** Sets the value of an absent field. */
+/** Sets the value of a field that is absent or null. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
 /** Keeps the value of an existing row's column if the field is absent. */
 export const keeping = (field: Field): Field => ({ ...field, absent: 'unchanged; null for a new member' });
@@ -138,7 +138,7 @@ export const oneOf = (values: readonly string[]): Field =>
     values.includes(value as string),
   );
 
-/** Accepts a text of this many Unicode code points. */
+/** Accepts a text whose length is within these limits, in Unicode code points. */
 const text = ([shortest, longest]: Length): Field => ({
   type: 'text',
   rule:
@@ -150,7 +150,7 @@ const text = ([shortest, longest]: Length): Field => ({
     if (typeof value !== 'string') return new Fault('must be a string', 'invalid_type');
     if (!isStorable(value))
       return new Fault('must not contain U+0000 or half of a surrogate pair', 'invalid_characters');
-    // A text never has fewer code units than code points, so only a text that may be too long is split.
+    // A text never has fewer code units than code points, so only a text that may be too long or too short is split.
     const length = value.length <= longest && value.length > shortest ? value.length : [...value].length;
     if (length >= shortest && length <= longest) return value;
     const limits = shortest === 0 ? `at most ${longest}` : `${shortest} to ${longest}`;

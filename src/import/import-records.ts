@@ -22,7 +22,7 @@ export interface ImportOptions {
   readonly dryRun?: boolean | undefined;
   /** File for bad lines; without this file, one bad line stops the import. */
   readonly rejectsFile?: string | undefined;
-  /** Lines per commit; default: all lines. Not for a dry run. */
+  /** Maximum lines per commit; default: all lines. Not for a dry run. */
   readonly batch?: number | undefined;
   /** Keeps profile fields that members set through the API. */
   readonly keepProfile?: boolean | undefined;
@@ -41,7 +41,7 @@ interface SourceLine {
 }
 
 export interface ImportReport {
-  /** false after a dry run, or if bad lines stopped it. */
+  /** false after a dry run, or if bad lines stopped the import. */
   imported: boolean;
   /** Counts by record type; `-` for lines without a type. */
   readonly files: Record<string, RecordCounts>;

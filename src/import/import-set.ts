@@ -48,7 +48,7 @@ export interface Reject {
   readonly reason: string;
 }
 
-/** A staged line, with its file's position in the source and its encoded text. */
+/** A reject in the staging table, with its file's position in the source and its encoded text. */
 type StagedReject = Reject & { readonly position: number; readonly text: string };
 
 export interface RecordCounts {
@@ -268,7 +268,7 @@ FROM ${withPresent(type)}`,
       if (this.#types.some(({ name }) => name === 'users'))
         await writePendingMembers(this.staging, `user_id IN (SELECT id FROM ${staged('users')})`);
       if (feedBy) for (const lock of lockSql(this.#types)) await this.staging.rows(lock);
-      // Deletions come first, to release unique values. Records that end but stay stored come last: other lines may refer to or write them.
+      // Deletes rows first, to release unique values. Soft-deletes and erases last: other lines may refer to these records or write them.
       const ending = this.#deleting.filter(({ removal }) => removal.ends ?? removal.remove);
       for (const type of this.#deleting) if (!ending.includes(type)) await this.#remove(type);
       for (const type of this.#types) await this.#compare(type);

@@ -10,7 +10,7 @@ import { ARE_PENDING, Staging, stagingColumns } from './staging.js';
 const MEMBERS_AT_ONCE = 500;
 const PAUSE_MS = 50;
 
-/** An empty copy of `users` with its constraints. */
+/** Temporary table with the columns and constraints of `users`. */
 const CHANGED_USERS = staged('changed_users');
 
 const membersAs = (keepProfile: boolean) => (keepProfile ? keepingProfile(users) : users);
@@ -86,7 +86,7 @@ WHERE t.id = ANY ($1) AND t.id = s.id AND t.erased_at IS NULL AND ${differs(type
   return written;
 }
 
-/** Writes the next pending members in a transaction. @returns their number; also 0 if another process writes or locks them */
+/** Writes the next pending members in a transaction. @returns their number; 0 if there are none, or another process writes or locks them */
 export function writeNextMembers(dataSource: DataSource): Promise<number> {
   const isFree = `(SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.pendingMembers}))`;
   const next = `${isFree} ORDER BY user_id LIMIT ${MEMBERS_AT_ONCE}`;

@@ -268,7 +268,7 @@ export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERI
   DELETE FROM ${staged(type.name)} s WHERE s.line IN (SELECT line FROM known) RETURNING 1
 ) SELECT count(*) AS n FROM gone`;
 
-/** Writes conditionally: of two concurrent writes, the later version wins in any order. `n`: number of lost records. */
+/** Writes conditionally: of two concurrent writes, the later version wins in any order. `n`: number of records that did not win. */
 export const recordVersionsSql = (type: RecordType): string => `WITH recorded AS (
   INSERT INTO record_versions AS v (type, user_id, id, version)
   SELECT '${type.name}', ${versionKey(type)}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3

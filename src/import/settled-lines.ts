@@ -5,7 +5,7 @@ import type { Staging } from './staging.js';
 
 /**
  * Deduplicates lines about the same record, so that each record is written once. Marks replaced rows, which must still be valid, and
- * drops lines without a new version. @returns the lines to write, and the number of lines without effect
+ * drops lines whose version is not newer. @returns the lines to stage, and the number of lines without effect
  */
 export async function settle(
   staging: Staging,

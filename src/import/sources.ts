@@ -187,7 +187,7 @@ export async function* readLines(source: Readable, name: string): AsyncGenerator
   yield splitter.end();
 }
 
-/** Splits bytes into lines, and cuts each line at the maximum length. */
+/** Splits bytes into lines, and cuts lines that exceed the maximum length. */
 class Splitter {
   #number = 0;
   #rest: Buffer[] = [];

@@ -20,7 +20,7 @@ export const STAGED_PLANS =
 /** Tells whether changes to members from an import are pending. */
 export const ARE_PENDING = 'SELECT EXISTS (SELECT FROM pending_members) AS pending';
 
-/** Takes the lock that allows one import at a time, disables the timeouts, and creates the staging tables. Ends if the client disconnects. */
+/** Takes the lock that allows one import at a time, disables the timeouts, and creates the staging tables. A disconnect ends the import. */
 export async function beginImport(manager: EntityManager): Promise<void> {
   const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
     ADVISORY_LOCKS.import,
@@ -111,7 +111,7 @@ export class Staging {
   }
 }
 
-/** Collects rows, and inserts some thousand at once; the caller reads further rows while the database works. */
+/** Collects rows, and inserts up to {@link CHUNK_RECORDS} at once; the caller reads further rows while the database works. */
 export class StagedRows {
   readonly #insert: string;
   #records: string[] = [];

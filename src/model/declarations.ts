@@ -63,7 +63,7 @@ interface Expiry {
   readonly also?: { readonly columns: string; readonly statement: string };
 }
 
-/** Tables whose rows expire. Referenced tables come first; the sweeper uses the reverse order. */
+/** Tables whose rows expire, last declared first: the sweeper handles referencing tables before referenced ones. */
 export const EXPIRIES: (Expiry & { readonly entity: object })[] = [];
 
 /** Declares that rows of the entity's table expire. A test compares all declarations with the columns of the database. */

@@ -148,7 +148,7 @@ function isMoment({ type, enum: words, examples }: Json): boolean {
   return type === 'string' && words === undefined && Array.isArray(examples);
 }
 
-/** Omits obvious limits: single bounds and the largest id. */
+/** Omits obvious limits: single bounds of numbers, and the largest id. */
 function describeLimits(schema: Json): string {
   const { minimum, maximum, minLength, maxLength } = schema as Record<string, number | undefined>;
   if (minimum !== undefined && maximum !== undefined && maximum < MAX_ID) return `${minimum} to ${maximum}`;

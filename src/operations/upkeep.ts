@@ -40,13 +40,13 @@ export class Upkeep {
     while (!end.aborted && (await writeNextMembers(dataSource)) > 0);
   }
 
-  /** Keeps only the last of several changes to one item within a second, so that busy members' logs stay short. */
+  /** Keeps only an item's last change of each kind since the last run, so that busy members' logs stay short. */
   @Periodic({ work: 'changes', everyMs: SECOND_MS, failure: 'changes could not be coalesced' })
   coalesceChanges(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT coalesce_changes($1) AS done', 5_000, 5_000, end);
   }
 
-  /** Records which transactions have ended, so that `updated_since` finds later commits (migration mark-changes). */
+  /** Records which transactions have ended, so that `updated_since` finds later commits (`schema/changes.sql`). */
   @Periodic({ work: 'change_marks', everyMs: SECOND_MS, failure: 'no change mark could be taken' })
   async takeChangeMark(): Promise<void> {
     await this.database.prepared('SELECT take_change_mark()', []);

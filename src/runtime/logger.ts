@@ -23,7 +23,7 @@ const SECRET_PATHS = [
   'client_secret',
 ].flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]);
 
-/** Creates the log: JSON lines on stdout (on a terminal, formatted lines), without secrets, found by path and by pattern. */
+/** Creates the log: JSON lines on stdout (formatted lines if LOG_FORMAT is pretty), without secrets, found by path and by pattern. */
 export function createLogger(config: Config): Logger {
   const options = {
     level: config.logLevel,

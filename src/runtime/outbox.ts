@@ -13,7 +13,7 @@ export const MAX_PER_ENDPOINT = 8;
 /** Deadline of an attempt: name resolution, connection and response. */
 const PATIENCE_MS = 10_000;
 const MAX_ERROR_LENGTH = 200;
-/** Maximum messages in progress in this process: all endpoints may be slow. */
+/** Maximum messages in progress in this process, since all endpoints could be slow at once. */
 const MAX_IN_PROGRESS = 256;
 /** Maximum wait at shutdown for messages in progress; then other instances send them. */
 const LAST_MS = 2_000;

@@ -37,7 +37,7 @@ export interface PostResponse {
 
 /**
  * Looks up an untrusted name only by DNS: getaddrinfo would block one of libuv's four threads, which database, files and hashing need.
- * @param servers default: the system's name servers @throws Error if the name has no address, or after 2 s
+ * @param servers default: the system's name servers @throws Error if it finds no address within 2 s
  */
 export async function resolveAddresses(
   name: string,
@@ -94,7 +94,7 @@ export class PublicHttps {
     return { status: response.statusCode!, retryAfter: response.headers['retry-after'] };
   }
 
-  /** @throws Error also if one of the addresses is not allowed */
+  /** @throws Error if any of the addresses is not allowed, or if no response arrives */
   async #ask(
     url: URL,
     options: Parameters<typeof send>[2],

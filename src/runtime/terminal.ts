@@ -2,12 +2,12 @@ import { styleText } from 'node:util';
 
 type Format = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan';
 
-/** Applies color only on a terminal, regardless of CI and FORCE_COLOR, and never with NO_COLOR. */
+/** Applies color only on a terminal, even with CI or FORCE_COLOR, and not with NO_COLOR. */
 export function styled(format: Format, text: string): string {
   return process.stdout.isTTY ? styleText(format, text, { stream: process.stdout }) : text;
 }
 
-/** Removes control characters, so that text chosen by others cannot control the terminal. */
+/** Replaces control characters except line breaks, so that text chosen by others cannot control the terminal. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => (character === '\n' ? character : '\u{fffd}'));
 }

@@ -7,7 +7,7 @@ const KINDS: readonly [type: string, start: Buffer, behindSize?: string][] = [
   ['image/gif', Buffer.from('GIF89a')],
 ];
 
-/** Finds the media type of a pixel image; undefined for other content, or if the image could contain a script. */
+/** Finds the media type of a pixel image; undefined for other content, including SVG, which could contain a script. */
 export function pixelImageType(bytes: Buffer): string | undefined {
   return KINDS.find(
     ([, start, behindSize]) =>

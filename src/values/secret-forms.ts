@@ -13,7 +13,7 @@ export const isOpaqueSecret = (text: string): boolean => OPAQUE.test(text);
 /** Tells whether a text that a caller chose could be a secret, or contains the beginning of one. */
 export const looksSecret = (text: string): boolean => isOpaqueSecret(text) || NAMED.test(text);
 
-/** Finds possible opaque secrets anywhere in a text. */
+/** Finds the first possible opaque secret anywhere in a text. */
 export const findOpaqueSecret = (text: string): string | undefined =>
   /(?<![\w-])[\w-]{43}(?![\w-])/.exec(text)?.[0];
 
@@ -32,5 +32,5 @@ const ANYWHERE = new RegExp(
   'gi',
 );
 
-/** Removes from a text everything that could be a secret. */
+/** Replaces with `[redacted]` what {@link ANYWHERE} finds in a text. */
 export const withoutSecrets = (text: string): string => text.replace(ANYWHERE, '[redacted]');

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { Attempt } from '../runtime/outbox.js';
 import { prepared } from '../database/postgres/data-source.js';
 
-/** Condition on a message `d` found by key, in a form that no partial index matches: PostgreSQL would scan an index that seems empty. */
+/** Condition on a message `d` found by key, in a form that no partial index matches: else PostgreSQL may scan one that seems empty. */
 export const IS_PENDING = `(d.status = 'pending') IS TRUE`;
 
 /** Records delivered messages $1 with statuses $2 and durations $3 in ms. @param ifLocked how to treat locked rows */
@@ -43,7 +43,7 @@ export class TakenMessages {
   async #recordAll(): Promise<void> {
     this.#isRecording = true;
     while (this.#taken.length > 0) {
-      // Sorted, so that two instances never wait for each other.
+      // Sorted, so that two instances never deadlock.
       const taken = this.#taken.splice(0).sort((one, other) => one.sequence - other.sequence);
       try {
         const delays = await this.#recordTaken('SKIP LOCKED', taken);

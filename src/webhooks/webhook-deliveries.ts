@@ -61,9 +61,9 @@ export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, seq
 WHERE name = 'told'`;
 
 /**
- * Creates messages for at most $4 members, one per item, endpoint and member, and advances the position ($1, $2). Reads at most $3 changes:
- * unfinished changes and the next changes, alternately. A member gets all messages of these changes at once, so in order. For an unfinished
- * change, `after` and `ahead` record the members that already have their messages.
+ * Creates messages for at most $4 members, one per item, endpoint and member, and advances the position ($1, $2). Reads all unfinished
+ * changes, and the next changes up to $3 in total; chooses members round-robin among these. A member gets all messages of these changes at
+ * once, so in order. For an unfinished change, `after` and `ahead` record the members that already have their messages.
  */
 const FAN_OUT = `WITH unfinished AS MATERIALIZED (
   SELECT c.*, u.after, u.ahead FROM change_places p
@@ -130,7 +130,7 @@ const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, 
 
 const IS_LEASED = 'd.leased_until > now()';
 
-/** Maximum due messages for which the claim lists the members; if there are more, a scan quickly finds due messages. */
+/** With fewer due messages, the claim lists their members; from this number on, a scan quickly finds due messages. */
 const MAX_LISTED = 200;
 
 /**
@@ -226,7 +226,7 @@ export class WebhookDeliveries {
   /** Index into {@link SLICES}, and number of consecutive slices without a timeout. */
   #size = 0;
   #inTime = 0;
-  /** The member of the last message that was sent to each endpoint. */
+  /** The member of the last message that this instance claimed for each endpoint. */
   readonly #last = new Map<string, number>();
 
   readonly #taken: TakenMessages;

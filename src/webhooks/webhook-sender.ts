@@ -56,7 +56,7 @@ export class WebhookSecrets {
     return previous ? [secret, previous] : [secret];
   }
 
-  /** Re-encrypts under SECRET_KEY all secrets that SECRET_KEY_PREVIOUS still encrypts. */
+  /** Re-encrypts under SECRET_KEY all valid secrets that SECRET_KEY_PREVIOUS still encrypts. */
   async moveToCurrentSecret(dataSource: DataSource): Promise<void> {
     for (const { id, column, sealed } of await sealedSecrets(dataSource)) {
       const moved = this.#encryption.moved<Sealed>(sealed, COLUMNS[column], Buffer.from(id));

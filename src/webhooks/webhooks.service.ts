@@ -13,7 +13,7 @@ import { findEndpointFault } from '../values/endpoint-urls.js';
 import { BEGIN_HERE, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
 import { TEST_TYPE, WebhookSecrets, type WebhookSender, type Message } from './webhook-sender.js';
 
-/** Types of messages about changes: `<resource>.<kind>`. Profiles of visible members are never removed. */
+/** Types of messages about changes: `<resource>.<kind>`, except profile.removed: members always see their own profiles. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
   CHANGE_KINDS.map((kind) => `${resource}.${kind}`),
 ).filter((type) => type !== 'profile.removed');
@@ -46,7 +46,7 @@ const SHOWN_DELIVERIES = 20;
 const IS_FULL = `SELECT count(*) >= ${MAX_OWN_WEBHOOKS} AS is_full FROM webhook_endpoints
 WHERE $1::bigint IS NOT NULL AND (client_id = $2 OR key_id = $3)`;
 
-/** Makes all dead messages of the endpoint $1, or the ended message $3, due again. */
+/** Makes all dead messages of the endpoint $1, or its dead or delivered message $3, due again; not messages of the type $2. */
 const REDELIVER = `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = now(), ended_at = NULL, leased_until = NULL
 WHERE endpoint_id = $1 AND type <> $2 AND CASE WHEN $3::uuid IS NULL THEN status = 'dead'
   ELSE id = $3 AND status IN ('dead', 'delivered') END`;
@@ -127,7 +127,7 @@ const DELIVERIES = `SELECT 'msg_' || replace(d.id::text, '-', '') AS id, d.type,
 FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id WHERE e.id = $1 AND ${isSeenBy('$2')}
 ORDER BY d.sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
 
-/** The member's apps have no message with this id. */
+/** The caller can see no message or endpoint with this id. */
 export class UnknownMessage extends OperatorError {
   constructor(id: string) {
     super(`There is no message ${id}: \`pua webhooks show\` lists the last messages of an endpoint`);
@@ -196,7 +196,7 @@ ORDER BY e.created_at DESC, e.id`,
     return found;
   }
 
-  /** Lists the endpoint's last messages, newest first. @param owner the member whose app must own the endpoint */
+  /** Lists the endpoint's last 20 messages, newest first. @param owner the member whose app or key must own the endpoint */
   deliveries(id: string, owner?: Owner): Promise<DeliveryDetails[]> {
     return this.dataSource.query<DeliveryDetails[]>(DELIVERIES, [id, owner?.userId ?? null]);
   }
@@ -241,7 +241,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     });
   }
 
-  /** Deletes an endpoint of a member's app or key, with its messages. @returns false if it does not exist */
+  /** Deletes an endpoint of a member's app or key, with its messages. @returns false if the member has no such endpoint */
   async delete(id: string, owner: Owner, within: EntityManager): Promise<boolean> {
     return audited(within, async (manager) => {
       const [[deleted]] = await manager.query<[Credential[], number]>(DELETE, [id, owner.userId]);
@@ -251,7 +251,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     });
   }
 
-  /** Queues a test message to an app's or key's endpoint. @returns false if it is not active @throws TooManyChanges */
+  /** Queues a test message to an app's or key's endpoint. @returns false if the owner has no such live endpoint @throws TooManyChanges */
   async queueTest(id: string, owner: Owner, within: EntityManager): Promise<boolean> {
     return audited(within, async (manager) => {
       await boundChanges(manager, owner.userId);
@@ -313,7 +313,7 @@ function notLive({ id, disabled_at }: WebhookDetails): OperatorError {
   return new OperatorError(`The webhook ${id} was disabled at ${disabled_at} UTC: create a new one`);
 }
 
-/** @throws OperatorError if the client or key does not exist, or lacks a scope for one of the types */
+/** @throws OperatorError if the client or member's key does not exist, is not valid, or lacks a scope for one of the types */
 async function checkScopes(
   manager: EntityManager,
   types: readonly string[],

@@ -31,7 +31,7 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
 ) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MAX_KINDS}`;
 
 /**
- * Delays each failed sign-in to the time of the most expensive stored hash, so that timing reveals neither missing names nor imported
+ * Delays each failed sign-in to a multiple of the most expensive stored hash's time, so that timing reveals no missing names or imported
  * hashes. Measures that time in the background, regardless of the requested account.
  */
 @Injectable()

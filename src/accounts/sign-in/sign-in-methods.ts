@@ -43,7 +43,7 @@ interface MethodsOfMember {
 
 type NewPasskey = Omit<Passkey, 'id' | 'user_id' | 'created_at' | 'last_used_at'>;
 
-/** Thrown before any change if the member signed in too long ago, or was signed out in the meantime. */
+/** Thrown before any change if the member signed in too long ago, or was signed out or disabled in the meantime. */
 export class Unconfirmed extends Error {
   override name = 'Unconfirmed';
 }
@@ -75,7 +75,7 @@ RETURNING id`;
 
 const END_OTHERS = 'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])';
 
-/** Changes passkeys and the password switch. Each change requires a recent sign-in, is recorded, and leaves at least one sign-in method. */
+/** Changes passkeys and passwords. A member's change requires a recent sign-in, is recorded, and leaves at least one sign-in method. */
 @Injectable()
 export class SignInMethods {
   constructor(private readonly dataSource: DataSource) {}
@@ -120,7 +120,7 @@ export class SignInMethods {
     });
   }
 
-  /** @returns false if it is the last sign-in method; true also if the passkey does not exist @throws Unconfirmed */
+  /** @returns false if it is the last sign-in method; true even if the passkey does not exist @throws Unconfirmed */
   removePasskey(by: SignedInMember, passkeyId: number): Promise<boolean> {
     return this.#change(by, async (manager) => {
       const [[removed]] = await manager.query<[{ id: number }[], number]>(REMOVE, [
@@ -135,7 +135,7 @@ export class SignInMethods {
     });
   }
 
-  /** Enables or disables the password. @returns false if there is no password or no other method @throws Unconfirmed */
+  /** Enables or disables the password. @returns false without a password, or to disable the last method @throws Unconfirmed */
   switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);
@@ -148,7 +148,7 @@ export class SignInMethods {
     });
   }
 
-  /** @param kept sessions that do not end @returns number of ended sessions; undefined without a password @throws Unconfirmed */
+  /** @param kept sessions to keep; default: all @returns number of ended sessions; undefined if no password is on @throws Unconfirmed */
   async changePassword(
     by: SignedInMember,
     passwordHash: string,

@@ -19,10 +19,10 @@ interface Allowance {
 /** Length of a window and of the first block, in seconds. */
 const WINDOW_SECONDS = 60;
 
-/** Limit per account in any 60 seconds, which no setting disables. */
+/** Limit per account or known browser in any 60 seconds, which no setting disables. */
 const PER_ACCOUNT: Allowance = { failures: 10, slides: true, maxBlockSeconds: 900 };
 
-/** Seconds after which an attempt without a result counts as a failure, since its server has stopped. */
+/** Seconds after which an attempt without a result counts as a failure, since its server has probably stopped. */
 const LEASE_SECONDS = 30;
 
 /** Interval in ms of checks whether another instance has released a permit. */
@@ -132,7 +132,7 @@ class Line extends Semaphore {
   }
 }
 
-/** Limits failed sign-ins over all instances, by account and address or known browser. rate-limiter-flexible would use local clocks. */
+/** Limits failed sign-ins across all instances, by account and address, or by known browser. rate-limiter-flexible uses local clocks. */
 @Injectable()
 export class SignInThrottle {
   readonly #hmac: Hmac;
@@ -161,7 +161,7 @@ export class SignInThrottle {
     await this.database.prepared(FORGET, [this.#keysOf(subject)]);
   }
 
-  /** Takes a permit for every subject or for none. @param deadline performance.now() @throws Busy if none was free by the deadline */
+  /** Takes a permit for every subject or for none. @param deadline performance.now() @throws Busy if one is not free by the deadline */
   async take(subjects: readonly Subject[], deadline: number): Promise<ReservedAttempt | Blocked> {
     const taken: Taken[] = [];
     const withdraw = () => {

@@ -52,7 +52,7 @@ export type RejectionCause =
   | 'counter_went_back'
   | `${Subject['kind']}_blocked`;
 
-/** The account with a typed name; if there is none, all fields except `folded_username` and `now` are null. */
+/** The account with a typed name; if there is none, `id`, `password_hash` and `valid_since` are null. */
 interface Account extends QueryResultRow {
   readonly folded_username: string;
   readonly id: number | null;
@@ -77,7 +77,7 @@ const REPLACE_HASH = `UPDATE users SET password_hash = $3 WHERE id = $1 AND pass
 
 const MAX_USERNAME_LENGTH = 100;
 
-/** Signs members in with username and password. Every failure has the same response and timing. */
+/** Signs members in with username and password. Every failed check has the same response and timing. */
 @Injectable()
 export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
@@ -96,7 +96,7 @@ export class SignIn implements OnApplicationShutdown {
     this.#hashing = new HashingQueue(meter);
   }
 
-  /** @throws Unavailable or database errors if the password cannot be checked: the check is never skipped */
+  /** @throws Unavailable or database errors if the password cannot be checked: no sign-in succeeds without the check */
   async attempt(sent: SignInAttempt): Promise<SignedIn | SignInFault> {
     const { username, password, ip, deviceOf, confirms } = sent;
     const deadline = performance.now() + this.config.signInPatience;
@@ -117,7 +117,7 @@ export class SignIn implements OnApplicationShutdown {
       const place = await this.throttle.take(subjects, deadline);
       if ('retryAfterSeconds' in place) {
         const { kind, retryAfterSeconds, first } = place;
-        // Records only the first block: later blocks add no information, and their number is unbounded.
+        // Records only a block's first attempt: further attempts add no information, and their number is unbounded.
         const event = first && refusal(`${kind}_blocked`);
         if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
         return { reason: 'throttled', retryAfterSeconds };
@@ -173,7 +173,7 @@ export class SignIn implements OnApplicationShutdown {
     return account!;
   }
 
-  /** Computes exactly one hash in every case. */
+  /** Verifies the decoy hash if the account has none, so that the time does not reveal this. */
   async #verify({ password_hash, disabled }: Account, password: string) {
     const startedAt = performance.now();
     const hash = disabled ? null : password_hash;
@@ -181,7 +181,7 @@ export class SignIn implements OnApplicationShutdown {
     return { matches: hash !== null && matches, needsUpgrade, startedAt };
   }
 
-  /** Rehashes with current parameters in the background, unless the password has changed. The next sign-in retries after failures. */
+  /** Rehashes with current parameters in the background, unless the password has changed. After a failure, the next sign-in retries. */
   #upgradeHash(userId: number, before: string, password: string): void {
     if (this.#upgrades.has(userId)) return;
     const patience = performance.now() + this.config.signInPatience;

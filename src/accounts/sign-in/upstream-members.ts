@@ -121,7 +121,7 @@ function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   return usable ? [name, ...madeUp] : madeUp;
 }
 
-/** Returns a claim cut to the maximum length; null if it is missing or too short. */
+/** Returns a claim cut to the maximum length; null if it is missing, not storable or too short. */
 function textOf(value: unknown, [least, most]: Length): string | null {
   if (typeof value !== 'string' || !isStorable(value)) return null;
   const text = [...value].slice(0, most).join('');

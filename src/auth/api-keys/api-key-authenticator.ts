@@ -118,7 +118,7 @@ ${recordEventIf('first', 3)}`,
   }
 }
 
-/** Returns the page's origin or the Sec-Fetch-Site value; drops anything else. */
+/** Returns the page's origin, cut to 300 characters, or the Sec-Fetch-Site value; `unknown` for anything else. */
 function originOf(sent: string): string {
   if (['null', 'cross-site', 'same-site', 'same-origin', 'none'].includes(sent)) return sent;
   const { origin = 'null' } = URL.parse(sent) ?? {};

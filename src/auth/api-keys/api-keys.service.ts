@@ -31,9 +31,9 @@ export interface NewKey {
 interface KeyFilter {
   readonly userId?: number | undefined;
   readonly ofPlatform?: boolean | undefined;
-  /** Lists only keys that expire within these seconds, by expiry and without rotated keys. */
+  /** Lists only keys that expire within these seconds, sorted by expiry, without rotated and revoked keys. */
   readonly expiringWithin?: number | undefined;
-  /** Lists only self-made keys that work, or ended within the last week. */
+  /** Lists only self-made keys that are valid, or that expired or were revoked within the last 7 days. */
   readonly own?: boolean | undefined;
 }
 
@@ -99,7 +99,7 @@ export class ApiKeysService {
     this.#hashes = new SecretHashes(config.secrets, 'api_keys');
   }
 
-  /** @param within the caller's transaction @returns the key, which is shown once and not stored @throws LimitReached */
+  /** @param within the caller's transaction @returns the key, which is shown once and not stored @throws LimitReached, TooManyChanges */
   async create(
     wanted: NewKey,
     within: EntityManager = this.dataSource.manager,
@@ -157,7 +157,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
     return found[0];
   }
 
-  /** Creates a successor. The old key works until the overlap ends or the key expires. @throws UnknownKey, OperatorError, LimitReached */
+  /** Creates a successor. The old key works until the overlap ends or it expires. @throws OperatorError, TooManyChanges */
   async rotate(
     id: string,
     overlapSeconds: number,

@@ -15,7 +15,7 @@ const OAUTH_REQUESTS_PER_REFUSAL = 100;
 
 /** Windows start with the minutes of the host's clock. */
 const WINDOW_SECONDS = 60;
-/** Maximum callers per limit, 350 bytes each; above this number, counting restarts from the store's counts. */
+/** Maximum callers per limit, 350 bytes each; one more clears the limit's counts, which exchanges restore from the store. */
 const MAX_CALLERS = 100_000;
 /** Maximum keys per exchange; further keys follow in the next exchange. */
 const MAX_EXCHANGED = 5_000;
@@ -87,7 +87,7 @@ export class RateLimits implements OnApplicationShutdown {
     return refusalOf(this.#take('failed_authentication', networkOf(address), kind));
   }
 
-  /** Counts a request to the authorization server or its pages. @returns seconds until the next window; undefined below the limit */
+  /** Counts a request to the authorization server or its pages. @returns seconds until the next window; undefined within the limit */
   countOauthRequest(address: string | undefined): number | undefined {
     const count = this.#take('oauth_requests', networkOf(address), 'none');
     return count?.admitted === false ? count.resetSeconds : undefined;
@@ -112,14 +112,14 @@ function refusalOf(count: ReturnType<Counter['take']> | undefined): Problem | un
 
 interface Calls {
   readonly key: string;
-  /** Requests to all instances, at the last exchange. */
+  /** Admitted requests to all instances, at the last exchange. */
   known: number;
-  /** Requests to this instance since the last exchange. */
+  /** Admitted requests to this instance since the last exchange. */
   unsent: number;
 }
 
 /**
- * Counts requests by limit and caller in fixed windows, in memory. Every `intervalMs`, instances exchange counts through the store, so they
+ * Counts requests per limit, caller and window, in memory. Every RATE_LIMIT_SYNC ms, instances exchange counts through the store, so they
  * may exceed a limit by one interval's requests (docs/operators/scaling.md). Each key is exchanged once more after its last request.
  */
 export class Counter {
@@ -135,7 +135,7 @@ export class Counter {
     private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {}
 
-  /** Counts a request within the quota. @returns also the remaining requests and whole seconds until the next window */
+  /** Counts a request if the quota admits it. @returns also the remaining requests and whole seconds until the next window */
   take(limit: string, caller: string, quota: number) {
     const seconds = Date.now() / 1000;
     const window = Math.floor(seconds / WINDOW_SECONDS);

@@ -9,7 +9,7 @@ interface UsedInTime {
   readonly failed: number;
 }
 
-/** Requests of the last 24 hours, including the current one, and of the last 30 days. */
+/** Requests in the last 24 hours, including the current hour, and in the last 30 days. */
 interface Counted {
   readonly day: number;
   readonly month: number;
@@ -21,7 +21,7 @@ interface UsedApp extends Counted {
   /** The requests in {@link Counted} that were rejected or failed. */
   readonly errors_day: number;
   readonly errors_month: number;
-  /** Percentile of the stored requests; null if there are none. */
+  /** Percentile of the durations of the stored requests; null if there are none. */
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
 }

@@ -53,7 +53,7 @@ interface Gathered {
   readonly counts: Map<string, { readonly requests: number }>;
 }
 
-/** Keeps the last requests of self-made apps and keys, including rejected requests. Other requests cost only one comparison. */
+/** Keeps the last requests of self-made apps and keys, including rejected requests. Other successful requests cost one comparison. */
 @Injectable()
 export class DeveloperRequests {
   readonly #enabled: boolean;
@@ -120,7 +120,7 @@ export class DeveloperRequests {
     counts.set(key, { ...kind, requests: (counts.get(key)?.requests ?? 0) + 1 });
   }
 
-  /** The last requests of a member's own apps and keys, latest first, also unwritten requests. @param of limits them to this app or key */
+  /** Writes gathered requests, then returns the last requests of a member's apps and keys, latest first. @param of only this app or key */
   async last(userId: number, of: string | null): Promise<ShownRequest[]> {
     await this.flush();
     return this.database.rows<ShownRequest>(LAST, [userId, of]);

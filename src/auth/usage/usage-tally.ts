@@ -74,7 +74,7 @@ export class UsageTally {
   }
 }
 
-/** Error codes of faults in the statement or its table instead of a row (PostgreSQL, appendix A). */
+/** Error codes of faults in the statement or its table, not in a row (PostgreSQL, appendix A). */
 const NOT_OF_A_ROW = /^42/;
 
 /** Writes rows in batches, and finds bad rows by bisection. @param write writes all rows or none @throws errors that no row caused */

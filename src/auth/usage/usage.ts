@@ -30,7 +30,7 @@ ORDER BY m.id, r.part FOR KEY SHARE OF m
 ON CONFLICT (user_id, day, app_kind, app_id, scope) DO UPDATE SET uses = u.uses + EXCLUDED.uses,
   last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`;
 
-/** Counts responses: last use of keys and grants, each app's daily use of member data, and developers' requests. */
+/** Records the use of keys and grants, each app's daily use of member data, and the requests of developers' apps. */
 @Injectable()
 export class Usage implements OnApplicationShutdown {
   readonly #tallies: UsageTally[] = [];
@@ -58,7 +58,7 @@ export class Usage implements OnApplicationShutdown {
     return tally;
   }
 
-  /** Counts the request after its response; call this before the credential check. @param scope null if the request uses no member data */
+  /** Counts the request when it has its response; call before the credential check. @param scope null if it uses no member data */
   watch(request: Request, scope: string | null): void {
     request.scope = scope;
     request.context.whenWritten = this.#written;

@@ -58,7 +58,7 @@ export class ClientCache {
     });
   }
 
-  /** Treats a disabled client as unknown. @param algorithms with loaded keys @throws Unavailable until the client's keys are loaded */
+  /** Treats a disabled client as unknown. @param algorithms with loaded keys @throws Unavailable until its ID tokens' key is loaded */
   async find(id: string, algorithms: ReadonlySet<string>): Promise<AdapterPayload | undefined> {
     let found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
     if (found?.has_document === true && isSignedWithUnknownKey(found))

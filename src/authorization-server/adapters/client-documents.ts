@@ -102,7 +102,7 @@ export class ClientDocuments {
     private readonly logger: Logger,
   ) {}
 
-  /** @returns undefined without a valid document: see {@link faultOf} @throws Unavailable if too many reads run */
+  /** @returns undefined without a valid document: see {@link faultOf} @throws Unavailable if too many documents are read */
   async find(clientId: string): Promise<StoredClient | undefined> {
     if (!clientId.startsWith('https://')) return undefined;
     const request = this.database.current!;

@@ -279,7 +279,7 @@ export class OneTimeStates {
     return row && this.database.encryption.open<T>(row.payload, model, row.key);
   }
 
-  /** @returns undefined if the step has not ended, or ended too long ago */
+  /** @returns undefined if the step has not ended, or ended more than 10 minutes ago */
   async completed(uid: string): Promise<CompletedStep | undefined> {
     const { keys: tokenKeys, encryption } = this.database;
     const keys = tokenKeys.keysOf(ENDED, uid);

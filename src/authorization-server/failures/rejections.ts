@@ -27,17 +27,17 @@ export interface Rejected extends RejectionWords {
   readonly ip: string | undefined;
 }
 
-/** Records at most one event per app and hour, and none for apps without a row, since anyone can cause rejections. */
+/** Records at most one event per app, type, reason and hour, and none for apps without a row, since anyone can cause rejections. */
 const RECORD_ONCE = `WITH first AS (
   SELECT FROM oauth_clients WHERE id = $4 AND NOT EXISTS (SELECT FROM auth_events
     WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
 ) ${recordEventIf('first', 1)}`;
 
-/** Keeps rejections without a member for admins: a few per minute, in a ring of 10,000, without secrets, since anyone can cause them. */
+/** Keeps rejections without a member for admins: 100 a minute, in a ring of 10,000, without secrets, since anyone can cause them. */
 @Injectable()
 export class Rejections {
   readonly #kept = new MinuteBudgets();
-  /** Prevents concurrent statements for the same app, which would not see each other's event. */
+  /** Prevents concurrent statements for the same event, which would not see each other's row. */
   readonly #recording = new Set<string>();
 
   constructor(
@@ -62,7 +62,7 @@ export class Rejections {
     }
   }
 
-  /** Records a rejection in the audit log for the app's admin, at most once an hour. */
+  /** Records a rejection in the audit log, at most once an hour per app, type and reason. */
   async record(event: LoneEvent): Promise<void> {
     const what = JSON.stringify([event.clientId, event.type, event.details]);
     if (this.#recording.has(what)) return;

@@ -90,7 +90,7 @@ interface ProviderParts
   readonly config: Config;
   readonly logger: Logger;
   readonly database: OauthDatabase;
-  /** The first key signs; the server only publishes the other keys. */
+  /** The first key of each algorithm signs; the server only publishes the other keys. */
   readonly signingKeys: readonly SigningJwk[];
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;

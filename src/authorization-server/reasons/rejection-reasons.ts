@@ -144,7 +144,7 @@ export const COMPOSED_TEXTS = {
     'bad_client_authentication',
 } as const satisfies Readonly<Record<string, RejectionReason>>;
 
-/** The library's texts about parameters. */
+/** Matches the library's text about missing parameters; group 1 is the first name. */
 export const MISSING_PARAMETER = /^missing required parameters? '([a-z_]{1,40})'/;
 const PATTERNS: readonly (readonly [RegExp, RejectionReason])[] = [
   [MISSING_PARAMETER, 'missing_parameter'],

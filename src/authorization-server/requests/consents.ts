@@ -13,7 +13,7 @@ const FIND_CONSENT = {
   text: `SELECT ${CONSENT} FROM oauth_consents c WHERE c.user_id = $1 AND c.client_id = $2`,
 };
 
-/** Finds an app that the member $1 can use before its approval: as its owner or a tester. */
+/** Finds the app $2 if the member $1 can use it: an approved app, or an app that they own or test. */
 const FIND_USABLE = {
   name: 'find-usable-client',
   text: `SELECT c.id FROM oauth_clients c WHERE c.id = $2 AND (c.approved_at IS NOT NULL OR c.owner_id = $1 OR EXISTS (
@@ -108,7 +108,7 @@ export class Consents {
   }
 }
 
-/** Returns a digest of the details that members see of an unreviewed app; null for an app that an admin registered. */
+/** Returns a digest of the details on which a consent to an app depends; null for an app that an admin registered. */
 export const seenAs = (client: Client): string | null => (client.seen_as as string | undefined) ?? null;
 
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);

@@ -232,7 +232,7 @@ export class OauthDatabase {
   }
 }
 
-/** Handles rows whose grant, client or member was revoked meanwhile (23503). @throws InvalidGrant; other errors of `write` */
+/** Handles rows whose grant, client or member was deleted meanwhile (23503). @throws InvalidGrant; other errors of `write` */
 export async function rejectOrphans<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;

@@ -30,7 +30,7 @@ export interface StoredToken extends TokenRow {
   readonly model: string;
   /** The code or token that the client sent. */
   readonly id: string;
-  /** The response to repeat, if the token was used within the last seconds. */
+  /** The response to repeat, if the token was used less than {@link REPEAT_SECONDS} seconds ago. */
   readonly kept: KeptResponse | undefined;
 }
 

@@ -7,7 +7,7 @@ import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addTo, withExample, endable } from '../command.js';
 import { formatJson, Lines, named, note, table } from '../output.js';
 
-/** Maximum events per command, since they must fit into memory. */
+/** Maximum past events per command, since they must fit into memory. */
 const MOST = 1000;
 const LONGEST = '36500d';
 const FOLLOW_MS = 500;

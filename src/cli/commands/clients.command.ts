@@ -43,7 +43,7 @@ function listOptions(
   return { field, add, remove };
 }
 
-/** Redirect URIs of Claude Code, mcp-remote, MCP Inspector and VS Code on the member's device. */
+/** Redirect URIs of common assistants: on the member's device, and at claude.ai, chatgpt.com and vscode.dev. */
 const OF_ASSISTANTS = [
   'http://localhost/callback',
   'http://127.0.0.1/callback',

@@ -62,7 +62,7 @@ export function doctorCommand(command: Command): void {
     });
 }
 
-/** @returns true if no check failed in the last round */
+/** @returns true if the last known status of no check is `fail` */
 async function lookAgain(
   look: (asked: Examination) => Promise<Findings>,
   json: boolean | undefined,
@@ -119,7 +119,7 @@ function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, check
     .filter(({ was, status }) => was !== status);
 }
 
-/** Checks settings and database; an error counts as a failed check. @param also runs after a complete check of the database */
+/** Checks settings, provider, database and replicas; expected errors are failed checks. @param also runs after a complete database check */
 export async function examine(asked: Examination, also?: (of: Work) => Promise<void>): Promise<Findings> {
   const checks: Check[] = [];
   let subject = 'settings';

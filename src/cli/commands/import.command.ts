@@ -62,7 +62,7 @@ async function run(folder: string, options: ImportOptions) {
   }
 }
 
-/** Tells operators how imported members can sign in, before a member's first password is rejected. */
+/** Tells operators how imported members can sign in, before a member's first sign-in fails. */
 async function describeSignIn({ upstream, localSignIn }: Config, users: UsersService): Promise<string> {
   if (upstream) {
     const orHere = localSignIn ? ', or with their password here' : '';

@@ -280,7 +280,7 @@ const COLUMNS: Record<string, (user: ListedUser) => string | number | null> = {
 const NO_PIPE =
   '--password-stdin reads from a pipe, not from the terminal: printf %s "$PASSWORD" | pua users …';
 
-/** Reads stdin without a final line break, since other users could see a password in the arguments. */
+/** Reads a password from stdin, since other users could see it in the arguments. Omits a final line break. */
 async function readPassword(): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {

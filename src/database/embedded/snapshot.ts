@@ -31,7 +31,7 @@ const WITHOUT_TEMPLATES = [
   'DROP DATABASE template1',
 ];
 
-/** Fills an empty `folder` from the snapshot, in a tenth of a migration's time. Does nothing if the program's folder is read-only. */
+/** Fills an empty `folder` from the snapshot, in a tenth of a migration's time. Does nothing if the program's read-only folder has none. */
 export async function fillFromSnapshot(folder: string): Promise<void> {
   const snapshot = await readySnapshot();
   if (snapshot === undefined) return;
@@ -41,7 +41,7 @@ export async function fillFromSnapshot(folder: string): Promise<void> {
   renameSync(draft, folder); // atomically
 }
 
-/** Makes a missing snapshot; safe for concurrent processes. @returns its folder; undefined if the program's folder is read-only */
+/** Makes a missing snapshot; safe for concurrent processes. @returns its folder; undefined if the program's read-only folder has none */
 export async function readySnapshot(): Promise<string | undefined> {
   const snapshot = join(SNAPSHOTS, await version());
   if (existsSync(snapshot)) return snapshot;

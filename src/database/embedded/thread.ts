@@ -10,7 +10,7 @@ export interface EmbeddedFiles {
   readonly socket: string;
 }
 
-/** Message that makes the thread open a database. It responds at the port; a message with a time limit closes the database. */
+/** Makes the thread open a database. The thread responds at the port; a time limit in ms, sent to the port, closes the database. */
 export interface ThreadRequest {
   readonly files: EmbeddedFiles;
   readonly port: MessagePort;

@@ -50,7 +50,7 @@ const ENDS: ReadonlySet<string> = new Set(['COMMIT', 'ROLLBACK']);
 const LEFT = 'the caller has left';
 
 const CANCEL_TIMEOUT_MS = 1_000;
-/** Time limit for a canceled statement whose response is lost. */
+/** Maximum wait for the end of a canceled statement; then its connection closes. */
 const GIVE_UP_MS = 60_000;
 
 type Callback = (error: Error | undefined, result?: QueryResult) => void;

@@ -12,7 +12,7 @@ export const FEEDS_AT_ONCE = 2;
 /** Direct connections for background work: maximum number; in ms, the idle time and the timeouts of statements and locks. */
 const BACKGROUND = {
   sweeping: { max: 1, stay: 1_000, statement: 5_000, lock: 300 },
-  // Longer than PostgreSQL's deadlock detection.
+  // Waits for locks longer than deadlock_timeout (1 s), so that PostgreSQL detects deadlocks.
   feeding: { max: FEEDS_AT_ONCE, stay: 10_000, statement: 10_000, lock: 3_000 },
   settling: { max: 1, stay: 10_000, statement: 10_000, lock: 3_000 },
   telling: { max: 2, stay: 10_000, statement: 30_000, lock: 3_000 },
@@ -27,7 +27,7 @@ type IsolationLevel = Parameters<DataSource['transaction']>[0];
 const DEADLOCK = '40P01';
 const ATTEMPTS = 5;
 
-/** Retries a transaction that PostgreSQL rolled back because of a deadlock. */
+/** Retries a transaction that PostgreSQL rolled back because of a deadlock, at most four times. */
 class RetryingDataSource extends DataSource {
   constructor(
     options: DataSourceOptions,
@@ -115,7 +115,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
   return {
     max,
     idleTimeoutMillis: stay,
-    // Old plans, also of foreign keys, may scan tables that have grown since.
+    // Old plans, including those of foreign key checks, may scan tables that have grown since.
     ...(isForRequests ? {} : { maxLifetimeSeconds: 1 }),
     connectionTimeoutMillis: isForRequests ? config.databaseDeadlines.connect : patienceOf(config),
     lock_timeout: lock,

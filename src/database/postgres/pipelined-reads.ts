@@ -17,7 +17,7 @@ const RECONNECT_MS = 500;
 /** Codes of a data exception, and of a read that a replica canceled because the primary removed its rows (PostgreSQL, appendix A). */
 const OF_THE_STATEMENT = /^(22|40001$)/;
 
-/** Publishes reads without values in the caller's context, for tracing (deploy/opentelemetry), which could not see them otherwise. */
+/** Publishes reads, without their parameters' values, in the caller's context: otherwise tracing (deploy/opentelemetry) would miss them. */
 const READS = tracingChannel('public-user-api:pipelined-read');
 
 /** Sends short prepared reads in pipeline mode. A stalled read blocks the others: its connection closes, and reads move to the pool. */
@@ -63,7 +63,7 @@ export class PipelinedReads {
     if (!connection) return otherwise();
     const read = () =>
       connection.read<Row>(statement, values).catch((fault: { readonly code?: string }) => {
-        // A statement's error leaves the connection intact. After any other error, the pool repeats the read and reports the error.
+        // A statement's error leaves the connection intact; any other error closes it. In both cases, `otherwise` returns the rows.
         if (!OF_THE_STATEMENT.test(fault.code ?? '')) connection.destroy();
         return otherwise();
       });

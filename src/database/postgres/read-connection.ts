@@ -130,7 +130,7 @@ export class ReadConnection extends PrimaryClient {
     this.connection.stream.destroy(error);
   }
 
-  /** Closes the connection after this many calls without input. Counts calls, since a busy process must first read arrived input. */
+  /** Closes the connection after `most` calls during which no read finished. Counts calls: a busy process must first read arrived input. */
   look(most: number): void {
     if (this.#reads.length === 0) this.#looks = 0;
     else if (++this.#looks === most) this.destroy();

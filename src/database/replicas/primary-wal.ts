@@ -5,14 +5,14 @@ import { NoticeChannel } from '../postgres/notice-channel.js';
 
 /** Interval of queries for the primary's log position. */
 const HEARTBEAT_MS = 50;
-/** An instance without notifications stops using replicas after this time; a writer whose notification may be lost waits for it. */
+/** An instance without notifications stops using replicas after this time; a writer whose notification may be lost waits this long. */
 export const TRUST_MS = 250;
 /** Maximum lag of a replica that is used. */
 export const MAX_LAG_SECONDS = 5;
 const MAX_LAG_MS = MAX_LAG_SECONDS * 1_000;
-/** Maximum lag for lists that promise all changes since a time, with a margin of two seconds (migration mark-changes). */
+/** Maximum lag for lists that promise all changes since a time: less than the margin of two seconds in schema/changes.sql. */
 const MAX_RECENT_LAG_MS = 1_500;
-/** Lifetime of a proof: the database keeps change marks for an hour (migration mark-changes), so replicas still have the proof. */
+/** Lifetime of a proof: the database keeps change marks for an hour (schema/changes.sql), so replicas still have the proof. */
 const PROOF_MS = 600_000;
 /** Maximum marked members; above this number, all members count as marked. */
 const MAX_MARKS = 10_000;

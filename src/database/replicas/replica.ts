@@ -13,7 +13,7 @@ import { Semaphore } from '../postgres/semaphore.js';
 const LOOK_AGAIN_MS = 2;
 /** Time in ms for which a check is valid, since a server may be promoted. */
 const LOOK_COUNTS_MS = 1_000;
-/** Maximum time of a long statement in ms, so that the primary has time to repeat the statement. */
+/** Maximum duration of a pool's statement in ms, so that the primary has time to repeat the statement. */
 const MAX_MS = 300;
 const IDLE_MS = 10_000;
 /** Share of the pool for long statements; another server runs further long statements immediately. */
@@ -49,7 +49,7 @@ interface Seen {
   readonly askedAt: number;
 }
 
-/** One streaming replica. It returns data as recent as required, or undefined; then the primary serves the read. */
+/** One streaming replica. It returns data as recent as required, or undefined; then another server serves the read. */
 export class Replica {
   readonly #reads: PipelinedReads;
   readonly #pool: Pool;
@@ -195,7 +195,7 @@ export class Replica {
   }
 }
 
-/** A server that does not follow the primary has position zero. */
+/** A server that does not follow the primary gets position −1, which no read accepts. */
 function seenOf({ is_standby, is_proven, position, server }: Look, epoch: number, askedAt: number): Seen {
   return {
     epoch,

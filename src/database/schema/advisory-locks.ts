@@ -1,4 +1,4 @@
-/** Numbers of locks. A number must not change while other versions with the same lock may run at the same time. */
+/** Keys of PostgreSQL's advisory locks. A key must not change while versions with the old key may still run. */
 export const ADVISORY_LOCKS = {
   /** Migrations and rollbacks run one at a time. */
   migrations: 7_862_013_001,
@@ -6,9 +6,9 @@ export const ADVISORY_LOCKS = {
   signingKeys: 7_862_013_002,
   /** The function fold_totals takes this lock. */
   foldTotals: 7_862_013_003,
-  /** Prevents that two repairs both add the missing counts. */
+  /** Prevents two repairs from both adding the missing counts. */
   mend: 7_862_013_004,
-  /** Rejects a second import. */
+  /** An import fails while another import holds this lock. */
   import: 7_862_013_005,
   /** The function copy_names takes this lock. */
   copyNames: 7_862_013_006,

@@ -25,7 +25,7 @@ export interface MemberTable extends Required<Omit<MemberTableDeclaration<AnyRow
   readonly columns: readonly MemberColumn[];
 }
 
-/** All tables with `@OfMember`, referencing tables before referenced ones, and logs last. */
+/** All tables with `@OfMember`, referencing tables before referenced ones, and tables without references (users, logs) last. */
 export const MEMBER_TABLES: readonly MemberTable[] = referringFirst(ENTITIES.flatMap(tableOf));
 
 function tableOf(entity: object): MemberTable[] {
@@ -62,7 +62,7 @@ function referringFirst(tables: readonly MemberTable[]): MemberTable[] {
     ordered.push(table);
   };
   for (const table of tables) visit(table);
-  // Tables without references are logs, in which triggers may write during erasure.
+  // Logs have no references, and come last: triggers may write to them during erasure.
   const refers = ({ columns }: MemberTable) => columns.some(({ reference }) => reference);
   return [...ordered.filter(refers), ...ordered.filter((table) => !refers(table))];
 }

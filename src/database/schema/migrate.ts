@@ -37,7 +37,7 @@ export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'
 
 /**
  * Runs pending migrations, each in a transaction after its steps, or in an empty database all in one; functions and triggers last.
- * @param report called before each migration @returns names of the migrations @throws OperatorError for a database before 1.1.0 or newer
+ * @param report called before each migration @returns their names @throws OperatorError for a database before 1.1.0, or incompatibly newer
  */
 export async function migrate(
   dataSource: DataSource,
@@ -91,7 +91,7 @@ export async function migrate(
   }
 }
 
-/** Lock timeout of a migration's statement: other statements queue behind it. */
+/** Lock timeout of a migration's statement: while the statement waits for a lock, other statements queue behind it. */
 const LOCK_TIMEOUT_MS = 3_000;
 /** Memory for sorts and indexes of whole tables. */
 const MEMORY = '256MB';
@@ -103,7 +103,7 @@ const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
 const TRY_AGAIN = ['55P03', '40P01'];
 
-/** Finds the migrations that {@link rollback} would undo: the last one, or all after `to`. @returns latest first @throws OperatorError */
+/** Finds the migrations to undo, one {@link rollback} each: the last one, or all after `to`. @returns latest first @throws OperatorError */
 export async function lastMigrations(dataSource: DataSource, to?: string) {
   const schema = await readSchema(dataSource);
   rejectOtherVersions(schema, schema.unknown);
@@ -140,13 +140,13 @@ export async function collectStatements(
   way: 'up' | 'down',
 ): Promise<string[]> {
   const statements: string[] = [];
-  // Works because migrations are plain SQL without queries.
+  // Works because migrations only send SQL, and read no results.
   const listener = { query: (sql: string) => Promise.resolve(statements.push(sql.trim())) };
   await migration[way](listener as unknown as QueryRunner);
   return statements;
 }
 
-/** Undoes the last migration. @param only does nothing for any other name @returns its name, if undone @throws OperatorError for another version's database */
+/** Undoes the last migration. @param only its expected name @returns it if undone @throws OperatorError for another version's database */
 export async function rollback(dataSource: DataSource, only?: string): Promise<string | undefined> {
   const [last] = await lastMigrations(dataSource);
   if (!last || last.name !== (only ?? last.name)) return undefined;
@@ -160,7 +160,7 @@ export async function rollback(dataSource: DataSource, only?: string): Promise<s
   });
 }
 
-/** Checks and writes in one transaction, so that concurrent callers find the finished work. The embedded database needs no lock. */
+/** Checks and writes in one transaction under the migrations' lock, so that concurrent callers find the finished work. */
 async function alone<T>(
   dataSource: DataSource,
   work: (executor: MigrationExecutor, manager: EntityManager) => Promise<T>,
@@ -184,7 +184,7 @@ async function alone<T>(
   }
 }
 
-/** Polls outside transactions, since CREATE INDEX CONCURRENTLY waits for all open transactions. */
+/** Tries to take the lock. Callers pause outside transactions, since CREATE INDEX CONCURRENTLY waits for all open transactions. */
 async function isOurTurn(session: Pick<EntityManager, 'query'>, lock: string): Promise<boolean> {
   const [row] = await session.query<{ ours: boolean }[]>(`SELECT ${lock}($1) AS ours`, [
     ADVISORY_LOCKS.migrations,
@@ -218,7 +218,7 @@ async function runStep(runner: QueryRunner, step: string): Promise<void> {
     // An interrupted CREATE INDEX leaves an index that PostgreSQL writes but never reads.
     if (made) await runner.query(`DROP INDEX CONCURRENTLY ${index}`);
   }
-  // CREATE INDEX CONCURRENTLY blocks no other statement, so it may wait for its locks.
+  // CREATE INDEX CONCURRENTLY blocks neither reads nor writes, so it may wait for its locks.
   await runner.query(`SET lock_timeout = ${index ? 0 : LOCK_TIMEOUT_MS}`);
   for (;;) {
     const { affected } = await runner.query(step, [], true);

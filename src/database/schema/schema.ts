@@ -46,11 +46,11 @@ export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
 const BASELINE = MIGRATIONS[0]!.name;
 
 export interface Schema {
-  /** Migrations that have run, without migrations that {@link BASELINE} replaces. */
+  /** Migrations that have run; without those that {@link BASELINE} replaces, unless `tooOld` is set. */
   readonly applied: readonly string[];
-  /** The last migration of a version before 1.1.0, which this version cannot upgrade. */
+  /** The last migration of a database older than 1.1.0, which this version cannot upgrade; else undefined. */
   readonly tooOld: string | undefined;
-  /** Migrations to run; the last is {@link REPEATABLE} if this state of schema/ was never applied. */
+  /** Migrations to run; the last is {@link REPEATABLE} if this state of schema/ was never applied, unless `unknown` names migrations. */
   readonly pending: readonly string[];
   /** Migrations of a newer version, which this build lacks. {@link REPEATABLE}: another version has replaced schema/. */
   readonly unknown: readonly string[];
@@ -61,7 +61,7 @@ export interface Schema {
 /** The schema in which the migrations' functions find their tables by name. */
 const SCHEMA = 'public';
 
-/** Reads which migrations have run, in two statements. @throws OperatorError for another search path, or without privileges */
+/** Reads which migrations have run, in at most two statements. @throws OperatorError for another search path, or without privileges */
 export async function readSchema(database: { query(sql: string): Promise<unknown> }): Promise<Schema> {
   const [tables] = (await database.query(
     `SELECT current_schema() AS schema, current_user AS role,

@@ -35,7 +35,7 @@ const READ_PLACE = {
 /** Maximum rows of a member for the shared plan: for so few rows, planning would take longer than reading. */
 const FEW_ROWS = 200;
 
-/** Selects up to $7 changes of the member ($1) in the resources ($4) after a place ($2, $3, $5, $6), each item at its last change. */
+/** Selects at most $7 + 1 changes of the member ($1) in the resources ($4) after a place ($2, $3, $5, $6), each item at its last change. */
 const readChanges = (
   value: (parameter: string) => string,
   itemsIf: (items: string) => string,
@@ -190,7 +190,7 @@ function tooMany(): Problem {
   });
 }
 
-/** Returns the position after all readable changes: later reads contain everything before it. */
+/** Returns the position after all readable changes: later reads of the data contain all changes before this position. */
 function after({ origin, horizon }: Pick<Reading, 'origin' | 'horizon'>): Place {
   return [origin, horizon, 0, '', 0];
 }

@@ -11,11 +11,11 @@ export const CONNECTION_BOUNDS = {
   openOfPeer: 1_024,
   /** Maximum requests with incomplete bodies; for a further one, the server closes others. */
   unfinished: 1_024,
-  /** Maximum requests that arrived before the response to an earlier request. */
+  /** Maximum pipelined requests that wait for an earlier response; for a further one, the server closes its connection. */
   ahead: 4_096,
-  /** Maximum responses that clients have not read completely; for a further one, the server disconnects the oldest. */
+  /** Maximum responses that clients have not read completely; for a further one, the server disconnects the client of the oldest. */
   unread: 256,
-  /** Maximum bytes of all such responses; above this sum, the server disconnects the client with the most. */
+  /** Maximum unread bytes of all such responses; above this sum, the server disconnects the client with the most. */
   unreadBytes: 64 * 1024 * 1024,
   /** Maximum time without any read by the client, in ms. */
   stalledMs: 10_000,
@@ -24,7 +24,7 @@ export const CONNECTION_BOUNDS = {
 };
 export type ConnectionBounds = Readonly<typeof CONNECTION_BOUNDS>;
 
-/** Closes a fraction of the address's connections at once, since each choice scans all connections. */
+/** Closes one in this many of the address's connections at once, since each choice scans all connections. */
 const BATCH = 16;
 
 interface Connection {

@@ -12,7 +12,7 @@ import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import type { Length } from '../../values/vocabulary.js';
 import { classOfParameter, VALIDATION, validator } from './query.js';
 
-/** Maximum body size; the largest legitimate body, a full profile, has 11 KB. */
+/** Default maximum body size; a full profile has 11 KB. */
 const BODY_LIMIT_BYTES = 16_384;
 const MAX_FIELDS = 32;
 /** Maximum nesting; the body counts as 1. */
@@ -125,7 +125,7 @@ function bodyProblem(error: { type?: string; code?: string }): Problem {
 const rule = (code: string, detail: string, validate: (value: string) => boolean, facts: object = {}) =>
   ValidateBy({ name: code, validator: { validate } }, { message: detail, context: { code, ...facts } });
 
-/** Declares a member's text, within the limits of the table's field, or null. With `format: 'uri'`: an absolute http(s) URL. */
+/** Declares a member's text, up to the maximum length of the table's field, or null. With `format: 'uri'`: an absolute http(s) URL. */
 export const Writable = (
   { type }: Field<string | null>,
   facts: { readonly example?: string; readonly format?: 'uri' } = {},

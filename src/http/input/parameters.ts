@@ -130,7 +130,7 @@ export const Flag = (description: string) =>
     schema: { type: 'boolean', description },
   });
 
-/** A `+` that the client did not escape. */
+/** A space that was a `+`, which the client did not escape. */
 const SPACE_BEFORE_ZONE = /(?<=:\d\d(?:\.\d{1,9})?) (?=\d\d:\d\d$)/;
 
 /** Declares a time for {@link parseTimestamp}; the value is RFC 3339 in UTC with microseconds. */
@@ -146,7 +146,7 @@ export const DateTime = (description: string) =>
     },
   });
 
-/** Declares a substring to search, of `minimum` to `maximum` code points. */
+/** Declares a substring to search for, of `minimum` to `maximum` code points. */
 export const Search = (minimum: number, maximum: number, description: string) => {
   const rule = must(`have ${minimum} to ${maximum} characters, none of them U+0000`);
   return parameter({

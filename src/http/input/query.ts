@@ -61,7 +61,7 @@ export function classOfParameter(
   return type;
 }
 
-/** Reads and checks the query of every route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. Also sends deprecation headers. */
+/** Checks the query of every API route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. Sends deprecation headers. */
 @Injectable()
 export class QueryGuard implements CanActivate {
   /** Facts about each handler, computed once. */

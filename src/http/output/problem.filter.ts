@@ -115,7 +115,7 @@ function sendProblem(
     ...extensions,
   });
   response.writeHead(status, {
-    ...SHARED_HEADERS, // also if the route has no such headers (docs/api-contract.md §8: on every route)
+    ...SHARED_HEADERS, // even if the route does not set them (docs/api-contract.md §8: on every route)
     ...headers,
     'Cache-Control': 'no-store',
     'Content-Type': 'application/problem+json; charset=utf-8',

@@ -126,7 +126,7 @@ export function parseStates(header: string | undefined): string[] | undefined {
 /** Returns the validator without quotes, for programs that cannot send headers. */
 export const versionOf = (etag: string) => etag.slice(1, -1);
 
-/** Converts a version from {@link versionOf}, also with quotes. @returns undefined if the version is invalid */
+/** Converts a version from {@link versionOf}, with or without quotes. @returns undefined if the version is invalid */
 export function etagOfVersion(text: string): string | undefined {
   const etag = `"${text.replace(/^"(.*)"$/, '$1')}"`;
   return parseStates(etag)?.length === 1 ? etag : undefined;

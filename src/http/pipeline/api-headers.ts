@@ -71,7 +71,7 @@ export const SHARED_HEADERS = {
 
 const OF_EVERY_ANSWER = Object.entries({ 'Cache-Control': 'private, no-cache', ...SHARED_HEADERS });
 
-/** Sets the API's headers (docs/api-contract.md §9, §10), also on errors, and responds to preflights without credentials. */
+/** Sets the API's headers (docs/api-contract.md §9, §10), even on errors, and responds to preflights, which need no credentials. */
 export function apiHeaders(request: Request, response: Response, next: NextFunction): void {
   for (const [name, value] of OF_EVERY_ANSWER) response.gather(name, value);
   if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {

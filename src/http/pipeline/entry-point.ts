@@ -15,10 +15,10 @@ export type Kind = (typeof KINDS)[number];
 /** Maximum concurrent requests of each kind, enough to keep process and database connections busy. */
 export const MAX_CONCURRENT = 32;
 
-/** Paths without admission: a liveness check must not fail because the server is busy. */
+/** Paths without admission: a health check must not fail because the server is busy. */
 const HEALTH: readonly string[] = ['/livez', '/readyz'];
 
-/** Sends a 503 in the format of its request kind (problem, OAuth JSON or page), much cheaper than a normal response. */
+/** Sends a 503 in the format of its request kind (problem, OAuth JSON or page), from prepared parts. */
 export type RejectBusy = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** One year (RFC 6797), without subdomains, which may have another operator or no certificate. */
@@ -34,7 +34,7 @@ export class EntryPoint {
   readonly refusals: Partial<Record<Kind, RejectBusy>> = {};
   /** Whether callers use https, up to the proxy that terminates TLS. */
   readonly #https: boolean;
-  /** Starts the delayed responses; undefined without a pause. */
+  /** Functions that start the delayed requests; undefined without a pause. */
   #paused: (() => void)[] | undefined;
   #isEnding = false;
 

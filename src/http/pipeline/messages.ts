@@ -8,7 +8,7 @@ import type { Express } from 'express';
 
 declare module 'node:http' {
   interface ServerResponse {
-    /** Adds a header without `setHeader`'s costly checks. A later header of the same name replaces it. */
+    /** Adds a header without `setHeader`'s costly checks. `setHeader` and `writeHead` replace a header of the same name. */
     gather(name: string, value: string): void;
   }
 }
@@ -17,7 +17,7 @@ declare module 'node:http' {
 type Pairs = string[];
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** Makes message classes with Express's prototype: Express changes it per message, which slows each message down. */
+/** Makes message classes with Express's prototypes: otherwise, Express sets the prototype of each message, which slows it down. */
 export function makeMessageClasses(app: Express): {
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;

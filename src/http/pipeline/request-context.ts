@@ -8,7 +8,7 @@ import { Problem } from '../output/problems.js';
 import { Requester } from '../../database/postgres/callers.js';
 import { ASSISTANTS_PATH } from './api-headers.js';
 
-/** An app or key that a member made for themselves. */
+/** An app or key that a member created at `/developer`. */
 export interface DevelopedApp {
   readonly kind: 'client' | 'key';
   readonly id: string;
@@ -35,7 +35,7 @@ export class RequestContext {
   developedApp: DevelopedApp | undefined = undefined;
   /** Code of the problem in the response. */
   problem: string | undefined = undefined;
-  /** The parameter, field or scope of the problem; any text. */
+  /** The parameter, field or scope that caused the problem; untrusted text. */
   concerns: string | undefined = undefined;
   /** Why a credential was rejected; not in the response. */
   refusal: string | undefined = undefined;

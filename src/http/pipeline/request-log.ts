@@ -15,7 +15,7 @@ export function parseTraceId(traceparent: string | string[] | undefined): string
   return version === '00' && more !== undefined ? undefined : traceId;
 }
 
-/** Writes one line per finished request, without query, headers or secrets. */
+/** Writes one line when a request ends, even if aborted, without query, headers or secrets. */
 export function requestLog(logger: Logger) {
   const write = (message: IncomingMessage, response: ServerResponse) => {
     const request = message as Request;
@@ -45,10 +45,10 @@ export function requestLog(logger: Logger) {
   };
 }
 
-/** Paths that monitoring requests every few seconds. */
+/** Paths that monitoring systems request every few seconds. */
 const PROBES = ['/livez', '/readyz'];
 
-/** Writes one line per request to a terminal, without query values (possible secrets). @param usernameOf called once per member */
+/** Writes one line per request, except probes, to a terminal, without query values (possible secrets). @param usernameOf cached here */
 export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
   const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
   return (request: Request, response: Response, next: NextFunction): void => {

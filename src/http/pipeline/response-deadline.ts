@@ -4,7 +4,7 @@ import type { ProblemFilter } from '../output/problem.filter.js';
 import { Problem } from '../output/problems.js';
 import { endWorkFor } from '../../database/postgres/callers.js';
 
-/** Extends a request's deadline, from now on, by this many milliseconds. */
+/** Restarts a request's deadline, and extends it by this many milliseconds. */
 export function extendDeadline({ context }: IncomingMessage, milliseconds: number): void {
   context.waitsSince = performance.now() + milliseconds;
 }

@@ -338,7 +338,7 @@ export class DeveloperController {
     }
   }
 
-  /** Replaces a key, which ends at once. */
+  /** Replaces a key; the old key ends at once. */
   @Post('keys/:key/rotate')
   async rotateKey(@FormSender('developer') developer: Sender, @Param('key') id: string): Promise<void> {
     const { owner } = developer;

@@ -3,7 +3,7 @@ import type { Texts } from './wording.js';
 
 type Question = Exclude<keyof Texts['ask'], 'cancel'>;
 
-/** Confirmations of irreversible actions: form route → question. Such a form uses `parts/ask.eta`, which works without a script. */
+/** Actions that require a confirmation: form route → question. Such a form uses `parts/ask.eta`, which works without a script. */
 export const QUESTIONS: Readonly<Record<string, Question>> = {
   '/account/apps/leave': 'leaveTest',
   '/account/apps/revoke': 'revokeApp',

@@ -185,7 +185,7 @@ export const OwnForm = asking(Csrf, async (csrf, context) => {
 /** Thrown after the server sent another page or a redirect: the caller must not respond. */
 export class AnsweredOtherwise extends Error {}
 
-/** Turns any error of a page into an error page. Stack traces only go to the log. */
+/** Turns any error of a page into an error page. Stack traces go only to the log. */
 @Catch()
 @Injectable()
 class PageFilter implements ExceptionFilter {

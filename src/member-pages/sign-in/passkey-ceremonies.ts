@@ -25,7 +25,7 @@ const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM 
 
 type StoredPasskey = Pick<Passkey, 'id' | 'user_id' | 'public_key' | 'user_handle' | 'backup_eligible'>;
 
-/** Requires a higher counter: otherwise the passkey may be cloned (WebAuthn level 3, §6.1.1), or the proof was used before. */
+/** Requires a higher counter, unless both are 0: the passkey may be cloned (WebAuthn level 3, §6.1.1), or the proof was used before. */
 const USE = `WITH used AS (
   UPDATE passkeys p SET sign_count = $2, backed_up = $3, last_used_at = now() FROM users u
   WHERE p.id = $1 AND u.id = p.user_id AND u.disabled_at IS NULL AND ($2::bigint > p.sign_count OR ($2::bigint = 0 AND p.sign_count = 0))
@@ -109,7 +109,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /** Signs in with a passkey. @param text from the script @returns undefined after any error */
+  /** Signs in with a passkey. @param text from the script @returns undefined if rejected */
   async signIn(text: unknown, request: Request, of: string): Promise<SignedIn | undefined> {
     const from = signInOriginOf(request);
     const credential = parsed(ASSERTION, text);
@@ -201,7 +201,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /** Adds a new passkey. @param text from the script @returns false after an error; true also if added before @throws Unconfirmed */
+  /** Adds a new passkey. @param text from the script @returns false if rejected; true even if added before @throws Unconfirmed */
   async register(text: unknown, name: string, by: SignedInMember, request: Request, of: string) {
     const credential = parsed(ATTESTATION, text);
     const taken = await this.#take('PasskeyRegistration', credential, request, of);
@@ -262,7 +262,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /** Binds a challenge to the requesting browser, whose CSRF token was checked. @throws PageFault for a form that is not from our pages */
+  /** Binds a challenge to the requesting browser, whose CSRF token was checked. @throws PageFault if this server offers no passkeys */
   async #challenge(model: OneTimeModel, request: Request, state: Challenged): Promise<string> {
     this.requireOffered();
     const challenge = randomBytes(32).toString('base64url');

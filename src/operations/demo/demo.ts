@@ -19,7 +19,7 @@ export const LAST_MEMBER_ID = 900_000_024;
 /** The demo's last possible id, in every table. */
 export const LAST_ID = 900_000_999;
 
-/** The server prints this password at startup, so the demo requires a server that only this host's user can reach. */
+/** The server prints this password at startup, so the demo requires a server that only this host can reach. */
 export const DEMO_PASSWORD = 'correct-horse-battery';
 
 export const DEMO_USERNAMES = ['ada', 'grace'] as const;

@@ -58,7 +58,7 @@ export interface Examination {
   readonly mend?: boolean;
   /** Whether to recount all members; otherwise, only a tenth if there are many. */
   readonly full?: boolean;
-  /** Whether to run only checks that are cheap at any size and may change overnight. */
+  /** Whether to run only checks that are cheap at any size, and whose results may change overnight. */
   readonly quick?: boolean;
 }
 

@@ -15,7 +15,7 @@ interface BadSequence {
   readonly next: string;
   /** The greatest number of the sequence that its table accepts. */
   readonly greatest: string;
-  /** The highest id, except ids that only a manual statement can have inserted. */
+  /** The highest id up to {@link MAX_ID}, except the demo's ids. */
   readonly highest: string;
 }
 
@@ -110,7 +110,7 @@ WHERE ${name} COLLATE "C" !~ '^[!-~]+( [!-~]+)*$'`,
   .concat(`SELECT 'member', id::text, username FROM users WHERE username ~ '^[0-9]+$'`)
   .join(' UNION ALL ');
 
-/** Checks for names that are older than the rules for names. */
+/** Checks for stored names that the current rules for names reject. */
 export async function checkNames(manager: EntityManager): Promise<Check> {
   await manager.query(`DECLARE odd_names NO SCROLL CURSOR FOR ${NAMED}`);
   const first: string[] = [];

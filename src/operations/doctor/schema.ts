@@ -10,7 +10,7 @@ interface SchemaObject {
   readonly statement: string;
 }
 
-/** Replaces the statement of an index whose build failed. */
+/** Replaces the statement of an invalid index, whose build is in progress or failed. */
 const INVALID = 'invalid';
 
 /** Reads the objects that migrations create, ordered so that their statements can run on an empty database. */
@@ -75,10 +75,10 @@ export function readExpected(): SchemaObject[] {
 
 export const MISSING = 'is missing';
 
-/** Removes brackets, since PostgreSQL omits some after a restore. */
+/** Removes parentheses, since PostgreSQL omits some after a restore. */
 const bare = (statement: string) => statement.replaceAll(/[()]/g, '');
 
-/** Compares the database with docs/schema.sql; ignores additional objects except invalid indexes. */
+/** Compares the database with docs/schema.sql; ignores columns, and additional objects except invalid indexes. */
 export async function findDamage(manager: EntityManager): Promise<Check[]> {
   const live = Map.groupBy(await readObjects(manager), ({ name }) => name);
   const invalid = [...live.values()]

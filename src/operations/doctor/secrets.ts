@@ -4,7 +4,7 @@ import type { EncryptionCounts } from '../../crypto/encryption.js';
 import { pepperIdsOf } from '../../crypto/secret-hashes.js';
 import { fail, ok, warn, warnIf, type Check } from './check.js';
 
-/** Published signing keys by the SECRET_KEY that encrypts them. */
+/** Numbers of published signing keys, by the SECRET_KEY that encrypts them. */
 export interface EncryptionState extends EncryptionCounts {
   readonly movedAt: Date | undefined;
 }

@@ -14,7 +14,7 @@ interface Kept {
   readonly owners: 'users' | 'events' | 'achievements' | 'platform_totals';
   /** Query for wrong values, for the owners after $1 up to $2. */
   readonly wrong: string;
-  /** Repairs owners after $1 up to $2. Adds the difference, since concurrent writers change value and source by the same amount. */
+  /** Repairs owners after $1 up to $2. For counters, adds the difference, since concurrent writers change value and source equally. */
   readonly mend: string;
 }
 
@@ -218,7 +218,7 @@ async function mendInBatches(dataSource: DataSource, { owners, mend }: Kept): Pr
         mended += row!.rows;
         low = high;
       } catch (error) {
-        // After a concurrent change of the source row, or a deadlock, the next attempt at the batch succeeds.
+        // After a concurrent change of the source row, or a deadlock, the next attempt at the batch usually succeeds.
         if (attempt === ATTEMPTS || !isLostRace(error)) throw error;
       }
     }

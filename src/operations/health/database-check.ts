@@ -6,13 +6,13 @@ import { mismatchOf, readSchema } from '../../database/schema/schema.js';
 import { Config } from '../../config/config.js';
 import { TtlMemo } from '../../runtime/ttl-memo.js';
 
-/** Maximum delay until a balancer notices a change; probes cost at most twelve statements a second. */
+/** Maximum age of a result, in ms: probes cost at most twelve statements a second. */
 const MAX_AGE_MS = 250;
 
 interface DatabaseState {
-  /** Whether the server is neither a standby nor read-only. */
+  /** Whether the database is neither a standby nor read-only. */
   readonly writable: boolean;
-  /** Reason why this version cannot use the schema; undefined if it can, also during an upgrade with newer, compatible migrations. */
+  /** Reason why this version cannot use the schema; undefined if it can, even during an upgrade with newer, compatible migrations. */
   readonly mismatch: string | undefined;
 }
 

@@ -11,7 +11,7 @@ const PATIENCE_MS = 1_000;
 
 type Snapshot = readonly { readonly name: string; readonly type: string }[];
 
-/** The primary process sends a number, and a worker responds with its registry. */
+/** The primary process sends a number, and a worker responds with its metrics. */
 interface ScrapeMessage {
   readonly scrape: number;
   readonly snapshot?: Snapshot;

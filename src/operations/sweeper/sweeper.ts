@@ -38,8 +38,8 @@ SELECT count(*)::integer AS deleted, max(moment)::text AS last FROM expired`;
 }
 
 /**
- * Deletes expired rows in batches, with equally long pauses. Each batch starts after the previous batch's rows, which stay in the index
- * while any transaction can see them. @param more called after each batch, tells whether to continue @returns number of deleted rows
+ * Deletes expired rows in batches. After a batch, pauses for as long as it took, at most 1 s, and continues after its rows, which stay in
+ * the index while any transaction can see them. @param more tells after a batch whether to continue @returns number of deleted rows
  */
 export async function deleteExpired(
   dataSource: DataSource,

@@ -45,7 +45,7 @@ function eventReads(localTime: string) {
       title: { key: e.folded_title.from, type: 'text' },
     },
     filters: {
-      // Every event has exactly one of the three values; an event without an end is past once it has started.
+      // Every event matches exactly one of the last three values; an event without an end is past once it has started.
       time_filter: {
         all: null,
         upcoming: 'p.starts_at > now()',
@@ -77,7 +77,7 @@ function eventReads(localTime: string) {
   };
 }
 
-/** Selects events updated at or after this time, or changed in this database since: a client that polls with its last time misses none. */
+/** Selects events updated at or after this time, or changed in this database since: polling with the last time misses no change. */
 function changedSince(moment: string): string {
   const changed = ['p', 'e'].map((row) => committedSince(`${row}.changed_in`, moment)).join(' OR ');
   return `e.updated_at >= ${moment}::timestamptz OR ${changed}`;
@@ -104,7 +104,7 @@ export class EventsService {
     return inKnownZones(({ whole }) => whole.items(this.reads.of(userId), userId, ids));
   }
 
-  /** Reads one event. @param id from the path; queried even if invalid, so that response times are equal @throws Problem event_not_found */
+  /** Reads one event. @param id from the path; queried even if invalid: every 404 takes equally long @throws Problem event_not_found */
   async read(userId: number, id: string): Promise<JsonResponse> {
     const number = idInPath(id);
     const [row] = await inKnownZones(({ detail }) =>

@@ -28,7 +28,7 @@ export class Change extends row({
   changed_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** Position of each reader of all changes. */
+/** Position that each background task has reached in a change log. */
 @Entity('change_places')
 export class ChangePlace extends row({
   name: anyText.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,

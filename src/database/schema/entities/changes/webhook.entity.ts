@@ -34,7 +34,7 @@ export class WebhookEndpoint extends row({
   previous_secret: bytea.nullable.unselected,
   previous_secret_until: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
-  /** Start of the period without an accepted message. */
+  /** Time of the first failed attempt since the last accepted message; null if there is none. */
   failing_since: timestamptz.nullable,
   disabled_at: timestamptz.nullable,
   disabled_because: anyText.as<'admin' | 'failing' | 'gone'>().nullable,
@@ -83,7 +83,7 @@ export interface AccessDetails {
   readonly reason: 'member' | 'app' | 'platform' | 'expired' | 'unused' | null;
 }
 
-/** A change or the end of an app's access. Triggers write it; a moment later it becomes a message (schema/access-messages.sql). */
+/** A change to an app's access, or its end. Triggers write the row; a moment later it becomes a message (schema/access-messages.sql). */
 @Entity('access_changes')
 @OfMember<AccessChange>({
   erase: { keep: 'the server notifies apps, seconds later, that their access has ended' },

@@ -14,7 +14,7 @@ import {
 import { OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
-/** A partner's key to one member's data, or a platform key. The key itself is not stored. */
+/** A key to one member's data (for a partner or the member), or a platform key. The key itself is not stored. */
 @Entity('api_keys')
 @OfMember<ApiKey>({ secrets: ['hash', 'pepper_id'], export: { in: 'keys' } })
 @ForeignKey(() => ApiKey, ['replaced_by'], ['id'])
@@ -53,7 +53,7 @@ export class ApiKeyUsage extends row({
   last_used_at: timestamptz.nullable,
   last_used_ip: inet.nullable,
   uses_count: bigint.default(0),
-  /** First use of the key by a browser, and the origin of its page. */
+  /** First use of the key by a web page in a browser, and the page's origin. */
   exposed_at: timestamptz.nullable,
   exposed_origin: anyText.nullable,
 }) {}

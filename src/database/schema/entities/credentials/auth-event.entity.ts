@@ -14,7 +14,7 @@ import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 
-/** An audit event without secrets. It never changes, and stays for at least seven days. */
+/** An audit event without secrets. Triggers prevent changes, except for the member's erasure, and for seven days also deletion. */
 @Entity('auth_events')
 @Expires({ at: 'occurred_at', kept: { setting: 'auditRetentionSeconds' } })
 @OfMember<AuthEvent>({
@@ -69,7 +69,7 @@ export class DeveloperRequest extends row({
   duration_ms: integer.nullable,
 }) {}
 
-/** Number of requests of such an app or key with the same outcome in one hour. */
+/** Number of requests of a member's own app or key in one hour with the same route and outcome. */
 @Entity('developer_request_counts')
 @Expires({ at: 'hour', kept: '30 days' })
 @OfMember<DeveloperRequestCount>({
@@ -94,7 +94,7 @@ export class DeveloperRequestCount extends row({
   requests: bigint,
 }) {}
 
-/** A rejection without a member, by error id. A new rejection replaces the oldest, since anyone can cause any number. */
+/** A rejection without a member, found by its error id. At most 10,000: the next replaces the oldest, since anyone can cause any number. */
 @Entity('oauth_refusals')
 @Expires({ at: 'occurred_at', kept: '30 days' })
 export class OauthRejection extends row({

@@ -13,14 +13,14 @@ import { Expires } from '../../../../model/declarations.js';
 
 /** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
 @Entity('login_throttle')
-// Each block is longer than the previous one, until the row is deleted.
+// Until the row is deleted, each block is longer than the previous one, up to a maximum.
 @Expires({ at: 'window_ends_at', kept: '1 hour' })
 export class LoginThrottle extends row({
   /** HMAC of the account, address or device, so that the row discloses none of them. */
   key: bytea.primary,
   attempts: integer,
   window_ends_at: timestamptz,
-  /** Consecutive blocks: each is longer than the previous one. */
+  /** Number of consecutive blocks: the next is twice as long as the previous one, up to a maximum. */
   blocks: integer.default(0),
   /** For each attempt in progress: the time after which the attempt counts as a failure unless settled. */
   under_way: timestamptz.array.sqlDefault("'{}'::timestamptz[]"),

@@ -92,7 +92,7 @@ export class AppTester extends row({
   accepted_at: timestamptz.nullable,
 }) {}
 
-/** A secret of a confidential client that cannot sign. Two are valid during a rotation. */
+/** A secret of a confidential client without private_key_jwt. During a rotation, two are valid. */
 @Entity('oauth_client_secrets')
 @Expires({ at: 'expires_at', kept: '7 days' })
 @OfMember<OauthClientSecret>({

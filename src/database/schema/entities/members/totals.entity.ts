@@ -28,7 +28,7 @@ export class MemberUsage extends row({
 export class RenamedUser extends row({
   id: identity('ALWAYS'),
   user_id: bigint,
-  /** null until every column was compared once; then the transaction (xid8) before which all other transactions must have ended. */
+  /** null until all columns had the new name once; checked again when all transactions before this number (xid8) have ended. */
   settled_before: bigint.nullable,
 }) {}
 
