@@ -96,7 +96,7 @@ describe('the key of a stored token', () => {
     `${ID}\n`,
     'with/slash/and+plus+signs',
     '\u0000'.repeat(30),
-  ])('is undefined for a token that was never issued: %j', (id) =>
+  ])('does not exist for a text that cannot be a token: %j', (id) =>
     expect(keys.keysOf('AccessToken', id)).toEqual([]),
   );
 });

@@ -63,7 +63,7 @@ describe('requests to the external identity provider', () => {
     );
   });
 
-  it('resolve names from this host’s own files', async () => {
+  it('resolve names from the hosts file', async () => {
     expect((await post(providerFetch(), 'localhost')).status).toBe(200);
   });
 

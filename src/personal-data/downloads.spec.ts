@@ -63,7 +63,7 @@ describe('a download', () => {
     expect(await sending.error).toBeInstanceOf(Error);
   });
 
-  it('is limited to one per member and a few in total; the next download waits for a free slot', async () => {
+  it('is limited to one per member and a maximum in total, and is rejected until a slot is free', async () => {
     const few = new Downloads({ atOnce: 2, maxDurationMs: 1_000, stalledMs: 1_000 });
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const runs = [few.run(1, () => first.promise), few.run(2, () => second.promise)];

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Meter } from './meter.js';
 
 describe('Meter', () => {
-  it('stores nothing without a reader', () => {
+  it('accepts counts and observations without a sink', () => {
     const meter = new Meter();
     expect(() => {
       meter.count('http_problems_total', { code: 'not_found' });

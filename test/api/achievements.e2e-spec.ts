@@ -60,7 +60,7 @@ const ids = async (key: string, query = '') => (await list(key, query)).map(({ i
 const detail = (key: string, id: number) => api.get(`/achievements?action=detail&id=${id}`, key);
 
 describe('GET /api/public/achievements: an achievement', () => {
-  it('has the same fields in every variant', async () => {
+  it('has the same fields in every list, and four more in the detail', async () => {
     const { id, key } = await member();
     const fields = {
       key: 'host',
@@ -368,7 +368,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     [null, null],
   ];
 
-  it('returns zero for every tier without achievements', async () => {
+  it('returns zeros for the totals and for every tier if there are no achievements', async () => {
     const { key } = await member();
     expect(await stats(key)).toEqual({
       total: 0,
@@ -431,7 +431,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     expect((await api.get('/profile', await api.key(id))).body.achievements_count).toBe(2);
   });
 
-  it('names the rarest earned achievement, or the oldest of equally rare achievements', async () => {
+  it('names the rarest earned achievement, ties by id', async () => {
     const { id, key } = await member();
     const first = await earned(id, { category: 'z' });
     const second = await earned(id, { category: 'a' });
@@ -522,7 +522,7 @@ describe('GET /api/public/achievements?action=pinned', () => {
     ]);
   });
 
-  it('returns at most six achievements', async () => {
+  it('returns all achievements of a member who has pinned six, the maximum', async () => {
     const { id, key } = await member();
     for (let pin_position = 1; pin_position <= 6; pin_position++) await earned(id, {}, { pin_position });
     expect((await list(key, 'action=pinned')).map((item) => item.pin_position)).toEqual([1, 2, 3, 4, 5, 6]);

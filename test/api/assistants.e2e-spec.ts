@@ -213,7 +213,7 @@ describe('the MCP tools', () => {
     expect(body.result).toMatchObject({ ttlMs: 300_000, cacheScope: 'private' });
   });
 
-  it('fit into a tools/list response of 12,000 characters for all 11 tools, and never mention HTTP', async () => {
+  it('take on average at most 1,090 characters in tools/list, and never mention HTTP', async () => {
     const key = await api.key(await api.platform.user());
     const { text, body } = await ask(key, 'tools/list');
     expect(text.length).toBeLessThanOrEqual((12_000 / 11) * body.result.tools.length);
@@ -325,7 +325,7 @@ describe('the MCP tools', () => {
     ]);
   });
 
-  it('list the next event first, and few events by default', async () => {
+  it('list the next event first among upcoming events, and ten events by default', async () => {
     const user = await api.platform.user();
     for (let day = 1; day <= 12; day++)
       await eventOf(user, {
@@ -433,7 +433,7 @@ describe('the MCP tools', () => {
     }
   });
 
-  it('request the missing and the granted scopes when a call lacks a scope', async () => {
+  it('name the missing and the granted scopes in the challenge for a call that lacks a scope', async () => {
     const key = await api.key(await api.platform.user(), ['profile:read']);
     const { status, headers, body } = await use(key, 'update_profile', { bio: 'x' });
     expect([status, body]).toMatchObject([
@@ -477,7 +477,7 @@ describe('the MCP tools', () => {
     },
   );
 
-  it('return no data of other members', async () => {
+  it('respond event_not_found for an event of another member', async () => {
     const [owner, other] = [await api.platform.user(), await api.platform.user()];
     const event = await eventOf(owner);
     const { result } = (await use(await api.key(other), 'get_event', { id: event })).body;
@@ -533,7 +533,7 @@ describe('the MCP tools', () => {
 });
 
 describe('MCP resources and the prompt', () => {
-  it('contain the profile, and the member’s events with completion of their ids', async () => {
+  it('return the profile and the member’s events, and complete event ids', async () => {
     const user = await api.platform.user();
     const event = await eventOf(user);
     const key = await api.key(user);
@@ -579,7 +579,7 @@ describe('MCP resources and the prompt', () => {
 
 describe('MCP rate limits and usage records', () => {
   itInOneWindow(
-    'count reads and writes separately, and report an exceeded limit in the protocol',
+    'count reads and writes separately, and report an exceeded limit as an MCP error with status 200',
     async () => {
       const rateLimits = { read: 5, write: 1, auth: 1e6 };
       const limited = await TestApi.start({ assistants: true, rateLimits }, api);
@@ -701,7 +701,7 @@ describe('malformed MCP input', () => {
 });
 
 describe('the MCP endpoint', () => {
-  it('keeps no part of a message in memory after the response', async () => {
+  it('keeps no function of a message in memory after the response', async () => {
     const user = await api.platform.user();
     const event = await eventOf(user);
     const achievement = await api.platform.achievement({});

@@ -9,7 +9,7 @@ import { event, importFiles, type ImportedFiles } from '../support/import-files.
 type Item = Record<string, unknown> & { id: number };
 
 /** The guarantee of `updated_since`: a client that polls with the time of its last response misses nothing. */
-describe('GET /api/public/events?updated_since', () => {
+describe('the filter updated_since', () => {
   let api: TestApi;
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());

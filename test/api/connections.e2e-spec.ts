@@ -88,7 +88,7 @@ describe('GET /api/public/connections: a connection', () => {
     expect(await sides(three.key)).toEqual([[pending, one.id, 'pending_received']]);
   });
 
-  it('shows where the two met only while this member has access to the event', async () => {
+  it('shows where the two met only to a member who has access to the event', async () => {
     const [one, two] = [await member(), await member()];
     const event = await api.platform.event({ title: 'Meet' });
     await api.platform.participant(event, one.id, { role: 'organizer' });

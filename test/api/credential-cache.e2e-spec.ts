@@ -191,7 +191,7 @@ postgres.describe('a cached credential', () => {
       'a writer with session_replication_role = replica disables the member',
       'UPDATE users SET disabled_at = now() WHERE id = (SELECT user_id FROM api_keys WHERE id = $1)',
     ],
-  ])('is dropped on every instance when %s', async (_, statement) => {
+  ])('is dropped when %s', async (_, statement) => {
     const { key, id } = await rememberedKey();
     await oauth.dataSource.transaction(async (manager) => {
       await manager.query('SET LOCAL session_replication_role = replica');
@@ -200,7 +200,7 @@ postgres.describe('a cached credential', () => {
     await answers(key, 401);
   });
 
-  it('is rejected after a replica-role writer disables its member, as are sessions and grants', async () => {
+  it('is rejected after a replica-role writer disables its member, whose sessions and grants are deleted', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const { body } = await oauth.token(await oauth.code(await oauth.client(), username, {}, browser));
@@ -228,7 +228,7 @@ postgres.describe('a cached credential', () => {
     await soon(async () => (await oauth.me(access_token)) === 401);
   });
 
-  it('of a client is dropped when the client is disabled', async () => {
+  it('of a client is dropped if the client is disabled while the server queries it', async () => {
     const clients = oauth.api.app.get(ClientCache);
     const id = await oauth.client();
     const channel = oauth.api.app.get(RevocationChannel);

@@ -83,7 +83,7 @@ describe('API credentials', () => {
   });
 
   describe('an API key', () => {
-    it('shows its scopes and the required scope in the headers of every response', async () => {
+    it('gets its scopes and the required scope in the response headers, even with a 404', async () => {
       const { key } = await newKey({ scopes: ['events:read', 'profile:read'] });
       const allowed = await api.get('/me', key);
       expect(allowed.headers).toMatchObject({
@@ -110,7 +110,7 @@ describe('API credentials', () => {
       expect(headers['x-oauth-scopes']).toBe('events:read');
     });
 
-    it('that is rejected gets the same 401 for every reason', async () => {
+    it('that is invalid, expired or revoked, or whose member is disabled, gets the same 401', async () => {
       const { key } = await newKey();
       const revoked = await newKey();
       await keys.revoke(revoked.id, 'leaked', 'admin');
@@ -146,7 +146,7 @@ describe('API credentials', () => {
       expect(answers[0]!.headers['www-authenticate']).not.toContain('error=');
     });
 
-    it('with a wrong checksum is rejected without a query', async () => {
+    it('with a wrong checksum is rejected without a database query', async () => {
       const { key } = await newKey();
       const database = api.app.get(Database);
       const { read } = database;
@@ -189,7 +189,7 @@ describe('API credentials', () => {
       },
     );
 
-    it('that is sent with only Sec-Fetch-Mode counts as used by a server', async () => {
+    it('is accepted if Sec-Fetch-Mode is the only browser header', async () => {
       const { key } = await newKey();
       expect((await api.get('/me', key, { 'Sec-Fetch-Mode': 'cors' })).status).toBe(200);
     });
@@ -220,7 +220,7 @@ describe('API credentials', () => {
       expect(row).toEqual({ uses_count: 2, last_used_at: expect.any(Date) });
     });
 
-    it('has its use recorded regardless of the other keys in the batch', async () => {
+    it('has its use recorded even if other entries of the batch are invalid', async () => {
       const { keys } = api.app.get(Usage);
       const [first, bad, last] = [await newKey(), await newKey(), await newKey()];
       keys.count(first.id, '192.0.2.1');
@@ -290,7 +290,7 @@ describe('API credentials', () => {
   });
 
   describe('GET /api/public/credential', () => {
-    it('shows the key’s details and the endpoints that it can call', async () => {
+    it('shows the key’s details, and for each endpoint whether the key can call it', async () => {
       const { userId, key, id } = await newKey({ scopes: ['events:read'] });
       const { body, headers } = await api.get('/credential', key);
       expect(body).toMatchObject({
@@ -322,7 +322,7 @@ describe('API credentials', () => {
       expect([headers['x-oauth-scopes'], headers['x-accepted-oauth-scopes']]).toEqual(['events:read', '']);
     });
 
-    it('shows null for a key that never expires', async () => {
+    it('shows null as expires_at for a key that never expires', async () => {
       const { key } = await newKey({ expiresInSeconds: undefined, noExpiryReason: 'a printer' } as never);
       expect((await api.get('/credential', key)).body.expires_at).toBeNull();
     });

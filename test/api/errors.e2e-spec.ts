@@ -86,10 +86,13 @@ describe('every API response', () => {
       ],
       ['events?limit=0&limit=2', 'limit must be given only once.'],
       ['events?limit=0&a=1', /^2 parameters are invalid\. This route .+ limit must be a whole .+\.$/],
-    ])('names the first three faults and the allowed values in detail: %s', async (path, detail) => {
-      const { body } = await api.get(`/${path}`, key);
-      expect(body.detail).toEqual(typeof detail === 'string' ? detail : expect.stringMatching(detail));
-    });
+    ])(
+      'names at most three faults, and the allowed values, in the field detail: %s',
+      async (path, detail) => {
+        const { body } = await api.get(`/${path}`, key);
+        expect(body.detail).toEqual(typeof detail === 'string' ? detail : expect.stringMatching(detail));
+      },
+    );
 
     it.each([
       ...['POST', 'DELETE', 'PATCH', 'PUT'].map((method) => [method, 'me', 'GET, HEAD, OPTIONS']),
@@ -190,7 +193,7 @@ describe('every API response', () => {
       expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     });
 
-    it('for caching: 304 for If-None-Match on each GET', async () => {
+    it('for caching: each GET gets 304 if If-None-Match matches', async () => {
       for (const path of gets()) {
         const { headers } = await get(path);
         for (const tag of MOVING.includes(path)
@@ -357,7 +360,10 @@ describe('input on the raw socket', () => {
     expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
   });
 
-  thorough.it('gets a closed connection if the headers do not arrive within 5 seconds', async () => {
-    expect(await raw('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ')).toMatch(/^HTTP\/1\.1 408 /);
-  });
+  thorough.it(
+    'gets 408 and a closed connection if the headers do not arrive before the deadline',
+    async () => {
+      expect(await raw('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ')).toMatch(/^HTTP\/1\.1 408 /);
+    },
+  );
 });

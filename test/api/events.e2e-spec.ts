@@ -71,7 +71,7 @@ describe('GET /api/public/events: access', () => {
     },
   );
 
-  it('ends when the event is deleted or becomes a draft, or the relation ends, and returns when the change is undone', async () => {
+  it('ends with the member’s relation to the event, and is suspended while the event is deleted or a draft', async () => {
     const { id, key } = await member();
     const event = await eventOf(id);
     const see = async () => [(await ids(key)).length, (await api.get(`/events/${event}`, key)).status];
@@ -125,7 +125,7 @@ describe('GET /api/public/events: an item', () => {
     });
   });
 
-  it('is in UTC if the database lacks its time zone, in list and detail', async () => {
+  it('shows local times in UTC if the database lacks its time zone, in list and detail', async () => {
     const { id, key } = await member();
     const event = await eventOf(id, { starts_at: '2031-05-01T18:00:00Z', ends_at: '2031-05-01T20:00:00Z' });
     await api.dataSource.query('ALTER TABLE events DROP CONSTRAINT events_timezone_check');
@@ -251,7 +251,7 @@ describe('GET /api/public/events/{id}', () => {
   });
 
   it.each(RELATIONS)(
-    'shows the online URL to organizers and people who are going: %s (%s)',
+    'shows the online URL only to organizers and people who are going: %s (%s)',
     async (role, rsvp_status) => {
       const { id, key } = await member();
       const url = 'https://meet.example/secret';

@@ -90,7 +90,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(names).toEqual(expect.arrayContaining(known.split(' ')));
   });
 
-  it('describes every operation, parameter and group, in complete sentences if long', () => {
+  it('describes every operation and tag in a sentence, and every parameter', () => {
     for (const { path, method, operation } of operations()) {
       expect([method, path, operation.description]).toEqual([
         method,
@@ -128,7 +128,7 @@ describe('GET /api/public/openapi.json', () => {
     ]);
   });
 
-  it('limits the length of cursors, and has only examples and defaults that their schemas accept', async () => {
+  it('requires cursors of at least one character, and has only examples and defaults that their schemas accept', async () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
     const platform = (await api.send('GET', '/api/platform/openapi.json')).body as Document;
     let checked = 0;
@@ -243,7 +243,7 @@ describe('GET /api/public/openapi.json', () => {
     ]);
   });
 
-  it('has one component for each error and each page, and every operation refers to these components', () => {
+  it('has one component for each error and each page schema, and every operation refers to these components', () => {
     for (const { operation } of operations())
       for (const [status, response] of Object.entries(operation.responses))
         if (status !== '200')
@@ -263,7 +263,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(pages.filter((name) => name === 'AchievementPage')).toHaveLength(3);
   });
 
-  it('marks a deprecated route, whose responses announce its end to programs and pages', async () => {
+  it('marks a deprecated route, whose responses have Deprecation and Sunset headers that pages can read', async () => {
     const at = Object.getOwnPropertyDescriptor(ProfileController.prototype, 'getMe')!;
     DeprecatedRoute('2026-12-01', '2027-12-01')(ProfileController.prototype, 'getMe', at);
     const ending = await TestApi.start({}, api);

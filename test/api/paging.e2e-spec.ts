@@ -100,7 +100,7 @@ describe('paging', () => {
   const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
 
   describe.each(lists)('%s', (path, defaultSort) => {
-    it('returns data and seven page fields, with 20 rows by default', async () => {
+    it('returns data and seven page fields, with a default limit of 20', async () => {
       const { status, body } = await api.get(path, key);
       expect(status).toBe(200);
       expect(Object.keys(body)).toEqual(['data', 'pagination']);
@@ -157,7 +157,7 @@ describe('paging', () => {
       expect(back.map((page) => pageOf(page).has_more)).toEqual([true, true, false]);
     });
 
-    it('links the first, previous and next page with URLs that are valid unchanged', async () => {
+    it('links to the first, previous and next page with absolute URLs', async () => {
       const follow = async (url: string) => {
         expect(url.startsWith(`${api.config.publicUrl}/api/public/`)).toBe(true);
         return api.send('GET', url.slice(api.config.publicUrl.length), { 'X-API-Key': key });
@@ -219,7 +219,7 @@ describe('paging', () => {
   });
 
   describe('states exactly whether there are more rows', () => {
-    it('when the page contains all rows, including the last row', async () => {
+    it('when the page ends with the last row', async () => {
       const { ids, read } = await goingTo(2);
       expect(pageOf(await read('?limit=2'))).toMatchObject({ has_more: false, next_cursor: null });
       const first = await read('?limit=1');
@@ -229,7 +229,7 @@ describe('paging', () => {
       expect(pageOf(last)).toMatchObject({ has_more: false, next_cursor: null });
     });
 
-    it('on an empty page after all rows, whose previous link points to the rows', async () => {
+    it('on an empty page after all rows, whose prev_cursor returns the rows', async () => {
       const { ids, read, leave } = await goingTo(4);
       const cursor = pageOf(await read('?limit=2')).next_cursor;
       await leave([ids[2]!, ids[3]!]);
@@ -241,7 +241,7 @@ describe('paging', () => {
       expect(pageOf(back)).toMatchObject({ has_more: false, prev_cursor: null });
     });
 
-    it('on an empty page before all rows, whose next link points to the rows', async () => {
+    it('on an empty page before all rows, whose next_cursor returns the rows', async () => {
       const { ids, read, leave } = await goingTo(4);
       const second = await read(`?limit=2&cursor=${pageOf(await read('?limit=2')).next_cursor}`);
       await leave([ids[0]!, ids[1]!]);
@@ -274,7 +274,7 @@ describe('paging', () => {
       expect(body.errors).toEqual([expect.objectContaining({ parameter: 'cursor', code: 'invalid_cursor' })]);
     };
 
-    thorough.it('with any single bit altered', async () => {
+    thorough.it('with one bit altered in any byte', async () => {
       const bytes = Buffer.from(await cursorOf('/events'), 'base64url');
       for (const [i, byte] of bytes.entries()) {
         const altered = Buffer.from(bytes);
@@ -349,7 +349,7 @@ describe('paging', () => {
       ['another status', '/connections', '/connections?status=accepted,pending_sent'],
       ['another category', '/achievements?category=events', '/achievements?category=events,other'],
       ['another earned', '/achievements?action=all&earned=true', '/achievements?action=all&earned=false'],
-    ])('of a list with %s', async (_, made, used) => {
+    ])('used with %s', async (_, made, used) => {
       await isRefused(used, await cursorOf(made));
     });
   });

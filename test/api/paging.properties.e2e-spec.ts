@@ -217,7 +217,7 @@ thorough.describe('paging', () => {
 
   for (const [path, sorts, makeWorld] of lists) {
     it.each(sorts)(
-      `${path}sort=%s returns exactly the rows beyond the page, each once, despite concurrent changes`,
+      `${path}sort=%s returns exactly the rows beyond the cursor, each once, despite changes between pages`,
       async (sort) => {
         const compare = oracle(sort);
         await fc.assert(

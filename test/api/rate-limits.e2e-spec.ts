@@ -70,7 +70,7 @@ describe('rate limits', () => {
   });
 
   itInOneWindow(
-    'apply after the scope check, and before the query check and the database query',
+    'apply after the scope check, and before parameter validation and the database query',
     async () => {
       const user = await api.platform.user();
       const key = await api.key(user, ['events:read']);
@@ -121,7 +121,7 @@ describe('the limit of failed authentication', () => {
   afterAll(() => api.close());
 
   itInOneWindow(
-    'responds 429 instead of 401, delays no valid credential, and ignores missing credentials',
+    'responds 429 instead of 401 to wrong credentials, and applies neither to valid nor to missing credentials',
     async () => {
       const key = await api.key(await api.platform.user());
       const from = { 'X-Forwarded-For': freshAddress() };
@@ -173,7 +173,7 @@ describe('the limit of OAuth routes and pages', () => {
   );
 
   itInOneWindow.thorough(
-    'rejects a browser’s request with a page at every step, and stores nothing',
+    'rejects a browser’s request with a page at every step, and sets no cookie',
     async () => {
       const address = freshAddress();
       await useUp(address);
@@ -225,7 +225,7 @@ describe('the limit of OAuth routes and pages', () => {
     expect((await api.get('/me', key, from(address))).status).toBe(200);
   });
 
-  itInOneWindow.thorough('counts all addresses of an IPv6 subscriber as one address', async () => {
+  itInOneWindow.thorough('counts all addresses of an IPv6 /64 network as one address', async () => {
     const network = `2001:db8:${freshAddress().split('.').at(-1)}`;
     await useUp(`${network}:2::a`);
     expect((await api.send('POST', '/oauth/token', from(`${network}:2:ffff::b`))).status).toBe(429);

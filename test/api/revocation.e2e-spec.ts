@@ -65,7 +65,7 @@ postgres.describe('the API on two servers', () => {
     return count;
   };
 
-  it('queries the database once for a known credential', async () => {
+  it('sends one database query for a request with a cached credential', async () => {
     const { key } = await knownKey(await api.platform.user());
     expect(await statements(api.app, () => ask(api.app, key))).toBe(1);
   });

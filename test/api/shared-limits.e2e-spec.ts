@@ -109,7 +109,7 @@ postgres.describe('shared rate-limit counts', () => {
   });
 
   itInOneWindow(
-    'are sent in one statement for all changed callers, again in the next interval, and then only after new requests',
+    'are sent in one statement for all changed callers, again in the next interval, and then only after newly admitted requests',
     async () => {
       const { counter, add } = instance();
       const callers = Array.from({ length: 1_000 }, () => randomUUID());
@@ -133,7 +133,7 @@ postgres.describe('shared rate-limit counts', () => {
     ['first', [0, 1]],
     ['last', [1, 0]],
   ])(
-    'reach an instance that gets no requests and exchanges its counts %s in each interval',
+    'reach, within two intervals and without new requests, an instance that exchanges its counts %s',
     inOneWindow(async (_, order) => {
       const counters = [instance().counter, instance().counter];
       const caller = randomUUID();
@@ -244,7 +244,7 @@ postgres.describe('rate limits on two servers', () => {
     })();
   });
 
-  it('apply to guessed credentials per address, and delay no valid credential', async () => {
+  it('apply to guessed credentials per address, but not to a valid credential from that address', async () => {
     await start();
     await inOneWindow(async () => {
       const address = freshAddress();

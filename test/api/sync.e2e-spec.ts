@@ -302,7 +302,7 @@ connected_at = connected_at`,
       },
     );
 
-    it('reports more changes only if there are more, also on a full page', async () => {
+    it('reports more changes only if there are more, even on a full page', async () => {
       const { id, key } = await member();
       const cursor = await start(key);
       for (let i = 0; i < 2; i++) await api.platform.participant(await api.platform.event(), id);
@@ -315,7 +315,7 @@ connected_at = connected_at`,
       ]);
     });
 
-    it('continues if a record changes again between two pages', async () => {
+    it('reports a record again if it changes between two pages', async () => {
       const { id, key } = await member();
       const events = [await api.platform.event(), await api.platform.event()];
       const cursor = await start(key);
@@ -330,7 +330,7 @@ connected_at = connected_at`,
       ]);
     });
 
-    it('keeps one row for a repeatedly changed record, and loses no change', async () => {
+    it('combines rows of a repeatedly changed record, and loses no change', async () => {
       const { id, key } = await member();
       const event = await api.platform.event();
       await api.platform.participant(event, id);

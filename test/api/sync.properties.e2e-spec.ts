@@ -270,7 +270,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     for (const partner of partners) expect(partner.changes).toBeGreaterThan(5);
   });
 
-  it('keeps a copy equal after imports and erasures', async () => {
+  it('keeps an app’s copy equal to a full read after imports and erasures', async () => {
     const apps = FOLLOWED.map((id) => new App(id));
     await api.dataSource.query('UPDATE users SET disabled_at = NULL');
     await Promise.all(apps.map((app) => app.readAll()));

@@ -57,7 +57,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     ]);
   });
 
-  it('exclude requests rejected for credential, scope, limit, query, body, or a missing resource', async () => {
+  it('exclude requests rejected for credential, scope, query, body, Origin or Accept, or a missing resource', async () => {
     const member = await oauth.member();
     const key = await oauth.api.key(member.id, ['events:read', 'profile:write']);
     for (const [request, status] of [
@@ -134,7 +134,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     expect(await counted([member])).toMatchObject([{ scope: 'profile:read', uses: 2 }]);
   });
 
-  it('are written a few rows at a time, so that no statement times out on a busy host', async () => {
+  it('are written at most 100 rows at a time, so that no statement times out on a busy host', async () => {
     await oauth.dataSource.query('CREATE TABLE written_at_once (rows integer)');
     const usage = oauth.api.app.get(Usage);
     const tally = usage.tally('a test', `INSERT INTO written_at_once SELECT count(*) FROM ${USED}`);
@@ -148,7 +148,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     await oauth.dataSource.query('DROP TABLE written_at_once');
   });
 
-  it('notify listeners at once, including rejected requests with their reason', async () => {
+  it('report each request to DeveloperRequests, with the problem code if rejected', async () => {
     const told: object[] = [];
     const hear = jest.spyOn(oauth.api.app.get(DeveloperRequests), 'finished');
     hear.mockImplementation(({ context: { credentialId: key, problem }, principal }, status) => {
@@ -176,7 +176,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
 });
 
 postgres.describe('usage records of two servers', () => {
-  it('are exact after ten thousand mixed requests; a killed server loses only its unwritten counts', async () => {
+  it('are exact after 9,900 mixed requests; a killed server loses only its unwritten counts', async () => {
     const oauth = await OauthTest.start();
     // Tokens are issued for the API at that URL.
     const settings = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer, RATE_LIMIT_READ: '0' };

@@ -237,7 +237,7 @@ describe('pua', () => {
   });
 
   describe('keys create', () => {
-    it('prints only the key, which the running server accepts', async () => {
+    it('prints only the key on stdout, and the running server accepts the key', async () => {
       const user = await api.platform.user({ username: 'key_owner' });
       const { code, stdout } = await run('keys create --user=KEY_owner --name=Partner --scopes=profile:read');
       expect(code).toBe(0);
@@ -362,7 +362,7 @@ describe('pua', () => {
       },
     );
 
-    it('show where a key was used and exposed, and never the key', async () => {
+    it('show where a key was exposed, and never print the key’s secret', async () => {
       const user = await api.platform.user();
       const older = await createKey(user);
       const newer = await createKey(user);
@@ -386,7 +386,7 @@ describe('pua', () => {
       );
     });
 
-    it('accept a complete key as its id, and never repeat the secret of an unknown or truncated key', async () => {
+    it('accept a complete key instead of its id, and never repeat the secret of an unknown or truncated key', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect(await json('keys show', key)).toMatchObject({ id });
       expect(await json('keys show', `X-API-Key: ${key}`)).toMatchObject({ id });
@@ -406,7 +406,7 @@ describe('pua', () => {
   });
 
   describe('keys rotate', () => {
-    it('creates an equal key, and keeps the old key valid for a day', async () => {
+    it('creates a key with the same settings, and keeps the old key valid for a day', async () => {
       const user = await api.platform.user();
       const old = await createKey(user, { cidrs: ['127.0.0.0/8'] });
       const { key, ...made } = await json<Key>('keys rotate', old.id);
@@ -519,7 +519,7 @@ describe('pua', () => {
       expect(stdout).toMatch(/^\d+ +findable_1 +\S.* enabled +no +20/m);
     });
 
-    it('list returns 1,000 members, and explains how to get more', async () => {
+    it('list returns at most 1,000 members, and explains how to get more', async () => {
       await api.dataSource.query(
         `INSERT INTO users (username, first_name) SELECT 'paged_' || i, 'Paged' FROM generate_series(1, 1001) i`,
       );
@@ -1210,7 +1210,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
   });
 
   thorough.it(
-    'with --watch prints every verdict once, then each change, and ends with the last state',
+    'with --watch prints each quick check’s verdict once, then each change, and exits with 1 if a check fails',
     async () => {
       type Line = { time: string; name: string; was: string | null; status: string; mend: string | null };
       const child = startPua(api.environment, 'doctor --watch 1s --json');
@@ -1305,7 +1305,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
 
   // A sample consists of ranges of existing ids.
   postgres.it(
-    'recounts one member in ten in a large database, or all members with --full, and states the share',
+    'recounts 10 % of 52,000 members, or all members with --full, and states the share',
     async () => {
       const own = await createTestDatabase();
       const look = async (...args: string[]) => {

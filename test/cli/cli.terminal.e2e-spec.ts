@@ -245,7 +245,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
         expect([row, row.slice(index - 2, index)]).toEqual([row, '  ']);
   });
 
-  it('requests confirmation before data is lost, and accepts only y as a yes', async () => {
+  it('requests confirmation before data is lost, and continues only after y or yes', async () => {
     const [one, two] = [await oauth.member({ username: 'lost' }), await oauth.client({ name: 'Lost' })];
     const commands = [
       ['users', 'erase', String(one.id)],
@@ -304,7 +304,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(audit).toMatch(/^TIME \(UTC\) +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\nTYPE +[a-z._]+\nACTOR /);
   });
 
-  it('prints “none” for an empty list', async () => {
+  it('prints “none” for an empty list, and “no sessions” and “no apps” for a member without them', async () => {
     const nothing = [
       ['keys', 'list', '--user', 'imported'],
       ['users', 'sessions', 'imported'],

@@ -132,7 +132,7 @@ describe('pua open', () => {
     }
   });
 
-  postgres.it('opens the page only on a desktop', () => {
+  postgres.it('opens the page on a desktop only if the output is a terminal', () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'desktop-'));
     const [program, opened] = [join(folder, 'xdg-open'), join(folder, 'opened')];
     // The pipe's reader waits until the started program has written into it.
@@ -168,7 +168,7 @@ describe('shell completion', () => {
     expect(await next('open', 'doc')).toEqual(['docs']);
   });
 
-  it('completes the last of several scopes and of several message types', async () => {
+  it('completes the last of several scopes, and a message type', async () => {
     expect(await next('keys', 'create', '--scopes', 'profile:read,p')).toEqual([
       'profile:read,profile:write',
       'profile:read,platform:read',
@@ -211,7 +211,7 @@ describe('shell completion', () => {
     expect(await pua(environment, ['__complete', 'nothing', 'at', 'all'])).toEqual(nothing);
   });
 
-  postgres.it('completes in interactive bash, also after the colon of a scope', () => {
+  postgres.it('completes in bash, even after the colon of a scope', () => {
     const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bash-'));
     writeFileSync(
       join(bin, 'pua'),

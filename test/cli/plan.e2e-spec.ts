@@ -66,7 +66,7 @@ describe('pua db migrate --plan', () => {
     expect(await planMigrations(dataSource)).toEqual(planned);
   });
 
-  it('states in short lines which clients wait, how long and why', async () => {
+  it('states in lines of at most 80 characters which clients wait, how long and why', async () => {
     const { code, stdout } = await pua(database.environment, 'db migrate --plan');
     expect(code).toBe(0);
     expect(stdout).toContain(`FindLeasesByTime1763802300000: about 0 s

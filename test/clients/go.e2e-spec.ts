@@ -325,7 +325,7 @@ func main() {
     });
   });
 
-  it('signs a member in, renews their token once, and ends the access', async () => {
+  it('signs a member in, renews an expired or rejected token once, and ends the access', async () => {
     const { id, username } = await member(0);
     const clientId = await oauth.client();
     const program = (body: string) => `package main

@@ -260,7 +260,7 @@ asyncio.run(main())
     },
   );
 
-  it('retries after 503 as configured, and reports responses of intermediaries', async () => {
+  it('retries after 502, 503 and 504 as configured, and reports responses of intermediaries', async () => {
     const answers: [number, Record<string, string>, string][] = [
       [503, { 'Retry-After': '0' }, ''],
       [200, { 'Content-Type': 'application/json' }, '{"id": 7}'],
@@ -320,7 +320,7 @@ with Client(os.environ["API_URL"], token="token") as api:
       (text: string) => text.replace(/\b(await|async) /g, '').replaceAll(/Async(Client|SignIn)/g, '$1'),
     ],
     ['async', (text: string) => text],
-  ])('signs a member in, renews a token once, and ends access in %s code', async (kind, asWritten) => {
+  ])('signs a member in, renews tokens, and ends access in %s code', async (kind, asWritten) => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const head = `

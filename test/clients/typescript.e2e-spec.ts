@@ -93,7 +93,7 @@ postgres.describe('the TypeScript client', () => {
     expect(readFileSync(`${PACKAGE}/src/schema.ts`, 'utf8')).toBe(typesOf(document));
   });
 
-  it('has types that TypeScript checks', async () => {
+  it('has no type errors', async () => {
     expect((await run('node_modules/.bin/tsc', ['-p', PACKAGE])).stdout).toBe('');
   });
 
@@ -256,7 +256,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     });
   });
 
-  describe('with an overloaded server', () => {
+  describe('with a test server', () => {
     let server: Server;
     let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
     let api: Client.PublicUserApi;
@@ -298,7 +298,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       await expect(api.me()).rejects.toMatchObject({ status: 429, retryAfter: 60 });
     });
 
-    it('does not retry a request that a proxy may have passed on', async () => {
+    it('does not retry a change after 502, since a proxy may have passed the change on', async () => {
       answers = [refuse(502, { 'Retry-After': '0' }), answer];
       await expect(api.updateProfile({ bio: 'once' })).rejects.toMatchObject({ status: 502 });
       expect(answers).toHaveLength(1);
@@ -367,7 +367,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       'webhook-signature': `v1,AAAA ${signWebhook(by, 'msg_1', seconds, body)}`,
     });
 
-    it('accepts a message signed with the old or the new secret', async () => {
+    it('accepts a message signed with any of its secrets', async () => {
       const secrets = [makeWebhookSecret(), secret];
       expect(await client.verifyWebhook(secrets, signed(), body)).toMatchObject({ data: { id: 5 } });
       const bytes = new TextEncoder().encode(body);
@@ -389,7 +389,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     });
   });
 
-  describe('during a sign-in', () => {
+  describe('with a sign-in', () => {
     async function signIn(scope = SCOPE) {
       const { id, username } = await member();
       const clientId = await oauth.client();
@@ -412,7 +412,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect((await api.me()).id).toBe(id);
     });
 
-    it('rejects a response to another request', async () => {
+    it('rejects a response to another request or from another issuer', async () => {
       const { session, back } = await signIn();
       const foreign = new URL(back);
       foreign.searchParams.set('state', 'another');
@@ -525,7 +525,7 @@ postgres.describe('the TypeScript client in two tabs', () => {
     app.closeAllConnections();
   });
 
-  it('signs in once, and renews one token for both tabs', async () => {
+  it('signs in once, and renews the token once for both tabs', async () => {
     const { id, username } = await member();
     const clientId = await oauth.client({ redirect_uris: [`${appUrl}/callback`], allowed_origins: [appUrl] });
     const settings = {

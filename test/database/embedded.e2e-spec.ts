@@ -156,7 +156,7 @@ describe('the files of the embedded database', () => {
     expect(await refusal(foreignFolder(folder))).toMatch(/ belongs to another user/);
   });
 
-  it('have their socket in a private folder of the temporary directory', async () => {
+  it('have their socket in a private folder of the temporary directory if DATA_DIR is too long for a socket path', async () => {
     const dataDir = join(inFolder(), 'long'.repeat(30)); // too long for the path of a socket
     const { host } = embeddedAddress(dataDir);
     expect(host.startsWith(tmpdir())).toBe(true);

@@ -381,7 +381,7 @@ postgres.describe('the first minute of a new database', () => {
   };
 
   it.each(Object.entries(STATES))(
-    'uses no sequential scan, in old and new sessions (statistics: %s)',
+    'uses no sequential scan of a growing table, in old and new sessions (statistics: %s)',
     async (_, prepare) => {
       const database = `first_${++marks}`;
       await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);
@@ -416,7 +416,7 @@ postgres.describe('the first minute of a new database', () => {
     },
   );
 
-  it('queries a feed’s records by index, regardless of their number', async () => {
+  it('queries the records of a feed with 1,200 lines by index', async () => {
     const database = `first_${++marks}`;
     await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);
     const aside = await connect(database);

@@ -54,7 +54,7 @@ describe('names of other members', () => {
 INSERT INTO connections (id, user_id, peer_id, status, connected_at)
 SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${DMITRI}, ${CHLOE}, 'accepted', now() FROM c`;
 
-  it('change at once after a rename through the API, and can be searched once the new name is copied', async () => {
+  it('are found by the new name, and no longer by the old name, once a rename through the API is copied', async () => {
     const answer = await api.put('/profile', björn, { first_name: 'Håkan' });
     expect(answer.status).toBe(200);
     await api.platform.copyNames();
@@ -62,7 +62,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     expect(await found('before2')).toEqual([]);
   });
 
-  thorough.it('are copied by every server in the background', async () => {
+  thorough.it('are copied by a server in the background', async () => {
     await rename(BJÖRN, 'Ingrid');
     while ((await found('ingrid')).length === 0);
     expect(await found('ingrid')).toEqual([BJÖRN]);
@@ -79,7 +79,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
 
   // The embedded database has one session: no other transaction can be in progress there.
   postgres.describe('with other database clients', () => {
-    it('never make a rename wait for connected members', async () => {
+    it('never make a rename wait for a transaction that writes the member’s connections', async () => {
       const program = await beside();
       await program.query(`UPDATE connections SET source = 'search' WHERE peer_id = ${BJÖRN}`);
       expect((await api.put('/profile', björn, { first_name: 'Jonna' })).status).toBe(200);
@@ -136,7 +136,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     expect(await derived()).toEqual(before);
   });
 
-  it('vanish from all lists at once when their member is disabled', async () => {
+  it('vanish from other members’ connections at once when their member is disabled', async () => {
     await rename(BJÖRN, 'Olle');
     await api.dataSource.query(`UPDATE users SET disabled_at = now() WHERE id = ${BJÖRN}`);
     expect((await api.get('/connections', ada)).body).toMatchObject({ data: [], pagination: { total: 0 } });

@@ -195,7 +195,7 @@ postgres.describe('query plans over 200,000 members', () => {
   );
 
   it.each(FILTERED)(
-    '%s for a member with many rows switches to the long statement after a bounded number of rows',
+    '%s for a member with many rows switches to the long statement after at most 201 rows',
     async (call) => {
       const many = call.startsWith('/events') ? manyEvents : manyConnections;
       await api.get('/credential', many); // caches the credential
@@ -222,7 +222,7 @@ postgres.describe('query plans over 200,000 members', () => {
 
   // With millions of rows, PostgreSQL used a smaller index on the peer only, and so read all rows of a peer with very many
   // connections, for each line of an import.
-  it('use the unique key of a pair, which only the listed indexes could replace', async () => {
+  it('can use only the two listed indexes instead of the unique key of a pair', async () => {
     const some = await api.dataSource.query<{ index: string }[]>(`SELECT i.indexrelid::regclass::text AS index
       FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indexrelid <> k.indexrelid AND i.indpred IS NULL
       WHERE k.indisunique AND k.indpred IS NULL AND k.indnkeyatts = 2 AND k.indrelid IN ('connections'::regclass, 'participants'::regclass)

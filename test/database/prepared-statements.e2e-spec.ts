@@ -134,7 +134,7 @@ postgres.describe('prepared statements', () => {
     });
   }
 
-  it('are planned at most five times per route of the API', async () => {
+  it('get at most five custom plans each from requests to every route of the API', async () => {
     const paths = await reads();
     expect(paths).toEqual(expect.arrayContaining(['/profile', '/events', '/events?sort=title&id=1']));
     const key = await oauth.api.key(user.id);
@@ -162,7 +162,7 @@ postgres.describe('prepared statements', () => {
     expect(plannedAnew(rows)).toEqual([]);
   });
 
-  it('are planned at most five times by sign-ins, exchanges, refreshes and revocations', async () => {
+  it('get at most five custom plans each from sign-ins, exchanges, refreshes and revocations', async () => {
     const browser = oauth.browser();
     for (let run = 0; run < READS; run++) {
       const { access_token, refresh_token } = await oauth.tokens(clientId, user.username); // a new browser
@@ -199,7 +199,7 @@ postgres.describe('prepared statements', () => {
     expect(plannedAnew(rows)).toEqual([]);
   });
 
-  it('include filtered queries, up to the limit of a session', async () => {
+  it('include at most 32 different filtered queries of a list', async () => {
     // A new list: all tests of a process share the program's lists, and may have reached their limit.
     const list = new List<OwnQuery>({
       ...listOf('events'),

@@ -67,7 +67,7 @@ postgres.describe('a connection for reads', () => {
     }
   });
 
-  it('returns to each concurrent caller its own response, regardless of the order of failures', async () => {
+  it('returns to each concurrent caller its own response, even if every third statement fails', async () => {
     const connection = await open();
     const asked = Array.from({ length: 60 }, (_, i) => connection.read(DIVISION, [i % 3])!);
     const answers = await Promise.allSettled(asked);

@@ -71,7 +71,7 @@ describe('a migration with steps', () => {
       `SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('users_pronouns_idx')) AS is`,
     );
 
-  it('creates the same schema in an empty database, in one transaction', async () => {
+  it('creates its index in an empty database', async () => {
     await open(createEmptyDatabase());
     expect(await migrate()).toEqual(expect.arrayContaining([FILLED]));
     expect(await index()).toBe(true);

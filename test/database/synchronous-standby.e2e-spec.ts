@@ -72,7 +72,7 @@ postgres.describe('a synchronous standby', () => {
   /** Writes that were rejected without a standby are retried each second. */
   const goodAgain = () => until(async () => (await put('confirmed')).status === 200);
 
-  it('receives writes', async () => {
+  it('confirms a PUT while connected', async () => {
     expect((await put('confirmed')).status).toBe(200);
   });
 

@@ -83,7 +83,7 @@ describe('the limits that the code and the database share', () => {
     expect(checkedWith(/char_length/)).toEqual(lengths.map(([name]) => name).toSorted());
   });
 
-  it.each(lengths)('allow %s %j code points', async (name, [least, most]) => {
+  it.each(lengths)('limit %s to %j code points (minimum, maximum)', async (name, [least, most]) => {
     const [table, column] = name.split('.') as [string, string];
     // An emoji has two code units, but the limit counts code points.
     const ofLength = (length: number) => accepted(table, { [column]: `repeat('😀', ${length})::text` });

@@ -90,7 +90,7 @@ const newTrace = () => {
   return { traceId, caller, traceparent: `00-${traceId}-${caller}-01` };
 };
 
-(process.env.LIBRARIES ? describe : describe.skip)('traces by OpenTelemetry', () => {
+(process.env.LIBRARIES ? describe : describe.skip)('OpenTelemetry', () => {
   let packages: string;
   let collector: Collector;
   beforeAll(async () => {
@@ -104,7 +104,7 @@ const newTrace = () => {
     rmSync(packages, { recursive: true, force: true });
   });
 
-  describe.each(['PostgreSQL', 'the embedded database'])('traces over %s', (name) => {
+  describe.each(['PostgreSQL', 'the embedded database'])('traces of a server with %s', (name) => {
     const onPostgres = name === 'PostgreSQL';
     const folder = mkdtempSync(join(tmpdir(), 'pua-traces-'));
     const dataDir = mkdtempSync(join(tmpdir(), 'pua-traces-'));
@@ -144,7 +144,7 @@ const newTrace = () => {
       return { response, caller, ...(await collector.trace(traceId)) };
     };
 
-    it('contain the caller’s trace, the request, its route and its SQL, without values', async () => {
+    it('continue the caller’s trace, and contain the request, its route and its SQL, without values', async () => {
       // Pipelined reads use the pool until their connections are open.
       const { response, caller, request, others } = await eventually(async () => {
         const trace = await call('/api/public/profile');
@@ -179,7 +179,7 @@ const newTrace = () => {
       expect(JSON.stringify(others)).not.toContain(String(FIRST_ID));
     });
 
-    it('contain each statement of a write', async () => {
+    it('contain the UPDATE of a PUT request, and no span without a parent', async () => {
       const { response, request, others } = await call('/api/public/profile', {
         method: 'PUT',
         headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
@@ -192,7 +192,7 @@ const newTrace = () => {
       expect(others.filter(({ parentSpanId }) => parentSpanId === undefined)).toEqual([]);
     });
 
-    it('belong to their own request, among several concurrent requests on one connection', async () => {
+    it('contain the SQL of their own request when requests are pipelined on one connection', async () => {
       const traces = Array.from({ length: 5 }, newTrace);
       const { port } = new URL(server.url);
       const socket = connect(Number(port), '127.0.0.1');
@@ -214,7 +214,7 @@ const newTrace = () => {
       }
     });
 
-    it('are named in the log, also if this server begins the trace', async () => {
+    it('are named in the log if this server begins the trace', async () => {
       const id = `log-${randomBytes(4).toString('hex')}`;
       const response = await fetch(`${server.url}/api/public/me`, {
         headers: { 'X-API-Key': key, 'X-Request-Id': id },

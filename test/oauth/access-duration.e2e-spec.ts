@@ -441,7 +441,7 @@ describe('a refresh request for ended access', () => {
     },
   );
 
-  it('is rejected with the reason even if the member ends the access during the request', async () => {
+  it('is rejected with the reason if the member ended the access during this or the previous request', async () => {
     for (let round = 0; round < 5; round++) {
       const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
       const { refresh_token } = await access(clientId, username, '30');

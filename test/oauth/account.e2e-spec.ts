@@ -90,7 +90,7 @@ describe('GET and POST /account/apps', () => {
     expect(await oauth.me(tokens.access_token)).toBe(200);
   });
 
-  thorough.it('show an app’s last use even if other buffered uses have unknown grant ids', async () => {
+  thorough.it('do not lose an app’s last use if other buffered uses have unknown grant ids', async () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);
     const { grants } = oauth.api.app.get(Usage);

@@ -54,7 +54,7 @@ describe('an assistant', () => {
     expect(await oauth.me(body.access_token)).toBe(200);
   });
 
-  it('lists each tool whose scope its app may request', async () => {
+  it('is offered each tool whose scope its app may request, even if the member has not granted the scope', async () => {
     const offered = async (scope: string, scopes?: string[]) => {
       const { body } = await signedIn({ scope }, scopes ? { scopes } : {});
       const answer = await send({ Authorization: `Bearer ${body.access_token}` }, 'tools/list');
@@ -232,7 +232,7 @@ describe('an assistant', () => {
     }
   });
 
-  it('appears on the member’s pages, and is rejected soon after the member ends its access', async () => {
+  it('appears on the member’s pages, and is rejected within a second after the member ends its access', async () => {
     const { body, username, clientId } = await signedIn();
     expect((await use(body.access_token, 'get_profile')).status).toBe(200);
     await oauth.api.app.get(Usage).flush();

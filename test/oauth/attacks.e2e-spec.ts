@@ -85,7 +85,7 @@ describe('an authorization code', () => {
     expect(await errorOf(again)).toBe('invalid_grant'); // disabling the member deleted the grant
   });
 
-  it('of a disabled client is rejected even before a notification, as is a refresh token', async () => {
+  it('of a disabled client is rejected even if no notification arrives, as is a refresh token', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const form = await oauth.code(clientId, username);
@@ -100,13 +100,13 @@ describe('an authorization code', () => {
   });
 });
 
-thorough.describe('a single-use value', () => {
+thorough.describe('an issued value', () => {
   const adapter = (model: string) => {
     const { app } = oauth.api;
     return adapterFactory(app.get(OauthDatabase), app.get(ClientCache), new Set(['ES256']))(model);
   };
 
-  it('such as a code is accepted in one of 10 concurrent uses, and its tokens are then revoked', async () => {
+  it('that is a code is accepted in one of 10 concurrent uses, and its tokens are then revoked', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const answers = await Promise.all(Array.from({ length: 10 }, () => oauth.token(form)));
     const won = answers.filter(({ status }) => status === 200);
@@ -115,7 +115,7 @@ thorough.describe('a single-use value', () => {
     expect(await oauth.me(won[0]!.body.access_token)).toBe(401);
   });
 
-  it('such as a pushed request is accepted in one of 10 concurrent uses', async () => {
+  it('that is a pushed request is accepted in one of 10 concurrent uses', async () => {
     const { searchParams } = oauth.request(await oauth.client()).url;
     const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
     const id = (body.request_uri as string).split(':').pop()!;
@@ -125,7 +125,7 @@ thorough.describe('a single-use value', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('is not stored after its grant was deleted', async () => {
+  it('that is an access token is not stored after its grant was deleted', async () => {
     const lost = { grantId: 'gone', clientId: 'x', kind: 'AccessToken' };
     await expect(adapter('AccessToken').upsert('x'.repeat(43), lost, 60)).rejects.toMatchObject({
       error: 'invalid_grant',
@@ -248,7 +248,7 @@ describe('a token request', () => {
     expect((await oauth.token(form)).status).toBe(200);
   });
 
-  it('distinguishes codes, access and refresh tokens', async () => {
+  it('is rejected with a token as the code, or with any other value as the refresh token', async () => {
     const [client_id, { username }] = [await oauth.client(), await oauth.member()];
     const form = await oauth.code(client_id, username);
     const { access_token, refresh_token, id_token } = await oauth.tokens(client_id, username);
@@ -261,7 +261,7 @@ describe('a token request', () => {
     expect((await oauth.refresh(client_id, refresh_token)).status).toBe(200);
   });
 
-  it('of a confidential client is rejected with a used or old assertion, or an assertion for another client', async () => {
+  it('of a confidential client is rejected with a used, expired or otherwise invalid assertion', async () => {
     const { id, assertion } = await clientWithKey(oauth);
     const { refresh_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     // The refresh token belongs to another client, so an authenticated client gets `invalid_grant`.
@@ -327,7 +327,7 @@ describe('a pushed request', () => {
 });
 
 describe('an access token', () => {
-  it('is read only from the header', async () => {
+  it('is accepted only in the Authorization header', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     const inQuery = await fetch(`${oauth.issuer}/api/public/me?access_token=${access_token}`);
     expect(inQuery.status).toBe(401);
@@ -368,7 +368,7 @@ describe('an access token', () => {
     expect(await oauth.me(access_token)).toBe(401);
   });
 
-  it('is rejected at the next request once its client or its member is disabled', async () => {
+  it('is rejected within a second after its client or its member was disabled', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const { access_token } = await oauth.tokens(clientId, member.username);
@@ -437,7 +437,7 @@ describe('a token bound by DPoP', () => {
     return { body, proof, good, me };
   }
 
-  it('is accepted once with a fresh proof', async () => {
+  it('is accepted with a fresh proof, but not with the same proof again', async () => {
     const { proof, good, me, body } = await bound();
     expect(body.token_type).toBe('DPoP');
     const dpop = await proof(good);
@@ -455,7 +455,7 @@ describe('a token bound by DPoP', () => {
     expect((await me(await proof(good), 'Bearer')).status).toBe(401);
   });
 
-  it('is rejected with a proof for another request', async () => {
+  it('is rejected without a proof, or with an invalid or old proof or a proof for another request', async () => {
     const { proof, good, me } = await bound();
     const other = await generateKeyPair('ES256');
     const wrong = [
@@ -476,7 +476,7 @@ describe('a token bound by DPoP', () => {
     expect((await me(await proof(good))).status).toBe(200);
   });
 
-  it('is not issued for a proof of another request, and the code is not consumed', async () => {
+  it('is not issued for an invalid or old proof, and the code is not consumed', async () => {
     const { proof } = await bound();
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const good = { htm: 'POST', htu: `${oauth.issuer}/oauth/token` };
@@ -494,7 +494,7 @@ describe('a token bound by DPoP', () => {
     expect((await oauth.token(form, { DPoP: await proof(good) })).body.token_type).toBe('DPoP');
   });
 
-  thorough.it('consumes its proof even if the request is rejected for another reason', async () => {
+  thorough.it('is not issued for a used proof, even if the proof’s first request was rejected', async () => {
     const { proof } = await bound();
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
@@ -547,7 +547,7 @@ describe('a token bound by DPoP', () => {
 });
 
 describe('another client', () => {
-  it('learns nothing from introspection, and can revoke nothing', async () => {
+  it('learns nothing about a token from introspection, and cannot revoke the token', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     const other = await oauth.client();
     const seen = await oauth.post('/oauth/introspect', { token: access_token, client_id: other });

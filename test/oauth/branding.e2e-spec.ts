@@ -257,7 +257,7 @@ describe('the platform’s name and texts', () => {
     ]);
   });
 
-  it('exist in the languages that the metadata lists', async () => {
+  it('have their languages listed in the metadata', async () => {
     const metadata = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     expect(await metadata.json()).toMatchObject({ ui_locales_supported: ['en', 'de', 'fr'] });
   });

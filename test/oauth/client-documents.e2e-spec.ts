@@ -182,7 +182,7 @@ describe('a client document', () => {
     },
   );
 
-  it('identifies a client whose pages are all on its own origin', () => {
+  it('describes a client without its links to other origins', () => {
     const clientId = 'https://agent.example/c';
     const pagesOf = (uri: unknown) => {
       const { client_uri, policy_uri } = parseClient(
@@ -218,7 +218,7 @@ describe('a client document', () => {
       expect(() => parseClient(said.client_id, said, true, keys as object)).toThrow('key set');
   });
 
-  it('identifies a client that gets logout notifications only at its own origin', () => {
+  it('describes a client without a logout URI at another origin', () => {
     const clientId = 'https://agent.example/c';
     const told = (backchannel_logout_uri: unknown) =>
       parseClient(clientId, documentOf(clientId, { backchannel_logout_uri }), true).backchannel_logout_uri;
@@ -235,7 +235,7 @@ describe('a client document', () => {
     expect(() => told('https://agent.example/#here')).toThrow('cannot receive logout messages');
   });
 
-  it('identifies a client that redirects only to its own pages and the member’s device', () => {
+  it('describes a client that redirects only to its own origin and the member’s device', () => {
     const clientId = 'https://agent.example/c';
     const client = parseClient(
       clientId,
@@ -644,7 +644,7 @@ postgres.describe('client documents on a server', () => {
       expect(new Set(await ended)).toEqual(new Set([400]));
     });
 
-    it('do not delay apps in use, whose documents are read meanwhile', async () => {
+    it('do not delay apps in use: the server reads their documents again in the background', async () => {
       const clientId = clientAt('in-use');
       const { username } = await oauth.member();
       allowAll();
@@ -680,7 +680,7 @@ postgres.describe('client documents on a server', () => {
       expect(site.connections).toBe(0);
     });
 
-    it('is checked when connecting: a name is rejected if one of its addresses is private', async () => {
+    it('is checked when connecting: a name that resolves to a private address is rejected', async () => {
       const guard = oauth.api.app.get(PublicHttps);
       const asked: string[] = [];
       guard.isAllowed = (address) => {

@@ -163,7 +163,7 @@ describe('a secret in a URL', () => {
     ['POST', '/oauth/par'],
     ['GET', '/oauth/authorize'],
     ['GET', '/oauth/logout'],
-  ])('is rejected, right or wrong, and audited without the secret: %s %s', async (method, path) => {
+  ])('is rejected even if correct, and audited without the secret: %s %s', async (method, path) => {
     const { id, secret } = await clientWithSecret(oauth);
     const query = new URLSearchParams({ client_id: id, client_secret: secret });
     const response = await fetch(`${oauth.issuer}${path}?${query}`, {

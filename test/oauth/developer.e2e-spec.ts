@@ -321,7 +321,7 @@ describe('a member’s app', () => {
     },
   );
 
-  thorough.it('is limited to ten per member, also for fifty concurrent requests', async () => {
+  thorough.it('is limited to ten per member, even with fifty concurrent requests', async () => {
     const ada = await developer();
     const sent = Array.from({ length: 50 }, (_, i) =>
       ada.post('/developer/clients', { name: `App ${i}`, type: 'web', redirect_uris: REDIRECT_URI }),
@@ -419,7 +419,7 @@ describe('a member’s API key', () => {
   });
 
   thorough.it(
-    'is limited to ten per member, also for fifty concurrent requests and for rotations',
+    'is limited to ten per member, even with fifty concurrent requests and with concurrent rotations',
     async () => {
       const ada = await developer();
       await ada.open('/developer/new-key');

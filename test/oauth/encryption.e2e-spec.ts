@@ -32,7 +32,7 @@ AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
     expect(await signedIn(victim.browser)).toBe(true);
   });
 
-  it('rejects ciphertext copied together with another session’s keys', async () => {
+  it('rejects ciphertext in a row with another session’s key', async () => {
     const [attacker, victim] = [await session(), await session()];
     const [{ key }] = (await oauth.dataSource
       .query('DELETE FROM oauth_sessions WHERE user_id = $1 RETURNING key', [attacker.id])

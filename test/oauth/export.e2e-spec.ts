@@ -245,7 +245,7 @@ postgres.describe('downloads of clients that stop reading', () => {
     return socket;
   }
 
-  it('occupy no shared resource, and time out', async () => {
+  it('do not prevent other requests, and time out', async () => {
     const downloads = oauth.api.app.get(Downloads);
     const readers: { browser: Browser; page: FormPage }[] = [];
     for (let n = 0; n < 5; n++) {

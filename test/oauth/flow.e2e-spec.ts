@@ -128,7 +128,7 @@ describe('a public web client', () => {
 });
 
 describe('a native client', () => {
-  it.each(['http://127.0.0.1:51234/cb', 'http://[::1]:9/cb'])('redirects to %s on any port', async (uri) => {
+  it.each(['http://127.0.0.1:51234/cb', 'http://[::1]:9/cb'])('redirects to any port: %s', async (uri) => {
     const member = await oauth.member();
     const clientId = await oauth.client({
       type: 'native',
@@ -258,7 +258,7 @@ describe('consent', () => {
     });
   });
 
-  it('rejects a scope that the client is not registered for', async () => {
+  it('is not requested if the client is not registered for a scope: the client gets invalid_scope', async () => {
     const { url } = oauth.request(await oauth.client({ scopes: ['profile:read'] }));
     const back = (await oauth.browser().open(url)) as URL;
     expect(back.searchParams.get('error')).toBe('invalid_scope');

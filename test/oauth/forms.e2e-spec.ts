@@ -75,7 +75,7 @@ describe('a form that creates a resource', () => {
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(2);
   });
 
-  it('creates and rotates one key, and shows the key once', async () => {
+  it('creates or rotates a key once, even if sent several times, and shows the key once', async () => {
     const signed = await signedIn('/developer/new-key');
     const made = await sendThrice(signed, signed.page, KEY_FIELDS, /keys$/);
     expect(made.filter(({ html }) => KEY.test(html))).toHaveLength(1);
@@ -87,7 +87,7 @@ describe('a form that creates a resource', () => {
     expect(await count('api_keys WHERE user_id', signed.id)).toBe(2);
   });
 
-  it('registers one app, and redirects each copy to the app’s page', async () => {
+  it('registers one app, even if sent several times, and redirects to the app’s page each time', async () => {
     const signed = await signedIn('/developer');
     const form = await signed.browser.view('/developer/new-client');
     const pages = await sendThrice(signed, form, APP_FIELDS, /clients$/);
@@ -322,7 +322,7 @@ async function atStep(
   return () => browser.submit(page, fieldsOf(username), form);
 }
 
-describe('a form sent twice at once and again a minute later', () => {
+describe('a form that is sent several times', () => {
   /** All pages with a sign-in use the same form. */
   const routeOf = (path: string) =>
     path.replace(/^\/(account|developer)(\/[\w-]+)?\/sign-in$/, '/account/apps/sign-in');
@@ -344,7 +344,7 @@ describe('a form sent twice at once and again a minute later', () => {
     expect([...new Set([...routes, '/oauth/logout/confirm'])].sort()).toEqual(Object.keys(forms).sort());
   });
 
-  it.each(Object.entries(forms))('gets no error at %s', async (_, fillIn) => {
+  it.each(Object.entries(forms))('gets no error, concurrently or after a minute: %s', async (_, fillIn) => {
     const send = await fillIn();
     const responses = await Promise.all([send(), send()]);
     await oauth.age('oauth_state', 60);
@@ -353,7 +353,7 @@ describe('a form sent twice at once and again a minute later', () => {
       if (!(response instanceof URL)) expect([response.status, faultOn(response)]).toEqual([200, undefined]);
   });
 
-  it('adds a passkey once, and shows the confirmation each time', async () => {
+  it('shows the confirmation of a new passkey each time', async () => {
     const { browser } = await signedIn('/account/security');
     const page = await browser.view('/account/security');
     const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
@@ -370,7 +370,7 @@ describe('a form sent twice at once and again a minute later', () => {
     expect(await set('a different horse battery staple')).toBe(410);
   });
 
-  it('redirects back to the app that requested the sign-out', async () => {
+  it('redirects back to the app that requested the sign-out each time', async () => {
     const bye = 'https://app.example/bye';
     const clientId = await oauth.client({ post_logout_redirect_uris: [bye] });
     for (const fields of [{ logout: 'yes' }, {}] as Record<string, string>[]) {
@@ -485,7 +485,7 @@ describe('POST /account/sign-out', () => {
 });
 
 describe('ending all other sessions', () => {
-  it('mentions remaining apps and calendar links, and ends the ticked apps’ access and the ticked links', async () => {
+  it('keeps the apps’ access and the calendar links unless the member ticks them', async () => {
     const signed = await signedIn('/account/sessions');
     const { id, username, browser } = signed;
     const links = oauth.api.app.get(CalendarLinks);

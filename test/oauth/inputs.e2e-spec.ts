@@ -175,7 +175,7 @@ describe('an authorization request', () => {
     },
   );
 
-  it('signs the member in with the longest useful value of each parameter', async () => {
+  it('signs the member in with the longest state and nonce', async () => {
     const parameters = {
       state: 's'.repeat(2048),
       nonce: 'n'.repeat(512),
@@ -265,7 +265,7 @@ describe('a form sent to an OAuth endpoint', () => {
     );
   });
 
-  it('gets an error response that the page may read (CORS)', async () => {
+  it('gets an error response that a page of any origin may read (CORS)', async () => {
     const response = await fetch(`${oauth.issuer}/oauth/token`, {
       method: 'POST',
       headers: { Origin: 'https://app.example' },
@@ -358,7 +358,7 @@ describe('a client assertion', () => {
     }
   });
 
-  it('is stored exactly as long as the assertion could be reused', async () => {
+  it('is stored until at most 10 seconds after its expiry, and not if it was rejected', async () => {
     await oauth.query(`DELETE FROM oauth_state WHERE model = 'ReplayDetection'`);
     for (const exp of [20, 295]) await errorWith(await sign({ exp: inSeconds(exp) }));
     await errorWith(await sign({ exp: inSeconds(1000) }));

@@ -79,7 +79,7 @@ describe('an ambiguous username', () => {
     },
   );
 
-  it('stays valid for its existing member, and the doctor reports it', async () => {
+  it('stays valid for its existing member, and the doctor reports the name', async () => {
     const username = 'old\u200bname';
     const { id } = await oauth.member({ username });
     const key = await oauth.api.platformKey(['platform:write']);

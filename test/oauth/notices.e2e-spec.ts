@@ -145,7 +145,7 @@ describe('a notice to a member', () => {
 });
 
 describe('a member who is disabled while a notice is created', () => {
-  it('gets that notice at most once, and no later notice', async () => {
+  it('gets at most one email; the platform gets one record of the notice', async () => {
     for (let round = 0; round < 5; round++) {
       const one = await member();
       await Promise.all([createKey(one.id), new UsersService(oauth.dataSource).disable(one.id, 'admin')]);
@@ -291,7 +291,7 @@ describe('a member’s choice of emails', () => {
     ]);
   });
 
-  it('is rejected for emails that cannot be muted', async () => {
+  it('is rejected for unknown emails and for emails that cannot be muted', async () => {
     const one = await member();
     for (const notice of [['passkey.added'], ['nothing'], ['toString']])
       expect((await choose(one.username, notice)).status).toBe(400);
@@ -319,7 +319,7 @@ describe('a member’s choice of emails', () => {
     expect(await mailsTo(one)).toEqual([]);
   });
 
-  it('changes only by the member’s own link: an altered link gets a 404', async () => {
+  it('does not change by an altered unsubscribe link, which gets a 404', async () => {
     const [one, other] = [await member(), await member()];
     const link = oauth.issuer + oauth.api.app.get(NoticeChoices).linkTo(one.id, 'key.created');
     const [, code] = /-([\w-]{43})$/.exec(link)!;

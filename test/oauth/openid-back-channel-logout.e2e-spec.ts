@@ -128,7 +128,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(Object.keys(metadata).filter((name) => name.startsWith('frontchannel'))).toEqual([]);
   });
 
-  it('gets one session id per browser in its ID tokens, also after a refresh; other apps get no session id', async () => {
+  it('gets one session id per browser, even after a refresh; another app gets another id, or none without a logout URI', async () => {
     const { clientId } = await toldApp();
     const member = await signIn(clientId);
     expect(member.sid).toMatch(/^[\w-]{20,}$/);
@@ -309,7 +309,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(receiver.received).toHaveLength(1); // the server follows no redirect
   });
 
-  it('gets no connection if its host name resolves to the server’s network', async () => {
+  it('gets no connection if its host name resolves to a private address', async () => {
     const https = oauth.api.app.get(PublicHttps, { strict: false });
     const lookUp = https.lookUp;
     const asked: string[] = [];

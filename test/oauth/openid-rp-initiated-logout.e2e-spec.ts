@@ -111,7 +111,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
   });
 
   it.each(['another member', 'another browser'])(
-    'requires the member’s confirmation if the ID token is of %s',
+    'signs no member out without confirmation if the ID token is of %s',
     async (whose) => {
       const [member, other] = [await signIn(), await signIn()];
       const { sub } = decodeJwt(member.idToken);
@@ -144,7 +144,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     'https://evil.example/bye',
     'javascript:alert(1)',
     'bye',
-  ])('gets a page if the URL does not match exactly: %s', async (target) => {
+  ])('gets an error page if the return URL does not match exactly: %s', async (target) => {
     const member = await signIn();
     const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: target, state: 's' };
     const page = (await ask(member, parameters)) as FormPage;
@@ -182,7 +182,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     ['that is malformed', () => 'x.y.z'],
     ['that consists only of dots', () => '..'],
   ] as [string, (token: string) => string | Promise<string>][])(
-    'gets a page if it sends an ID token %s, and the member stays signed in',
+    'gets an error page if it sends an ID token %s, and the member stays signed in',
     async (_, changed) => {
       const member = await signIn();
       const id_token_hint = await changed(member.idToken);
@@ -197,7 +197,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('gets a page if the ID token does not match client_id, or the app is unknown', async () => {
+  it('gets an error page if the ID token does not match client_id, or the app is unknown', async () => {
     const member = await signIn();
     const other = await oauth.client({ post_logout_redirect_uris: [BYE] });
     for (const parameters of [
@@ -210,7 +210,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     expect(await isSignedIn(member)).toBe(true);
   });
 
-  it('accepts only GET and POST', async () => {
+  it('gets 405 for PUT, with GET, HEAD and POST in Allow', async () => {
     const response = await fetch(`${oauth.issuer}/oauth/logout`, { method: 'PUT' });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
   });

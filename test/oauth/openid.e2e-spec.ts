@@ -118,7 +118,7 @@ describe('an authorization request by POST', () => {
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
     });
 
-  it('gets a code like a request by GET (Core §3.1.2.1), also if the member is signed in', async () => {
+  it('gets a sign-in page, or a code if the member is signed in, like a request by GET (Core §3.1.2.1)', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -262,7 +262,7 @@ describe('a client that only sends HTTP Basic with an empty password', () => {
     },
   );
 
-  it('is rejected if the body names another client, or if it has a password or keys', async () => {
+  it('is rejected if the body names another client, or if the client has keys or sends a password', async () => {
     const [clientId, other] = [await oauth.client(), await oauth.client()];
     const { id: confidential } = await clientWithKey(oauth);
     const { username } = await oauth.member();

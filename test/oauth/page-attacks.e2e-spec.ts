@@ -58,7 +58,7 @@ describe('a form sent by another site', () => {
     ['Sec-Fetch-Site: cross-site behind Origin: null', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }],
   ];
 
-  it('changes nothing at any form, even with a valid token', async () => {
+  it('is rejected at the sign-in, consent, access and sign-out forms, even with a valid token', async () => {
     const { member, browser, page, path } = await atConsent();
     const begun = await atSignIn();
     const own = await signedIn(member.username);
@@ -95,7 +95,7 @@ describe('a form sent by another site', () => {
     }
   });
 
-  thorough.it('changes nothing at any form of the member and developer pages', async () => {
+  thorough.it('is rejected at each member and developer form except the unsubscribe form', async () => {
     const { username } = await oauth.member();
     const browser = await signedIn(username);
     const csrf = csrfOf(await browser.view('/account/apps'));
@@ -135,7 +135,7 @@ describe('a form sent by another site', () => {
   });
 });
 
-describe('a session that an attacker planted in the browser', () => {
+describe('a session id that an attacker planted or copied', () => {
   /** A new browser without a member, with all cookies that any client can get. */
   async function planted(): Promise<{ attacker: Browser; victim: Browser }> {
     const [attacker, victim] = [oauth.browser(), oauth.browser()];
@@ -417,7 +417,7 @@ describe('guessing passwords to lock a member out', () => {
   };
 
   thorough.it(
-    'does not lock the owner out of a known browser, in an app’s sign-in or the account’s',
+    'does not lock the owner out in a known browser, at the sign-in for an app or an account page',
     async () => {
       const { username } = await oauth.member();
       const [onAccount, onApp] = [await signedIn(username), oauth.browser()];

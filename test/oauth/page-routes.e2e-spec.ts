@@ -335,7 +335,7 @@ describe('the pages', () => {
   });
 });
 
-describe('a static route', () => {
+describe('a route that is neither a page nor an oidc-provider route', () => {
   it.each(BESIDE_THEM.slice(1).map((route) => route.slice(4).replace(':file', 'index.js')))(
     'at %s accepts only GET, HEAD and OPTIONS',
     async (path) => {

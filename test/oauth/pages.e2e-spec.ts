@@ -161,7 +161,7 @@ describe('every member page', () => {
     );
   });
 
-  it('forbids every browser feature that pages do not need', () => {
+  it('has security headers that allow only its own style sheet, images and forms', () => {
     const { html, headers } = pages.render(SAMPLES['sign-in']!, 'en');
     expect(headers).toEqual({
       'Content-Type': 'text/html; charset=utf-8',
@@ -377,7 +377,7 @@ postgres.describe('in Chromium', () => {
   });
 
   it.each(['Allow', 'Deny'])(
-    '%s redirects to a client on another origin, without JavaScript',
+    'the button %s redirects to a client on another origin, without JavaScript',
     async (button) => {
       redirectTo = `${clientUrl}/callback`;
       const { page } = await open('consent', { javaScriptEnabled: false });
@@ -441,7 +441,7 @@ postgres.describe('in Chromium', () => {
     expect(posts[0]!.form.get('decision')).toBe('deny');
   });
 
-  it('a rejected form puts the cursor into the wrong field, and shows the error next to that field', async () => {
+  it('a rejected form puts the cursor into the field with the error, and shows the error next to that field', async () => {
     const { page } = await open('sign-in refused');
     const password = page.getByLabel('Password');
     expect(await password.evaluate((field) => field === document.activeElement)).toBe(true);

@@ -72,7 +72,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     await page.getByRole('status').getByText('You can sign in with your new passkey.').waitFor();
   }
 
-  it('adds a passkey in the account and signs in with it, with the keyboard only, on a phone', async () => {
+  it('adds a passkey in the account on a phone, and signs in with the passkey by keyboard only', async () => {
     const { username } = await oauth.member();
     const own = await device(PHONE);
     await register(own.page, username, 'My phone');

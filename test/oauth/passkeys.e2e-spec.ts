@@ -235,7 +235,7 @@ describe('a wrong passkey proof', () => {
     ['JSON with a prototype', '{"__proto__":{"id":"AA"},"response":{"clientDataJSON":"bnVsbA"}}'],
     ['deep JSON', '['.repeat(4_000)],
     ['U+0000', '{"id":"\\u0000"}'],
-  ])('as %s is rejected with an explanation, and never fails the server', async (_, credential) => {
+  ])('as %s is rejected, and never fails the server', async (_, credential) => {
     const { browser, page } = await atSignIn();
     expect((await browser.post(page, actionOf(page), { credential })).status).toBe(401);
     const member = await oauth.member();
@@ -258,7 +258,7 @@ describe('a wrong passkey proof', () => {
     });
   });
 
-  it('with a decreased counter is rejected as a copy and audited, and a proof with an increased counter is accepted', async () => {
+  it('whose counter has not increased is rejected as a copy and audited; with an increased counter it is accepted', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 5));
     const attempt = async () => {
       const { browser, page } = await atSignIn();
@@ -424,7 +424,7 @@ describe('a passkey registration', () => {
     await refused({ credentialId: authenticator.credentialId });
   });
 
-  thorough.it('is limited to 20 per member, also by concurrent requests', async () => {
+  thorough.it('is limited to 20 passkeys per member, even with concurrent requests', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
     await oauth.query(
       `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
@@ -654,8 +654,8 @@ describe('a disabled password', () => {
   );
 });
 
-describe('an app that requests a passkey (acr_values)', () => {
-  thorough.it('with max_age gets a fresh sign-in, and the passkey suffices', async () => {
+describe('an app that sends max_age=0', () => {
+  thorough.it('gets a fresh sign-in, and a passkey suffices', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     const first = await browser.view('/account/apps');
@@ -666,8 +666,8 @@ describe('an app that requests a passkey (acr_values)', () => {
   });
 });
 
-thorough.describe('ended sign-ins', () => {
-  it('are not stored if they are ended between the passkey proof and the new session', async () => {
+thorough.describe('a passkey sign-in', () => {
+  it('is rejected if the member’s sign-ins end between the passkey proof and the new session', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const response = await signIn(browser, page, authenticator);
@@ -676,7 +676,7 @@ thorough.describe('ended sign-ins', () => {
     expect(at.html).not.toContain('value="allow"');
   });
 
-  it('are followed by a new session: the previous session id is rejected', async () => {
+  it('starts a new session: a session id that an attacker planted in the browser is rejected', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const [attacker, victim] = [oauth.browser(), oauth.browser()];
     await attacker.open('/oauth/logout');

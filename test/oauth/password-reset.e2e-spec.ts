@@ -122,7 +122,7 @@ describe('a member who forgot the password', () => {
     expect(received()[0]!.source).toMatch(/^Hallo member-/m);
   });
 
-  it('sees the same page for every name, and only existing members get an email', async () => {
+  it('sees the same page for every name; only an enabled member with an address and an enabled password gets an email', async () => {
     const without = await oauth.member();
     const [disabled, none, off] = [await member(), await member({ password_hash: null }), await member()];
     await new UsersService(oauth.dataSource).disable(disabled.id, 'admin');
@@ -135,7 +135,7 @@ describe('a member who forgot the password', () => {
     expect(received()).toHaveLength(1);
   });
 
-  it('gets one email in five minutes, regardless of the number of requests', async () => {
+  it('gets at most one email in five minutes, regardless of the number of requests', async () => {
     const { id, username } = await member();
     for (let i = 0; i < 3; i++) await ask(username);
     expect(received()).toHaveLength(1);
@@ -157,7 +157,7 @@ describe('a member who forgot the password', () => {
       [id, seconds],
     );
 
-  it('gets at most five emails a day, as do all members with that address', async () => {
+  it('gets at most five emails a day, together with all other members with that address', async () => {
     const { id, username, email } = await member();
     const other = await member();
     await oauth.query('UPDATE users SET email = $2 WHERE id = $1', [other.id, email.toUpperCase()]);
@@ -184,7 +184,7 @@ describe('a member who forgot the password', () => {
     expect(received()).toHaveLength(1);
   });
 
-  thorough.it('signs in with the new password while attackers keep guessing the old password', async () => {
+  thorough.it('signs in with the new password in the browser of the reset despite guesses', async () => {
     const { username } = await member();
     const guess = async () => {
       const browser = oauth.browser();
@@ -208,7 +208,7 @@ describe('a member who forgot the password', () => {
     expect((await browser.press(signIn, { username, password: NEW })).status).toBe(200);
   });
 
-  it('sees the same page if the mail server rejects every email', async () => {
+  it('gets no error if the mail server rejects every email', async () => {
     const { username } = await member();
     mails.refusal = () => new Error('no such mailbox');
     expect((await ask(username)).status).toBe(200);
@@ -378,7 +378,7 @@ describe('a password reset link', () => {
     expect(received()).toHaveLength(1);
   });
 
-  it('is in no database row', async () => {
+  it('appears in no row of the OAuth state or the audit log', async () => {
     const { username } = await member();
     await ask(username);
     const token = linkOf(received()[0]).split('/').pop()!;

@@ -50,7 +50,7 @@ describe('a password change', () => {
     ]);
   });
 
-  it('keeps the other sessions by default, as the page confirms', async () => {
+  it('keeps the other sessions if their end is unticked, as the page confirms', async () => {
     const { id, username } = await oauth.member();
     const other = await atSecurity(oauth, username);
     const { browser, page } = await atSecurity(oauth, username);
@@ -120,7 +120,7 @@ describe('a password change', () => {
     expect((await trailOf(id)).map(({ type }) => type)).not.toContain('user.password_set');
   });
 
-  it('is rejected without a sign-in, without this server’s form, or without a password', async () => {
+  it('is rejected without a sign-in, without this server’s form, or with a disabled password', async () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const stranger = oauth.browser();

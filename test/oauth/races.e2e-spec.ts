@@ -107,7 +107,7 @@ postgres.describe('two servers on one database', () => {
     }
   });
 
-  it('notify the app if the member changes the end of access while the app redeems the code', async () => {
+  it('report the new end of access in the response or by webhook if the member changes it during the code exchange', async () => {
     const { id: endpoint } = await new WebhooksService(oauth.dataSource, oauth.api.config).create({
       url: 'http://127.0.0.1:9/hooks',
       types: ['access.changed'],

@@ -43,7 +43,7 @@ describe('the stored response of a used refresh token', () => {
     );
   const goneInTime = (dataSource = oauth.dataSource) => until(async () => (await kept(dataSource)) === 0);
 
-  thorough.it('is kept for 10 seconds, and deleted 15 seconds after the use', async () => {
+  thorough.it('is kept for 10 seconds after the use, and then deleted', async () => {
     const { used, body } = await refreshed();
     await usedEarlier(9);
     await oauth.api.app.get(RefreshGracePeriod).forget();
@@ -71,7 +71,7 @@ describe('the stored response of a used refresh token', () => {
     await goneInTime();
   });
 
-  it('is found by an index, regardless of other rows', async () => {
+  it('is found by an index', async () => {
     const plan = await oauth.dataSource.transaction(async (manager) => {
       await manager.query('SET LOCAL enable_seqscan = off'); // the table of this test is too small for an index
       return manager.query<{ 'QUERY PLAN': string }[]>(
@@ -93,7 +93,7 @@ describe('the stored response of a used refresh token', () => {
     await goneInTime();
   });
 
-  thorough.describe('while no server is running', () => {
+  thorough.describe('that a stopped server left', () => {
     let database: TestDatabase;
     let dataSource: DataSource;
     /** Application of the next server, which does nothing by itself before it listens. */
@@ -122,7 +122,7 @@ FROM generate_series(1, $1)`,
         [count],
       );
 
-    it('is deleted when the next server starts after a kill', async () => {
+    it('is deleted when the next server starts', async () => {
       await leave(1);
       await app.listen(0, '127.0.0.1');
       await goneInTime(dataSource);

@@ -7,7 +7,7 @@ beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
 describe('a refresh token', () => {
-  it('used again within 10 seconds gets the same response, with its remaining lifetime', async () => {
+  it('used again within 10 seconds gets the same tokens, with their remaining lifetimes', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
     const first = await oauth.refresh(clientId, refresh_token);

@@ -188,7 +188,7 @@ postgres.describe('the authorization server with a failing database', () => {
     until(async () => (await post('/oauth/token', { client_id: 'nobody' })).status === 401);
 
   it.each(['cut', 'stall'] as const)(
-    'responds 503 on every endpoint and page, and consumes nothing (%s)',
+    'responds 503 on every endpoint and page that needs the database, and consumes nothing (%s)',
     async (harm) => {
       const all = await steps();
       proxy[harm]();
@@ -205,7 +205,7 @@ postgres.describe('the authorization server with a failing database', () => {
   );
 
   it.each(['oauth_tokens', 'oauth_grants', 'oauth_sessions', 'oauth_state', 'users', 'oauth_clients'])(
-    'responds 503 while %s is locked, and never 401, 400 or 500',
+    'responds normally or with 503 while %s is locked, and never with 401, 400 or 500',
     async (table) => {
       const all = await steps();
       const runner = oauth.dataSource.createQueryRunner();
@@ -248,7 +248,7 @@ postgres.describe('the authorization server with a failing database', () => {
     expect((await send()).status).toBe(303);
   });
 
-  it('responds 503 if another client holds the grant beyond the lock timeout, and the token is not consumed', async () => {
+  it('responds 503 if another transaction locks the grant beyond the lock timeout, and consumes nothing', async () => {
     const clientId = await oauth.client();
     const { id, username } = await oauth.member();
     const code = await oauth.code(clientId, username);

@@ -213,7 +213,7 @@ DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
     expect(await oauth.query('SELECT FROM oauth_grants WHERE client_id = $1', [app.id])).toEqual([]);
   });
 
-  it(`is one of at most ${MAX_TESTERS} testers, also if two members are invited at once`, async () => {
+  it(`is one of at most ${MAX_TESTERS} testers, even if two members are invited at once`, async () => {
     const app = await ownApp();
     for (let n = 1; n < MAX_TESTERS; n++) await testers.invite(app.id, `tester ${n}`, app.owner);
     const both = ['one', 'two'].map((name) => testers.invite(app.id, name, app.owner));
@@ -446,7 +446,7 @@ describe('A change of an approved app', () => {
 });
 
 describe('The consent page', () => {
-  it('names the reviewer of the app', async () => {
+  it('states whether the platform has reviewed the app', async () => {
     const { id, developer } = await ownApp();
     const own = await atConsent(id, developer.username);
     expect(own.page.html).toContain('>Not reviewed<');

@@ -287,7 +287,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     });
   });
 
-  it('breaks sign-ins and new flows if the operator skips a step', async () => {
+  it('makes sign-ins fail and prevents a restart if the operator skips a step', async () => {
     const next = Buffer.alloc(32, 'next');
     await start([[THIRD], [next, THIRD]]); // the first instance lacks the next key
     const { username } = await oauth.member();

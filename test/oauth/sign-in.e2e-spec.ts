@@ -162,7 +162,7 @@ describe('a sign-in', () => {
         'argon2id (with this server’s earlier parameters)',
         () => argon2(PASSWORD, { memoryCost: 19_456, timeCost: 2 }),
       ],
-    ])('replaces an imported %s hash the first time', async (_, imported) => {
+    ])('replaces an imported %s hash the first time that it succeeds', async (_, imported) => {
       const before = await imported();
       const userId = await platform.user({ password_hash: before });
       const { username } = (
@@ -261,7 +261,7 @@ describe('a sign-in', () => {
     });
 
     thorough.it(
-      'costs the server as much for an unknown name as for a known name, because the server also computes a hash',
+      'costs at most twice as much for a known name as for an unknown name, for which the server also computes a hash',
       async () => {
         await platform.user({ username: 'weighed', password_hash: passwordHash });
         const as = (username: string) => () => attempt(username, 'wrong');
@@ -269,7 +269,7 @@ describe('a sign-in', () => {
       },
     );
 
-    it('leaves no password and no unknown name in the database', async () => {
+    it('leaves no password and no unknown name in the audit log or the throttle', async () => {
       await platform.user({ username: 'kept', password_hash: passwordHash });
       await attempt('kept', 'my-secret-guess');
       await attempt('my-secret-typed-as-name', 'my-secret-guess');
@@ -282,7 +282,7 @@ describe('a sign-in', () => {
   });
 
   describe('that is throttled', () => {
-    thorough.it('is verified for 10 of 50 concurrent guesses on two instances', async () => {
+    thorough.it('has its password verified for 10 of 50 concurrent guesses on two instances', async () => {
       const userId = await platform.user({ username: 'target', password_hash: passwordHash });
       expect(outcomes(await guesses('target', 50))).toEqual({ invalid: 10, throttled: 40 });
       const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
@@ -290,7 +290,7 @@ describe('a sign-in', () => {
       expect(reasons.sort()).toEqual(['account_blocked', ...wrong]);
     });
 
-    it('is throttled alike for an unknown name, in every spelling', async () => {
+    it('has the same limit for an unknown name, with one count for upper and lower case', async () => {
       const results = await Promise.all(
         ['ghost', 'GHOST', 'Ghost'].flatMap((name) => Array.from({ length: 7 }, () => attempt(name))),
       );
@@ -454,7 +454,7 @@ describe('a sign-in', () => {
       for (const taken of await Promise.all([waiting, next])) expect(taken).toHaveProperty('settle');
     });
 
-    thorough.it('is blocked as soon as earlier sign-ins have failed', async () => {
+    thorough.it('is blocked as soon as 10 earlier sign-ins have failed', async () => {
       const places = await takeAll('watched');
       const waiting = [take('watched', instances[1]), take('watched', instances[1]), take('watched')];
       for (const place of places) await place.settle('failed');
@@ -533,7 +533,7 @@ describe('a sign-in', () => {
     const own = (username: string, password = PASSWORD, at = instances[0]!, device = 'own browser') =>
       at.signIn.attempt({ username, password, ip: '192.0.2.200', deviceOf: () => device });
 
-    thorough.it('succeeds despite endless guesses by attackers, on every instance', async () => {
+    thorough.it('succeeds on both instances despite 200 guesses by attackers', async () => {
       const userId = await platform.user({ username: 'wanted', password_hash: passwordHash });
       const attack = [await guesses('wanted', 100), await guesses('wanted', 100)].flat();
       expect(outcomes(attack)).toEqual({ invalid: 10, throttled: 190 });
@@ -571,7 +571,7 @@ describe('a sign-in', () => {
       },
     );
 
-    it('is recognized for members only: an unknown name gets the same response', async () => {
+    it('is recognized only for members: for an unknown name, the server does not read the device cookie', async () => {
       const asked: number[] = [];
       const deviceOf = (userId: number) => void asked.push(userId);
       const nobody = { username: 'nobody-here', password: 'guess', ip: ip(), deviceOf };
@@ -586,7 +586,7 @@ describe('a sign-in', () => {
     const dear = () => bcrypt.hash(PASSWORD, 13);
 
     postgres.it(
-      'takes equally long for an unknown name, a wrong password and a disabled account',
+      'takes about equally long for an unknown name, a wrong password and a disabled account',
       async () => {
         await platform.user({ username: 'time-bcrypt', password_hash: await dear() });
         const disabled_at = '2026-01-01T00:00:00Z';
@@ -651,7 +651,7 @@ describe('a sign-in', () => {
       await expect(time.waitFrom(timeIn(0))).resolves.toBeUndefined(); // $2b$31 takes a day
     });
 
-    postgres.it('finds the kinds of hashes by the index, for any number of members', async () => {
+    postgres.it('finds the kinds of hashes by an index', async () => {
       await dataSource.query('SET enable_seqscan = off');
       const [row] = await dataSource.query<{ 'QUERY PLAN': object[] }[]>(
         `EXPLAIN (FORMAT json) ${IMPORTED_KINDS}`,

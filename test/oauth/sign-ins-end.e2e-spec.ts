@@ -103,7 +103,7 @@ describe.each(ENDINGS)('%s', (_, end) => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('ends browser sessions, tokens and codes at once', async () => {
+  it('ends browser sessions, tokens and codes within a second', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -129,7 +129,7 @@ describe.each(ENDINGS)('%s', (_, end) => {
     expect((await browser.view('/account/apps')).html).not.toContain('type="password"');
   });
 
-  it('keeps the sign-ins of other members, and the API keys that are not disabled', async () => {
+  it('keeps the sign-ins of other members, and the member’s API keys', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const key = await oauth.api.key(member.id);
     const tokens = await oauth.tokens(await oauth.client(), other.username);
@@ -208,7 +208,7 @@ postgres.describe('a sign-in that races its end', () => {
     return running;
   }
 
-  it('with a previously valid password is rejected for an app', async () => {
+  it('with an accepted password is rejected for an app', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = await browser.view(oauth.request(await oauth.client()).url);
@@ -217,7 +217,7 @@ postgres.describe('a sign-in that races its end', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('with a previously valid password is rejected for the account pages', async () => {
+  it('with an accepted password is rejected for the account pages', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = await browser.view('/account/apps');

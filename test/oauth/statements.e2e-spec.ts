@@ -53,7 +53,7 @@ const TO_SIGN_IN = [
   { 'POST /interaction/:uid/sign-in': { reads: 2, writes: 4 } },
 ];
 
-it('a first sign-in with consent runs 16 statements, one read and one write per step', async () => {
+it('a first sign-in with consent runs 16 statements', async () => {
   const { username } = await oauth.member();
   const browser = oauth.browser();
   const steps = stepsOf(browser);

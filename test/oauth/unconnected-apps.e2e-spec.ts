@@ -106,7 +106,7 @@ describe('an app that is unconnected to the member', () => {
 });
 
 describe('an app of the platform', () => {
-  it.each(FAILING)('gets its errors by a redirect, for every visitor: %s', async (_, parameters) => {
+  it.each(FAILING)('gets its errors by a redirect even if nobody is signed in: %s', async (_, parameters) => {
     const clientId = await oauth.client({ post_logout_redirect_uris: [BYE] });
     const back = await oauth.browser().open(oauth.request(clientId, parameters).url);
     expect(back).toBeInstanceOf(URL);

@@ -145,7 +145,7 @@ describe('a response of the external identity provider', () => {
   thorough.it.each<[string, Faults]>([
     ['the token endpoint', { stalling: /^\/token$/ }],
     ['userinfo', { stalling: /^\/me$/ }],
-  ])('times out after 3 seconds, even if %s stops in the middle', async (_, faults) => {
+  ])('causes a 503 if %s stops in the middle of it', async (_, faults) => {
     const browser = oauth.browser();
     const back = await upstream.answerTo(browser, '/account/apps');
     upstream.faults = faults;
@@ -171,7 +171,7 @@ describe('a response of the external identity provider', () => {
 });
 
 describe('the claim that matches members', () => {
-  thorough.it('is logged if its value matches no member', async () => {
+  thorough.it('is named in the log, without its value, if it is missing or unverified', async () => {
     const server = await startWithUpstream({ claim: 'email', scopes: 'openid email' });
     try {
       const log = logOf(server.oauth);

@@ -75,7 +75,7 @@ describe('a member matched by claim', () => {
     signedInAs(await signIn({ email: 'ada@example.com', email_verified: true }), username);
   });
 
-  it('by email address is not matched if another document declares the address verified', async () => {
+  it('by email address is matched only if one document has the address and email_verified: the ID token or userinfo', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
     // A provider lets any user enter an address, and its ID token may state an earlier verified address.
@@ -92,7 +92,7 @@ describe('a member matched by claim', () => {
     signedInAs(await signIn({ email: 'mallory@example.com', email_verified: false }), username);
   });
 
-  thorough.it('without the claim gets a general error, and the log names the cause', async () => {
+  thorough.it('without the claim gets a general error, which does not name the claim', async () => {
     await start({ claim: 'employee_number' });
     const page = await signIn({});
     expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
@@ -226,7 +226,7 @@ FROM users WHERE external_id IS NOT NULL`,
 describe('a member who signed in with the external identity provider', () => {
   afterEach(() => stop());
 
-  thorough.it('may remove the password, unlike a member who signed in with the password', async () => {
+  thorough.it('may disable the password, unlike a member who signed in with the password', async () => {
     await start({});
     const sub = randomUUID();
     const { id, username } = await oauth.member({ external_id: sub });
@@ -285,7 +285,7 @@ describe('a provider that does not state the time of the sign-in', () => {
       await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL),
     );
 
-  it('does not count as a recent authentication for changes or keys, even if this server requests a new sign-in', async () => {
+  it('confirms no recent authentication for changes or keys, even if this server requests a new sign-in', async () => {
     const { sub, browser, username } = await member();
     signedInAs(await signIn({ sub }, browser), username);
     const security = await browser.view('/account/security');

@@ -178,7 +178,7 @@ describe('a person authenticated by the external identity provider', () => {
   };
   const said = ({ html }: FormPage) => html.replace(/<code>[^<]*<\/code>|uid|\/interaction\/[\w-]+/g, '');
 
-  it('without an account at this server gets a page that explains it, with a link to use another account', async () => {
+  it('without an account at this server gets a page that says so, with a link to use another account', async () => {
     upstream.account = { sub: randomUUID() };
     const browser = oauth.browser();
     const page = await refusedPage(browser);
@@ -295,7 +295,7 @@ describe('a callback from the external identity provider', () => {
       expect((await browser.view(await upstream.visit(url))).html).toMatch(/to use your account/);
   });
 
-  it('with an unknown state, no state, two states or no cookie is shown as expired', async () => {
+  it('with an unknown state, no state or two states is shown as expired', async () => {
     const browser = oauth.browser();
     await begin(browser);
     for (const search of [
@@ -362,7 +362,7 @@ describe('a callback from the external identity provider', () => {
     expect(asked).toBe(false);
   });
 
-  thorough.it('redirects only to the app’s URL, regardless of its parameters', async () => {
+  thorough.it('never redirects to a URL in its parameters', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -387,7 +387,7 @@ describe('a callback from the external identity provider', () => {
     ['without a subject', 'sub', (claims) => without(claims, 'sub')],
     ['whose subject is not a string', 'sub', (claims) => ({ ...claims, sub: 5 as never })],
     ['whose auth_time is a string', 'auth_time', (claims) => ({ ...claims, auth_time: '1' })],
-  ])('with an ID token %s gets a page, and the log names the claim %s', async (_, claim, claims) => {
+  ])('with an ID token %s gets an error page, and the log names the claim %s', async (_, claim, claims) => {
     await member();
     const log = logOf(oauth);
     const browser = oauth.browser();
@@ -419,14 +419,14 @@ describe('a callback from the external identity provider', () => {
   it.each<[string, Record<string, string>]>([
     ['max_age', { max_age: '600' }],
     ['prompt=login', { prompt: 'login' }],
-  ])('with a sign-in older than the app’s max_age is rejected: %s', async (_, parameters) => {
+  ])('with a sign-in older than the app allows is rejected: %s', async (_, parameters) => {
     await member();
     const browser = oauth.browser();
     upstream.faults = { claims: (claims) => ({ ...claims, auth_time: now() - 3600 }) };
     failed(await browser.open(await upstream.visit(await begin(browser, parameters))));
   });
 
-  it('signed with an unknown key gets an error page, and the next callback succeeds', async () => {
+  it('with an ID token signed by an unknown key gets an error page, and the next callback succeeds', async () => {
     await member();
     const browser = oauth.browser();
     await upstream.rotate();
@@ -436,7 +436,7 @@ describe('a callback from the external identity provider', () => {
     expect(await idToken()).toMatchObject({ sub: expect.any(String) });
   });
 
-  it('without a signature, or with a signature made with the client secret, is rejected', async () => {
+  it('with an unsigned ID token, or an ID token with the algorithm HS256, is rejected', async () => {
     await member();
     const browser = oauth.browser();
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -451,7 +451,7 @@ describe('a callback from the external identity provider', () => {
     }
   });
 
-  thorough.it('signed with a key newer than the last fetch is accepted at once', async () => {
+  thorough.it('with an ID token signed by a key newer than the last fetch is accepted at once', async () => {
     const { id } = await member();
     expect(await idToken()).toMatchObject({ sub: String(id) });
     await upstream.rotate();
@@ -485,7 +485,7 @@ describe('a callback from the external identity provider', () => {
     ['exchanges without an ID token', { answer: (told) => without(told, 'id_token') }],
     ['exchanges for a token of another type', { answer: (told) => ({ ...told, token_type: 'mac' }) }],
     ['exchanges for an invalid ID token', { answer: (told) => ({ ...told, id_token: 'x.y.z' }) }],
-  ])('with a code that the token endpoint %s gets a page', async (_, faults) => {
+  ])('with a code that the token endpoint %s gets an error page', async (_, faults) => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));

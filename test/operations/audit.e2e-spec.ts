@@ -110,7 +110,7 @@ thorough.describe('invalid requests', () => {
         ),
     ],
     ['pages of nonexistent sign-ins', () => drain(oauth.browser().send(`/interaction/${plant()}`))],
-  ])('with %s cause few stored rejections, without any text of the requests', async (description, ask) => {
+  ])('with %s store at most 30 rejections, without any text of the requests', async (description, ask) => {
     const clientId = await oauth.client();
     const before = await state();
     await inParallel(JUNK, () => ask(clientId));
@@ -219,7 +219,7 @@ describe('rejections of anonymous requests', () => {
   });
 
   itInOneWindow.thorough(
-    'are found by the error id of any error response, such as a 400 or 429',
+    'are found by the error id in a JSON response or page with status 400 or 429',
     async () => {
       const server = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 1 } });
       const find = (errorId: unknown) =>
@@ -328,7 +328,7 @@ describe('an audit event', () => {
     });
   });
 
-  it('can be neither changed nor deleted for a week, regardless of session_replication_role', async () => {
+  it('rejects UPDATE and TRUNCATE; rejects DELETE for a week, even if session_replication_role is replica', async () => {
     const [young] = await insert('{}', `now() - interval '6 days 23 hours'`);
     const [old] = await insert('{}', `now() - interval '7 days 1 hour'`);
     await expect(query('UPDATE auth_events SET details = details WHERE id = $1', [old!.id])).rejects.toThrow(

@@ -182,7 +182,7 @@ postgres.describe('the backup scripts', () => {
       return status === 200 ? 200 : (body as { error?: string }).error;
     };
 
-    it('keep only the newest backup with its WAL, and report its time to node_exporter', () => {
+    it('keep only the newest backup and its WAL with KEEP=1, and report its time to node_exporter', () => {
       expect(readdirSync(paths.BACKUPS)).toHaveLength(1);
       const label = readFileSync(join(paths.BACKUPS, readdirSync(paths.BACKUPS)[0]!, 'backup_label'), 'utf8');
       const [, first] = /\(file (\w+)\)/.exec(label)!;
@@ -216,7 +216,7 @@ postgres.describe('the backup scripts', () => {
       expect((await pua(environment, ['doctor'])).stdout).not.toMatch(/^fail/m);
     });
 
-    it('restore ended credentials and pending messages, until a replay of the audit log ends the credentials again', async () => {
+    it('restore pending messages, and credentials that ended later, which a replay of the audit log ends again', async () => {
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await statusOf(server, keys.revoked)).toBe(200);
       expect(await statusOf(server, keys.late)).toBe(401);

@@ -28,7 +28,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
   /** Variables without a default. */
   const SECRETS = { SECRET_KEY: 'a', POSTGRES_PASSWORD: 'b', REPLICATION_PASSWORD: 'c' };
 
-  it('is valid, like the single-server file, and requires every secret', () => {
+  it('is valid, like the single-server file, and requires REPLICATION_PASSWORD', () => {
     configured('docker-compose.yml', SECRETS);
     const made = configured(join(FOLDER, 'docker-compose.yml'), SECRETS);
     const services = made.split(/^services:\n/m)[1]!.split(/^\S/m)[0]!;
@@ -49,7 +49,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
     expect(ports).toEqual(["      - '127.0.0.1:3000:3000'\n"]);
   });
 
-  it('publishes only the proxy’s ports, and uses only existing settings', () => {
+  it('publishes only the proxy’s ports, uses only existing settings, and requires every secret', () => {
     const file = readFileSync(join(FOLDER, 'docker-compose.yml'), 'utf8');
     expect(file.match(/^ +ports:$/gm)).toHaveLength(1);
     expect(file).toMatch(/^ {2}caddy:\n(?: {4}.*\n)*? {4}ports:\n/m);

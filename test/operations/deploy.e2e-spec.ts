@@ -168,7 +168,7 @@ postgres.describe('the deployment files', () => {
       expect(all()).toMatch(/name: metrics\n/);
     });
 
-    it('allow time to shut down, and probe the right endpoints', () => {
+    it('allow at least 15 s to shut down, and probe /livez and /readyz', () => {
       const text = all();
       const [, seconds] = /terminationGracePeriodSeconds: (\d+)/.exec(text)!;
       expect(Number(seconds)).toBeGreaterThanOrEqual(15); // docs/operators/operations.md

@@ -53,7 +53,7 @@ postgres.describe('servers', () => {
   });
 
   (mountsDisks ? it : it.skip)(
-    'with a full disk reject writes, continue reads, lose nothing, and recover when there is room',
+    'with a full database disk reject writes, serve reads, lose no acknowledged write, and recover when there is room',
     async () => {
       const DISK = join(folder, 'disk');
       mkdirSync(DISK);
@@ -152,7 +152,7 @@ postgres.describe('servers', () => {
   );
 
   (mountsDisks ? it : it.skip)(
-    'with a full disk of pg_wal respond only 503 while PostgreSQL is down, and recover when PostgreSQL restarts with room',
+    'with a full pg_wal disk respond only 503 while PostgreSQL is down, and recover when PostgreSQL restarts with room',
     async () => {
       const DISK = join(folder, 'log-disk');
       mkdirSync(DISK);

@@ -63,7 +63,7 @@ describe('pua users erase', () => {
     expect(await query('SELECT erased_at FROM users WHERE id = $1', [id])).toEqual([{ erased_at: null }]);
   });
 
-  it('leaves only the member’s id in the database, including other members’ rows and the audit log', async () => {
+  it('leaves only the member’s id in the database, even in other members’ rows and the audit log', async () => {
     const { id, username, mark, friend, event } = await member();
     const client = await oauth.client();
     const tokens = await oauth.tokens(client, username);
@@ -130,7 +130,7 @@ describe('pua users erase', () => {
       );
   });
 
-  it('makes a later import reject the member’s line', async () => {
+  it('makes a later import reject each line that names the member', async () => {
     const { id, friend, event } = await member();
     await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes']);
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'erased-'));

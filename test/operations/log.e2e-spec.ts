@@ -81,7 +81,7 @@ postgres.describe('the log', () => {
     expect(line).toMatchObject({ status: 401, problem: 'invalid_credentials', refusal: expect.any(String) });
   });
 
-  it('contains no key, token, cookie, code or password, in any part of a request', async () => {
+  it('contains no key, token, cookie, code or password from any part of a request', async () => {
     const token = 'T0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k';
     const clientSecret = `pua_secret_${'S3cret'.repeat(8).slice(0, 43)}`;
     const secrets = [
@@ -134,7 +134,7 @@ postgres.describe('the log', () => {
     expect(line).toMatchObject({ path: '/api/public/event', status: 404, problem: 'not_found' });
   });
 
-  it('names a page by its route, without the sign-in or session in its path', async () => {
+  it('names a page by its route, without the sign-in id or session id in its path', async () => {
     const sent = await Promise.all([
       send('/interaction/the-id-of-a-sign-in'),
       send('/interaction/the-id-of-a-sign-in/consent', { method: 'POST' }),

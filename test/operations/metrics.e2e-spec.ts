@@ -254,7 +254,7 @@ postgres.describe('metrics of several processes', () => {
     }
   };
 
-  it('form one registry: each scrape has the sum, and never decreases', async () => {
+  it('form one registry: each scrape returns the sum over all processes', async () => {
     await call(20);
     const text = await scrape();
     expect(valueOf(text, SERVED)).toBe(20);
@@ -294,7 +294,7 @@ postgres.describe('metrics of several processes', () => {
     expect(valueOf(await scrape(), SERVED)).toBe(before + 4);
   });
 
-  it('report a port in use in one line', async () => {
+  it('prevent startup if METRICS_PORT is in use, with an error that names the port', async () => {
     await expect(
       ServerProcess.start({ ...database.environment, METRICS_PORT: String(port) }),
     ).rejects.toThrow(`METRICS_PORT ${port} on 127.0.0.1 cannot be used (EADDRINUSE): set another port`);

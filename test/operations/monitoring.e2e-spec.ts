@@ -348,7 +348,7 @@ postgres.describe('monitoring', () => {
       });
     });
 
-    it('ends alerts within ten minutes of an outage’s end, and ignores few failures at night and failures within the budget', () => {
+    it('ends the page within ten minutes of an outage’s end, and ignores few failures at night and failures within the budget', () => {
       const burst = [token(200, '0+60x120 7200x9 7260+60x60'), token(503, '0x120 60+60x9 600x60')];
       const few = [token(200, '0x120'), token(503, '0x60 1+1x5 6x60')];
       const allowed = [token(200, '0+6000x180'), token(503, '0+5x180')];
@@ -361,7 +361,7 @@ postgres.describe('monitoring', () => {
       expect(firing(histories, BUDGETS)).toMatchObject({ status: 0 });
     });
 
-    it('opens a ticket for failures over days, until six hours after their end', () => {
+    it('opens a ticket for failures over days, and ends this alert within seven hours of the last failure', () => {
       // Every quarter of an hour, which suffices for windows of hours.
       const input = [token(200, '0+6000x400'), token(500, '0+12x288 3456x112')];
       const histories = [[input, ['FailuresExceedBudget'], '3d'] as const, [input, [], '79h'] as const];

@@ -82,7 +82,7 @@ postgres.describe('a program started by npm', () => {
     await input.close();
   });
 
-  it('ends once and cleanly if Ctrl-C reaches its complete process group', async () => {
+  it('ends without a stack trace, and releases the database, if Ctrl-C reaches its complete process group', async () => {
     start('npm', ['start']);
     await until(answers, 'it does not serve');
     const server = holder();

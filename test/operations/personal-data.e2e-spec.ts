@@ -246,7 +246,7 @@ describe('the erasure of a member with rows in every table', () => {
     expect(await counts(other.id)).toEqual(others);
   });
 
-  it('is checked by the doctor, which deletes remaining rows', async () => {
+  it('is checked by the doctor, which deletes remaining rows with --mend', async () => {
     const { id } = await memberEverywhere();
     await eraseMembers(oauth.dataSource, [id], { actor: 'admin' });
     const ask = async (mend: boolean) => {

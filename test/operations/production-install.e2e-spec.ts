@@ -65,7 +65,7 @@ postgres.describe('a production installation, like in the image', () => {
     );
   });
 
-  it('rejects pretty logs in one line', async () => {
+  it('rejects LOG_FORMAT=pretty with a one-line error', async () => {
     expect(await refusal({ DATABASE_URL: 'postgres://127.0.0.1:1/none', LOG_FORMAT: 'pretty' })).toMatch(
       /^1: A setting is wrong: LOG_FORMAT must be json: pretty logs are not part of this installation\n$/,
     );

@@ -112,7 +112,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       expect([new Set(leadTo), back.origin]).toEqual([new Set([proxy.url]), new URL(REDIRECT_URI).origin]);
     });
 
-    it('receive each header once and unchanged, as well as paths that a proxy might rewrite', async () => {
+    it('send the same status, headers and API body as without the proxy, even for paths that a proxy might rewrite', async () => {
       const { id } = await oauth.member();
       const key = { 'X-API-Key': await oauth.api.key(id) };
       const clientId = await oauth.client();
@@ -187,7 +187,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
       }
     });
 
-    it('redirect http to https with 308, with the exact URL', async () => {
+    it('redirect http to https with 308, and keep the path and query unchanged', async () => {
       const path = '/oauth/authorize?state=a%2Fb%20c&redirect_uri=https://app.example//callback';
       const { hostname, port } = new URL(proxy.plainUrl);
       const sent = request({ hostname, port, family: 4, path, method: 'POST' }).end('a=b');
@@ -406,7 +406,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
     expect(await askThem(2, 'GET', '/api/public/profile')).toBe(502);
   });
 
-  it('logs failed requests without a query, a header or a calendar link', async () => {
+  it('logs failed requests without their query, headers, or secrets in the path', async () => {
     const headers = {
       'X-API-Key': 'secret-key',
       Authorization: 'Bearer secret-token',

@@ -269,7 +269,7 @@ describe('every secret that is issued, sent or typed', () => {
     expect(found.map(([name]) => name)).toEqual([]);
   }
 
-  it('is in no database row, including the audit log', async () => {
+  it('is in no database row, not even in the audit log', async () => {
     const tables = await oauth.dataSource.query<{ name: string }[]>(
       `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'`,
     );
@@ -286,7 +286,7 @@ describe('every secret that is issued, sent or typed', () => {
     expectNone(dump);
   });
 
-  it('is unreadable in the database, like the contents of sessions and interactions', async () => {
+  it('is encrypted in stored sessions, interactions, signing keys and repeatable token responses', async () => {
     const rows = await oauth.dataSource.query<{ kind: string; payload: Buffer }[]>(
       `SELECT 'session' AS kind, payload FROM oauth_sessions
 UNION ALL SELECT model, payload FROM oauth_state WHERE payload IS NOT NULL

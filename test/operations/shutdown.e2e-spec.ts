@@ -64,7 +64,7 @@ postgres.describe('a server that is shutting down', () => {
     while ((await ask(server, '/readyz')).statusCode === 200);
   };
 
-  it('responds 503 at /readyz, and serves new connections for SHUTDOWN_DELAY, one response each', async () => {
+  it('responds 503 at /readyz, and sends one response on each new connection during SHUTDOWN_DELAY', async () => {
     const server = await start();
     const profile = { headers: { 'X-API-Key': key } };
     const { etag } = (await ask(server, '/api/public/profile', profile)).headers;

@@ -83,7 +83,7 @@ postgres.describe('the documented smaller role', () => {
     expect(await doctor(smaller, '--mend')).toMatchObject({ code: 0, wrong: [] });
   });
 
-  it('includes tables of later migrations', async () => {
+  it('has its privileges on tables of later migrations', async () => {
     const tables = () =>
       api.dataSource.query<{ name: string }[]>(
         `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
@@ -95,7 +95,7 @@ postgres.describe('the documented smaller role', () => {
     expect(await doctor(smaller)).toMatchObject({ code: 0, wrong: [] });
   });
 
-  it('cannot change the schema, with an error in one line', async () => {
+  it('cannot change the schema: pua db migrate fails with a one-line error', async () => {
     await rollback(api.dataSource);
     const { code, stderr } = await pua(smaller, ['db', 'migrate']);
     await migrate(api.dataSource);

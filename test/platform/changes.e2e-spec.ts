@@ -158,7 +158,7 @@ describe('GET /api/platform/changes', () => {
       ]);
     });
 
-    it('except rejected sign-ins and consents without a scope', async () => {
+    it('except rejected sign-ins and denied consents', async () => {
       const clientId = await oauth.client();
       const { username } = await oauth.member();
       const { url } = oauth.request(clientId, { scope: 'events:read' });
@@ -184,7 +184,7 @@ describe('GET /api/platform/changes', () => {
       expect(await notices(id)).toEqual([notice, notice]);
     });
 
-    it('about a new key and its successor from any creator, but not about keys of the platform and the demo', async () => {
+    it('about a new key and its successor, but not about keys of the platform and the demo', async () => {
       const userId = await oauth.api.platform.user();
       const { id } = await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' });
       const { id: next } = await keys().rotate(id, 0, 'admin');
@@ -279,7 +279,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       ]);
     });
 
-    it('about access that ends soon: each check reads a few grants, in the order of their ends', async () => {
+    it('about access that ends soon: each check reads a limited number of grants, after those of the previous check', async () => {
       const clientId = await oauth.client();
       for (let i = 0; i < 3; i++) await oauth.tokens(clientId, (await oauth.member()).username);
       const { dataSource } = oauth;
@@ -351,7 +351,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect((await list('?limit=1')).data).toHaveLength(1);
     });
 
-    it('with more=true only if there are more changes, also on a full page', async () => {
+    it('with more=true only if there are more changes, even on a full page', async () => {
       const { key: ada } = await member();
       for (let i = 0; i < 3; i++) await put(ada, { bio: `bio ${i}` });
       await oauth.api.platform.settleChanges();
@@ -379,7 +379,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       },
     );
 
-    it('or 410 if later changes were swept or the cursor is from another database', async () => {
+    it('or 410 if changes after the cursor were swept', async () => {
       const { key: ada } = await member();
       await put(ada, { bio: 'swept' });
       await oauth.api.platform.settleChanges();
@@ -444,7 +444,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(new Set(statuses)).toEqual(new Set([200]));
     });
 
-    thorough.it('responds with an empty page after the time, and a cursor to continue', async () => {
+    thorough.it('responds after the wait time with an empty page, and a cursor to continue', async () => {
       const { data, next, more } = await list(`?after=${start}&wait=1`);
       expect([data, more]).toEqual([[], false]);
       const { key: ada } = await member();
@@ -488,7 +488,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect([status, body.code, body.data]).toEqual([401, 'invalid_credentials', undefined]);
     });
 
-    it('ends when the server shuts down', async () => {
+    it('responds with an empty page when the server shuts down', async () => {
       const port = await freePort();
       const app = await createApp({ ...oauth.api.config, port });
       await app.listen(port, '127.0.0.1');

@@ -53,7 +53,7 @@ describe('a platform key', () => {
     ],
     [['--scopes', 'profile:read'], /name a member with --user, or use --platform/],
     [['--user', '1', '--platform', '--scopes', 'platform:read'], /cannot be used with/],
-  ])('is rejected with %j, as a usage error', async (args, message) => {
+  ])('is not created with the options %j: a usage error', async (args, message) => {
     const { code, stderr } = await pua(api.environment, ['keys', 'create', '--name', 'x', ...args]);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) });
   });
@@ -147,7 +147,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     });
   });
 
-  it('lists problems for a wrong path, method and parameter under /api/platform', async () => {
+  it('gets problem responses for a wrong path, method and parameter under /api/platform', async () => {
     const key = await api.platformKey();
     const send = (method: string, path: string) => api.send(method, path, { 'X-API-Key': key });
     expect((await send('GET', '/api/platform/nowhere')).body.code).toBe('not_found');

@@ -86,7 +86,7 @@ function longSqlOf(path: string): string[] {
 thorough.describe('the code', () => {
   const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
 
-  it('uses each exported name for one meaning', () => {
+  it('uses each exported name for one meaning, except the listed names', () => {
     const files = Map.groupBy(
       paths.flatMap((path) => exportsOf(path).map((name) => ({ name, path }))),
       ({ name }) => name,
@@ -112,7 +112,7 @@ thorough.describe('the code', () => {
     expect(names.filter(({ name }) => users.get(name)!.size === 1)).toEqual([]);
   });
 
-  it('has no folder with more than thirteen files, except specs', () => {
+  it('has at most 13 files in a folder, not counting specs', () => {
     const files = globSync('src/**/*.*').filter((path) => !path.endsWith('.spec.ts'));
     const folders = Map.groupBy(files, (path) => dirname(path));
     expect(folders.size).toBeGreaterThan(40);
@@ -124,7 +124,7 @@ thorough.describe('the code', () => {
     expect(paths.filter((path) => readFileSync(path, 'utf8').split('\n').length > 401)).toEqual([]);
   });
 
-  it('names a file `.service.ts` if it exports a service', () => {
+  it('exports a service from each file that is named `.service.ts`', () => {
     const services = paths.filter((path) => path.endsWith('.service.ts'));
     expect(services.length).toBeGreaterThan(3);
     expect(
@@ -132,7 +132,7 @@ thorough.describe('the code', () => {
     ).toEqual([]);
   });
 
-  it('writes audit events in one file, whose functions also run the audited change', () => {
+  it('inserts audit events in one file only', () => {
     const writers = paths.filter((path) => /INSERT INTO auth_events/i.test(readFileSync(path, 'utf8')));
     expect(writers).toEqual(['src/audit/audit.ts']);
   });
@@ -214,7 +214,7 @@ describe('programs that users may start with an older version of Node', () => {
     expect(names.filter(([, name]) => globSync(`src/**/${name}.ts`).length !== 1)).toEqual([]);
   });
 
-  it('import nothing that Node 20 lacks, so that they can report an unsupported version', () => {
+  it('use neither globSync nor import.meta.main, so that they can report Node 20 as unsupported', () => {
     const files = [
       ...globSync('{bench,examples,.ci}/**/*.mjs'),
       'bin/archives.mjs',
@@ -235,7 +235,7 @@ thorough.describe('exported functions', () => {
   const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
   const functions = paths.flatMap(functionsOf);
 
-  it('have a one-sentence description', () => {
+  it('have a description in complete sentences', () => {
     expect(functions.length).toBeGreaterThan(250);
     const mute = functions.filter(([, text]) => !/^[A-Z`{4][^]{8,}[.:;?)\d]$/.test(text.trim()));
     expect(mute.map(([name]) => name)).toEqual([]);

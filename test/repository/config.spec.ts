@@ -37,7 +37,7 @@ describe('settings', () => {
     expect(again.secrets.derive('x')[0]!.equals(config.secrets.derive('x')[0]!)).toBe(true);
   });
 
-  it('reject a secret in a folder that others can write, and keep a generated secret private', () => {
+  it('reject a secret in a folder that another user owns or can write, and make the secret’s file private', () => {
     const laid = mkdtempSync(join(tmpdir(), 'pua-config-'));
     writeFileSync(join(laid, 'secret-key'), SECRET, { mode: 0o644 });
     chmodSync(laid, 0o777);
@@ -53,7 +53,7 @@ describe('settings', () => {
     rmSync(laid, { recursive: true });
   });
 
-  it('describe in a sentence when to set each setting', () => {
+  it('state in a phrase when to set each setting', () => {
     for (const [name, { set }] of Object.entries(SETTINGS))
       expect([name, set]).toEqual([
         name,
@@ -84,7 +84,7 @@ describe('settings', () => {
     expect(loadConfig({ ...production, SHUTDOWN_DELAY: '0' }).shutdownDelaySeconds).toBe(0);
   });
 
-  it('are rejected all at once, with their names, never their values', () => {
+  it('are all reported at once if invalid, with their names and never their values', () => {
     const wrong = {
       PORT: 'eighty',
       DATABASE_URL: 'mysql://user:hunter2@db',
@@ -106,7 +106,7 @@ describe('settings', () => {
     ['ACCESS_LONGEST', '31', /ACCESS_LONGEST must be once, 30, 180 or unlimited/],
     ['ACCESS_PRESELECTED', '30d', /ACCESS_PRESELECTED must be once, 30, 180 or unlimited/],
     ['DEVELOPER_CONSOLE', 'on', /DEVELOPER_CONSOLE must be off, reviewed, open, true or false/],
-  ])('reject an unreadable color, an unusable link and an unknown choice: %s=%s', (name, value, why) => {
+  ])('reject an invalid name, color, URL or choice: %s=%s', (name, value, why) => {
     expect(() => loadConfig({ DATA_DIR: folder, [name]: value })).toThrow(why);
   });
 
@@ -120,7 +120,7 @@ describe('settings', () => {
     expect(loadConfig({ DATA_DIR: folder, DEVELOPER_CONSOLE })).toMatchObject(expected);
   });
 
-  it('are also rejected all at once in production', () => {
+  it('are all reported at once if invalid or missing in production', () => {
     const refuse = () =>
       loadConfig({ NODE_ENV: 'production', PORT: 'eighty', PUBLIC_URL: 'http://a.example' });
     for (const name of ['PORT', 'SECRET_KEY', 'DATABASE_URL', 'PUBLIC_URL']) expect(refuse).toThrow(name);
@@ -132,7 +132,7 @@ describe('settings', () => {
     'postgresql://pua:hunter2@one,two:5432/pua?target_session_attrs=read-write',
     'postgres:///pua?host=one,two',
     'postgres:///pua?user=pua&host=one%2Ctwo',
-  ])('accept one host for the database, and name the alternative: %s', (DATABASE_URL) => {
+  ])('reject several hosts for the database, and name the alternatives: %s', (DATABASE_URL) => {
     const refuse = () => loadConfig({ ...production, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL });
     expect(refuse).toThrow(
       /DATABASE_URL must name one host: .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL must name/,
@@ -141,7 +141,7 @@ describe('settings', () => {
   });
 
   it.each(['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_READ_URL'])(
-    'accept one host from PGHOST if the database URL names no host: %s',
+    'accept only one host in PGHOST if the database URL names no host: %s',
     (name) => {
       const hostless = { ...production, [name]: 'postgres:///pua' };
       expect(() => loadConfig({ ...hostless, PGHOST: 'one,two' })).toThrow(
@@ -265,7 +265,7 @@ describe('settings', () => {
       /SMTP_URL and MAIL_FROM must be set together/,
     ],
     ['no sign-in method', { LOCAL_SIGN_IN: 'false' }, /LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER/],
-  ])('for the external identity provider reject %s, and never print a secret', (_, settings, why) => {
+  ])('for sign-in and email reject %s, and never print a secret', (_, settings, why) => {
     const refuse = () => loadConfig({ ...production, ...settings });
     expect(refuse).toThrow(why);
     expect(refuse).not.toThrow('hunter2');
@@ -333,7 +333,7 @@ describe('settings', () => {
     [{ HOST: '::' }],
     [{ HOST: '192.168.1.2' }],
     [{ HOST: 'api.example' }],
-  ])('seed no demo if other hosts can reach the server, and reject an explicit DEMO: %j', (environment) => {
+  ])('seed no demo if other hosts can reach the server, and reject SEED_DEMO=true: %j', (environment) => {
     expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
       loopbackOnly: false,
       seedDemo: false,
@@ -353,11 +353,11 @@ describe('settings', () => {
       ['DATABASE_URL', { DATABASE_URL: '' }],
       ['PUBLIC_URL', { PUBLIC_URL: 'http://api.example' }],
       ['SEED_DEMO', { SEED_DEMO: 'true' }],
-    ])('are rejected if %s is unsafe', (name, change) => {
+    ])('are rejected if %s is missing or unsafe', (name, change) => {
       expect(() => loadConfig({ ...production, ...change })).toThrow(name);
     });
 
-    it('accept http on localhost', () => {
+    it('accept http on localhost in PUBLIC_URL', () => {
       expect(loadConfig({ ...production, PUBLIC_URL: 'http://localhost:3000' }).production).toBe(true);
     });
   });

@@ -127,7 +127,7 @@ describe('the snippets of README and docs', () => {
     ]);
   });
 
-  it('are programs of compat in docs/developers/libraries.md, and compat runs them', () => {
+  it('in docs/developers/libraries.md are programs that exist in compat', () => {
     const snippets = SNIPPETS.filter(({ at }) => isOfLibraries(at));
     expect(snippets.length).toBeGreaterThanOrEqual(4);
     for (const { excuse } of snippets) {

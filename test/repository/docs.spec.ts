@@ -79,7 +79,7 @@ describe('the documents', () => {
     ]);
   });
 
-  it('contain no marks of an unfinished merge', () => {
+  it('contain no merge conflict markers', () => {
     const found = spawnSync('git', ['grep', '-lE', '^(<{7}|>{7}|(> ){7})( |$)'], { encoding: 'utf8' });
     expect([found.stdout, found.stderr]).toEqual(['', '']);
   });

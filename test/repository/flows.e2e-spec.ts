@@ -81,7 +81,7 @@ postgres.describe('the documented flows', () => {
     expectAtMost(42, await filesOf(refresh));
   });
 
-  it('run at most 44 files for the POST of the sign-in form, in addition to the files for GET', async () => {
+  it('run at most 44 files for the POST of the sign-in form, in addition to the files for GET /api/public/events', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const forms = Array.from({ length: ROUNDS + 1 }, async () => {

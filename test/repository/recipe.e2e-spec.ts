@@ -297,7 +297,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     await receiver.close();
   });
 
-  it('is in the member’s data export, and erased with the member', () => {
+  it('is listed in docs/trust/personal-data.md as exported, and as deleted with the member', () => {
     expect(readFileSync(join(root, 'docs/trust/personal-data.md'), 'utf8')).toMatch(
       /^\| `badges` +\| `user_id` +\| deleted +\| `badges` +\|/m,
     );
@@ -415,7 +415,7 @@ func main() {
     expect(await dataSource.query('SELECT name FROM badges')).toEqual([{ name: 'Theirs' }]);
   });
 
-  it('passes the typecheck and all tests of the project', () => {
+  it('passes the typecheck and the tests that check the project’s declarations', () => {
     expect(() => run(root, 'npm', ['run', '-s', 'typecheck'])).not.toThrow();
     expect(() => run(root, 'npm', ['test', '--', ...CONCERNED])).not.toThrow();
   });

@@ -33,7 +33,7 @@ describe('the tests', () => {
     expect(endpoints.filter(([method, path]) => !named(method!, path!))).toEqual([]);
   });
 
-  it('are skipped only by `postgres`, `embedded` and `thorough` of test/support/database.ts, and by missing data or registries', () => {
+  it('are skipped only by `postgres`, `embedded` and `thorough` of test/support/database.ts, and in the listed files', () => {
     expect(files.length).toBeGreaterThan(60);
     expect(holding(/\b(it|describe|test)\.(skip|only|todo)\b|\bx(it|describe)\(/)).toEqual([
       'test/api/assistants-questions.e2e-spec.ts',
@@ -45,7 +45,7 @@ describe('the tests', () => {
     ]);
   });
 
-  it('assert no elapsed time, which a busy host increases: bench/ measures times', () => {
+  it('measure no elapsed time, which a busy host increases, except in the listed files', () => {
     const measuring =
       /\b(performance\.now|process\.(hrtime|cpuUsage|threadCpuUsage))\(|\bDate\.now\(\) - \w*([bB]eg[au]n|[sS]tart|[bB]efore|[sS]ince)/;
     expect(holding(measuring).toSorted()).toEqual([
@@ -62,7 +62,7 @@ describe('the tests', () => {
     expect(holding(/\bjest\.setTimeout\(|^ *\}, [\d_]+_000\);$/m)).toEqual([]);
   });
 
-  it('use the run’s seed for their properties, and the run prints the seed (FUZZ_SEED)', () => {
+  it('use the run’s seed (FUZZ_SEED) for their properties', () => {
     expect(holding(/\bseed: \d/)).toEqual([]);
     expect(process.env.FUZZ_SEED).toMatch(/^\d+$/);
   });

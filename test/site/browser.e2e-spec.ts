@@ -260,7 +260,7 @@ describe('the client of the API reference', () => {
       `SELECT redirect_uris, allowed_origins, disabled_at FROM oauth_clients WHERE id = 'public-user-api-docs'`,
     );
 
-  it('is registered once, regardless of server starts, and redirects only to the page of PUBLIC_URL', async () => {
+  it('is registered once by concurrent server starts, and redirects only to /docs of PUBLIC_URL', async () => {
     const { dataSource } = oauth;
     const there = { publicUrl: 'https://api.example' };
     await Promise.all([1, 2, 3].map(() => registerDocsClient(dataSource, there)));
@@ -279,7 +279,7 @@ describe('the client of the API reference', () => {
     expect((await registered())[0]!.redirect_uris).toEqual([`${oauth.issuer}/docs`]);
   });
 
-  it('stays disabled if the operator disabled it, and signs no member in', async () => {
+  it('stays disabled at a server start if the operator disabled the client, and signs no member in', async () => {
     const { dataSource } = oauth;
     await registerDocsClient(dataSource, oauth.api.config);
     await dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'public-user-api-docs'`);

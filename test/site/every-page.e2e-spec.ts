@@ -61,7 +61,7 @@ postgres.describe('every public page', () => {
   });
 
   it.each(PAGES)(
-    '%s is accessible, fits and does not shift in every width, color scheme and text size',
+    '%s does not shift, is accessible in every width and color scheme, and fits in every text size',
     async (path, parts) => {
       requested.length = 0;
       await look(page, VIEWS[0]!);
@@ -115,7 +115,7 @@ postgres.describe('every public page', () => {
   );
 
   it.each(['/', '/docs', '/docs/first-program'])(
-    '%s shows samples in the reader’s language from the first paint on, without a shift',
+    '%s shows samples in the chosen programming language from the first paint on, without a shift',
     async (path) => {
       const kept = { 'public-user-api:language': 'python' };
       const { shifts, languages } = await firstVisitOf(browser, oauth.issuer + path, kept);

@@ -131,7 +131,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     return grace;
   }
 
-  it('`npm start` prints a line that sends the first request', async () => {
+  it('`npm start` prints two commands that send the first request', async () => {
     const [pasted] = / *export API_KEY=.*\n *curl .*/.exec(printed)!;
     const { stdout } = await run('sh', ['-c', `${pasted} -s`]);
     took('first call', started);

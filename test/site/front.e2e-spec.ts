@@ -52,7 +52,7 @@ describe('an anonymous visitor finds', () => {
   const get = (path: string, headers: Record<string, string> = HTML, method = 'GET') =>
     fetch(oauth.issuer + path, { method, headers, redirect: 'manual' });
 
-  it('on the start page: the purpose, a first request with its response, and links to everything else', async () => {
+  it('on the start page: the purpose, a first request with its response, and links to the docs, demo and account', async () => {
     const response = await get('/');
     expect(response.status).toBe(200);
     const html = await response.text();
@@ -116,7 +116,7 @@ describe('an anonymous visitor finds', () => {
     );
   });
 
-  it('links to create a key and register an app, on every page, if members may use the developer console', async () => {
+  it('a link to the developer console on every page if members may use the console', async () => {
     await beside({ developerConsole: true }, async (other) => {
       for (const path of ['/', '/docs', '/docs/times']) {
         const link = '<a class="only-wide" href="/developer">Developers</a>';
@@ -190,7 +190,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it.each(['//evil.example/x', '/\\evil.example/x', '///evil.example'])(
-    'no link to another site at an unknown URL, for any chosen language: %s',
+    'no redirect to another site if a visitor chooses a language at an unknown URL: %s',
     async (path) => {
       const { port } = new URL(oauth.issuer);
       const location = await new Promise<string | undefined>((resolve, reject) => {
@@ -204,7 +204,7 @@ describe('an anonymous visitor finds', () => {
   );
 
   it.each(['/api/public/', '/api/public/nothing', '/api/public/Events'])(
-    'a problem document at the unknown API URL %s, also in a browser',
+    'a problem document at the unknown API URL %s, even in a browser',
     async (path) => {
       const response = await get(path);
       expect(response.status).toBe(404);
@@ -243,7 +243,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it.each(['/docs//', '/api/public/me/', '/account/apps/', '/livez/'])(
-    'no redirect from a URL with another spelling: %s',
+    'a 404 response, not a redirect, at other URLs with a trailing slash: %s',
     async (path) => expect((await get(path)).status).toBe(404),
   );
 
@@ -289,7 +289,7 @@ describe('an anonymous visitor finds', () => {
     });
   });
 
-  it('the platform’s logo in the preview, if it is a PNG or JPEG', async () => {
+  it('the platform’s logo as the preview if the logo is a PNG, but not if it is an SVG', async () => {
     for (const [logo, type] of [
       [TINY_PNG, 'image/png'],
       ['data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>', 'drawn'],
@@ -311,7 +311,7 @@ describe('an anonymous visitor finds', () => {
     expect(text).not.toContain('/docs');
   });
 
-  it('llms.txt, which links every guide as Markdown, and is linked by its pages', async () => {
+  it('llms.txt with links to guides as Markdown, to which the guides’ pages also link', async () => {
     const text = await (await get('/llms.txt')).text();
     const addresses = [...text.matchAll(/\]\((http[^)]+\.md)\)/g)].map(([, address]) => address!);
     expect(addresses).toContain(`${oauth.issuer}/docs/assistants.md`);

@@ -75,7 +75,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     ['/demo', 1280],
     ['/nothing', 1280],
     ['/account/apps', 390],
-  ] as const)('%s, %d wide: Tab reaches every control, and shows the focus', async (path, width) => {
+  ] as const)('%s, %d px wide: Tab reaches every control, and shows the focus', async (path, width) => {
     // The policy is bypassed only for the style that disables transitions, since appearances are compared.
     const page = await open(path, { viewport: { width, height: 900 }, bypassCSP: true });
     await page.addStyleTag({
@@ -100,7 +100,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     await page.context().close();
   });
 
-  it('/docs can be searched and read: language, copy, more of a response', async () => {
+  it('/docs allows a reader to choose a language, copy code and open a response', async () => {
     const page = await open('/docs#getEvent', { permissions: ['clipboard-read', 'clipboard-write'] });
     const call = page.locator('#getEvent');
     await tabTo(call.locator('.languages input:checked'));

@@ -60,7 +60,7 @@ describe('the clients’ packages', () => {
   });
 
   it.each(['typescript', 'python', 'go', 'first-program', 'browser-app'])(
-    'are installed by the lines of /docs/%s, with this server’s URL',
+    'have existing URLs on this server in the install lines of /docs/%s',
     async (guide) => {
       const text = (await (await get(`/docs/${guide}`)).text()).replaceAll(/<[^>]+>/g, '');
       const lines = Array.from(

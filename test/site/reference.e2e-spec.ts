@@ -62,7 +62,7 @@ describe('GET /docs', () => {
     expect(hrefs).toEqual(expect.arrayContaining(['/docs#listEvents', '/docs/webhooks', '/docs/times']));
   });
 
-  it('lists the news, also as a feed: every released version, with its date', async () => {
+  it('lists released versions with their dates on a page and in an Atom feed', async () => {
     const page = await api.send('GET', '/docs/changelog', { Accept: 'text/html' });
     expect(page.text).toContain(
       '<link rel="alternate" type="application/atom+xml" href="/docs/changelog.atom">',

@@ -141,7 +141,7 @@ postgres.describe('the samples of the API reference', () => {
     await context.close();
   });
 
-  it('share their tabs’ language with the guides’ code, also without JavaScript, and scroll only sideways', async () => {
+  it('share their tabs’ language with the guides’ code, switch tabs without JavaScript, and scroll only sideways', async () => {
     const { page, context } = await open('/docs/first-program');
     const program = page.locator('.request');
     await program.getByText('Go', { exact: true }).click();

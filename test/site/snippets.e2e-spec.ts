@@ -60,7 +60,7 @@ postgres.describe('the sample requests of the API reference', () => {
     },
   );
 
-  it.each(Object.keys(PROGRAMS))('send typed input character by character, in %s', async (language) => {
+  it.each(Object.keys(PROGRAMS))('send typed input unchanged, in %s', async (language) => {
     const typed = `it's "Ümlaut" \\ \\n \`id\` $HOME \${x} %d <b> 🎉 true null`;
     const sent = {
       method: 'PUT',

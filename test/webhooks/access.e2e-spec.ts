@@ -276,7 +276,7 @@ ON CONFLICT (grant_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
       [clientId, daysAgo],
     );
 
-  it('is one message 7 days before the end of access in use', async () => {
+  it('is one message if access in use ends within 7 days', async () => {
     const { id, username } = await oauth.member();
     await access(username, '180');
     await access(username, '180');
@@ -299,7 +299,7 @@ ON CONFLICT (grant_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
     expect(daysTo(message!.access_ends_at!)).toBe(6);
   });
 
-  it('is sent regardless of how many unused grants end before', async () => {
+  it('is sent even if unused grants with an earlier end fill the first batch', async () => {
     for (let i = 0; i < 3; i++) await access((await oauth.member()).username, '30');
     const { id, username } = await oauth.member();
     await access(username, '30');
@@ -349,7 +349,7 @@ describe('A key', () => {
   };
   const reasonsOf = async (of: string) => (await told(of)).map(({ type, reason }) => [type, reason]);
 
-  it('that expires causes one message 7 days before its expiry, and one message at its expiry', async () => {
+  it('that expires causes one message within 7 days before its expiry, and one message at its expiry', async () => {
     const { userId, keyId, of } = await withKey(8);
     await noticeEnds();
     expect(await told(of)).toEqual([]);

@@ -49,7 +49,7 @@ ORDER BY i`,
   const membersOf = (messages: readonly Message[]) => messages.map(({ user_id: member }) => member);
   const ended = (id: string) => webhooks.disable(id, 'admin');
 
-  it('include messages of another member, regardless of how many messages wait for the first member', async () => {
+  it('include a message of another member even if 1,100 messages wait for the first member', async () => {
     const id = await endpoint();
     await wait(id, [1], 1_100);
     await wait(id, [2]);
@@ -228,7 +228,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
     expect((await created()).slice(4)).toEqual(['3 events', '4 events']);
   });
 
-  it('of a member are in order, each message once, also over several runs', async () => {
+  it('of a member are in order, each message once, even over several runs', async () => {
     await renameEvent('one');
     await slice();
     await rename(4, 'x');

@@ -81,7 +81,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     ]);
   });
 
-  it('neither shows nor sends messages of another developer’s app, and rejects another site’s forms', async () => {
+  it('neither shows nor sends messages of another developer’s app, and rejects forms with a wrong CSRF token', async () => {
     const { clientId, message, id } = await told();
     const eve = await developer();
     const own = await register(eve.browser);
@@ -165,7 +165,7 @@ describe('/developer/webhooks/:app', () => {
       [app],
     );
 
-  it('creates a webhook of an app and of a key, shows each secret once, and sends a signed test', async () => {
+  it('creates webhooks of an app and of a key, shows each secret once, and sends one test message per form', async () => {
     const ada = await developer();
     for (const [of, type] of [
       [ada.app, 'profile.updated'],

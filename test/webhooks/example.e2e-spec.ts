@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-it('examples/webhooks accepts a message that the secret verifies, once, and rejects all other messages', async () => {
+it('examples/webhooks accepts a signed message, prints a repeated message once, and rejects an unsigned message', async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
   const webhooks = new WebhooksService(api.dataSource, api.config);

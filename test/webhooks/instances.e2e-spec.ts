@@ -76,7 +76,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     }
   });
 
-  it('deliver each change once to each endpoint, although one instance is killed repeatedly, and another has two workers', async () => {
+  it('create one message per change and endpoint and deliver each, although one instance is killed repeatedly, and another has two workers', async () => {
     const receiver = await Receiver.start();
     const other = await Receiver.start();
     const environment = { ...database.environment, WORKERS: '2' };
@@ -112,7 +112,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     }
   });
 
-  it('finish current deliveries at shutdown, and leave other messages to other instances', async () => {
+  it('release unfinished messages to other instances at shutdown', async () => {
     const receiver = await Receiver.start();
     const first = await ServerProcess.start(database.environment);
     try {

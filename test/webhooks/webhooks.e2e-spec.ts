@@ -100,7 +100,7 @@ describe('webhooks', () => {
   }
 
   describe('a message', () => {
-    it('names the changed record and its members without content, and the published library verifies the message', async () => {
+    it('names the changed record and the member without content, and the published library verifies the message', async () => {
       const { userId, secret } = await keyed();
       await rename(userId, 'a secret bio');
       await receiver.untilReceived(1);
@@ -361,7 +361,7 @@ describe('webhooks', () => {
       },
     );
 
-    thorough.it('that fails repeatedly does not delay later messages', async () => {
+    thorough.it('gets a member’s later messages while an earlier message fails repeatedly', async () => {
       const { userId, id } = await keyed(['profile.updated', 'events.updated']);
       receiver.respond = ({ message }, response) =>
         void response.writeHead(message.type === 'profile.updated' ? 500 : 204).end();
@@ -476,7 +476,7 @@ describe('webhooks', () => {
   });
 
   thorough.describe('a slow endpoint', () => {
-    it('has eight messages in progress at once, and delays no other endpoint', async () => {
+    it('has at most eight messages in progress, and delays no other endpoint', async () => {
       const held: (() => void)[] = [];
       receiver.respond = (_, response) => void held.push(() => response.writeHead(204).end());
       const { id } = await endpoint();
@@ -637,7 +637,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
   });
 
   describe('webhook messages', () => {
-    it('are deleted seven days after delivery or failure, unless they are pending', async () => {
+    it('are deleted seven days after delivery, but kept while pending', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       await rename(userId, 'x');
       await settled(id, ([first]) => first?.status === 'delivered');

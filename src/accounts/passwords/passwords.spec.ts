@@ -23,7 +23,7 @@ describe('passwords', () => {
     });
   });
 
-  it('do not match if they exceed the length limits', async () => {
+  it('do not match if they exceed 128 characters', async () => {
     const long = 'x'.repeat(129);
     expect(await verifyPassword(await hash(long), long)).toMatchObject({
       matches: false,

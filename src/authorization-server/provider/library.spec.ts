@@ -121,21 +121,21 @@ describe('oidc-provider', () => {
     expect(changing).toEqual(['src/authorization-server/provider/library.ts']);
   });
 
-  it('sends forms with the replaced function', async () => {
+  it('sends forms with the replacement function', async () => {
     const query = { client_id: 'app', redirect_uri: REDIRECT_URI, response_type: 'code', scope: 'openid' };
     await send(`/auth?${new URLSearchParams({ ...query, response_mode: 'form_post', prompt: 'none' })}`);
     const sent = replacements.postForm.mock.calls.map(([, action, { error }]) => [action, error]);
     expect(sent).toEqual([[REDIRECT_URI, 'login_required']]);
   });
 
-  it('checks a client’s secret with the replaced function, even if the body is already parsed', async () => {
+  it('checks a client’s secret with the replacement function, even if the body is already parsed', async () => {
     const form = { grant_type: 'refresh_token', refresh_token: 'x' };
     expect(await (await send('/token', form, 'wrong')).json()).toMatchObject({ error: 'invalid_client' });
     expect(await (await send('/token', form)).json()).toMatchObject({ error: 'invalid_grant' });
     expect(replacements.hasSecret.mock.calls.map(([, sent]) => sent)).toEqual(['wrong', 'right']);
   });
 
-  it('runs token request handlers with the replaced function, in the context of the request', async () => {
+  it('runs token request handlers with the replacement function, in the context of the request', async () => {
     const form = { grant_type: 'refresh_token', refresh_token: 'x' };
     replacements.exchange.mockImplementationOnce((ctx, handle) => {
       expect(Provider.ctx === ctx).toBe(true);

@@ -24,7 +24,7 @@ describe('the request id in SQL comments', () => {
     },
   );
 
-  it('is the id of the statement’s own request, among many concurrent requests', async () => {
+  it('is the id of the statement’s own request among concurrent requests', async () => {
     const found = await Promise.all(
       ['a', 'b', 'c'].map((id) =>
         inRequest(id, async () => {

@@ -142,7 +142,7 @@ describe('admission', () => {
     expect(seen).toEqual(['a', 'b refused']);
   });
 
-  describe('overload', () => {
+  describe('under overload', () => {
     const connection = (reads: string[], name: string) => ({
       pause: () => reads.push(`${name} paused`),
       resume: () => reads.push(`${name} read`),
@@ -211,7 +211,7 @@ describe('admission', () => {
       expect(atOnce.filter((count) => count > 0)).toEqual([MOST, MOST, MOST]);
     });
 
-    it('reads all connections again once no request waits', async () => {
+    it('leaves no connection unread once no request waits', async () => {
       await overload();
       await leave(admission.state().atWork);
       await leave(admission.state().atWork);

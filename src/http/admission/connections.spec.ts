@@ -158,7 +158,7 @@ describe('connections', () => {
     expect((await slowReading).ms).toBeGreaterThan(STALLED_MS);
   });
 
-  it('disconnect a client that reads one byte at a time for longer than any legitimate client', async () => {
+  it('disconnect a client that is still reading after the time limit, one byte at a time', async () => {
     const large = Buffer.alloc(32_000_000, 'x');
     const { open, connections } = await serve((_request, response) => void response.end(large), {
       stalledMs: 10_000,
@@ -191,7 +191,7 @@ describe('connections', () => {
     expect(sockets.map((socket) => socket.closed)).toEqual([true, false, false]);
   });
 
-  it('close the connection with the most unread bytes if all connections have too many unread bytes', async () => {
+  it('close the connection with the most unread bytes if the connections together exceed the limit', async () => {
     const { open, connections } = await serve(
       (request, response) => void response.end(Buffer.alloc(Number(request.url!.slice(1)), 'x')),
       { unreadBytes: 70_000_000 },
@@ -240,7 +240,7 @@ describe('connections', () => {
     expect(await read(socket, (text) => text.endsWith('[small]'))).toContain('200 OK');
   });
 
-  it('leave a connection unread after its response if other connections must wait', async () => {
+  it('leave a connection unread after its response if overload paused the connection', async () => {
     const { open, connections, server } = await serve((_request, response) => {
       response.once('close', () => response.req.socket.pause()); // as in overload
       response.end(LARGE);
@@ -412,7 +412,7 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(19);
   });
 
-  it('close an unfinished connection of the address with the most connections when one too many connections open', async () => {
+  it('close the oldest connection that is still sending a request if none is idle and a connection exceeds the limit', async () => {
     const { open, connections } = await serve(() => undefined, { open: 3 });
     const [unfinished, waits, neighbour] = [await open(), await open(), await open()];
     neighbour.write(get('/'));
@@ -461,7 +461,7 @@ describe('connections', () => {
     expect(text).toContain('[16000000]');
   });
 
-  it('respond to each request in its own context, also to pipelined requests', async () => {
+  it('respond to each pipelined request in its own asynchronous context', async () => {
     const requests = new AsyncLocalStorage<string>();
     const { open, server } = await serve((request, response) =>
       setImmediate(() => response.end(`${request.url} in ${requests.getStore()};`)),

@@ -56,7 +56,7 @@ const refused = (query: string, of: new () => object = Query) => {
   return [];
 };
 
-describe('a query', () => {
+describe('the query parser', () => {
   it.each([
     ['', { limit: 20 }],
     ['limit=007', { limit: 7 }],

@@ -3,7 +3,7 @@ import { DateTimes } from './wording.js';
 
 const [english, german] = [new DateTimes('en-GB'), new DateTimes('de')];
 
-describe('a relative time', () => {
+describe('a displayed time', () => {
   it('is parsed from the API’s format', () => {
     expect(english.timestamp('2026-01-31 23:59:59')).toMatchObject({
       machine: '2026-01-31T23:59:59Z',
