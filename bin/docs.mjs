@@ -71,7 +71,7 @@ export async function pages() {
     '<!-- Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/reasons/rejection-reasons.ts`. -->',
     '',
     'Each event has a time, type, actor (`user`, `client`, `system`, or `admin`: the command line), member, app, key, address and error id. Its',
-    'details have at most 2,000 bytes, and are texts unless the table names another type. No event contains a secret or a caller’s input.',
+    'details have at most 2,000 bytes, and are texts unless the table names another type. No event contains a secret or anonymous callers’ input.',
     '`npx pua audit` lists events, finds a rejection by the error id that the caller saw, and with `--follow` prints new events.',
     '',
     '## Events',

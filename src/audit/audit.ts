@@ -53,7 +53,7 @@ export const AUTH_EVENTS = {
       ...DEVICE,
       reason: [
         'text',
-        'no_password, disabled, wrong_password, account_blocked, address_blocked, device_blocked; for passkeys: wrong_proof, counter_went_back (copied?)',
+        'no_password, disabled, wrong_password, account_blocked, address_blocked, device_blocked, wrong_proof (passkey), counter_went_back (copied passkey?)',
       ],
     },
   ),

@@ -473,7 +473,7 @@ describe('a sign-in', () => {
       expect(await attempt('queued', PASSWORD, hasty)).toMatchObject({ userId });
     });
 
-    thorough.it('counts as failed if its server was killed, without losing a slot', async () => {
+    thorough.it('counts as failed and frees its slot if its server was killed', async () => {
       const abandoned = (await takeAll('orphaned'))[0]!;
       await dataSource.query(
         `UPDATE login_throttle SET under_way = ARRAY(SELECT lease - interval '30 s' FROM unnest(under_way) AS lease)`,

@@ -193,7 +193,7 @@ describe('an existing sign-in', () => {
   });
 });
 
-postgres.describe('a sign-in that races its end', () => {
+postgres.describe('a sign-in that is revoked midway', () => {
   /** Ends the member's sign-ins in a transaction that commits when another database session waits for its lock. */
   async function endWhile<T>(member: Member, work: () => Promise<T>): Promise<T> {
     const runner = oauth.dataSource.createQueryRunner();

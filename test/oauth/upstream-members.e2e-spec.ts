@@ -285,7 +285,7 @@ describe('a provider that does not state the time of the sign-in', () => {
       await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL),
     );
 
-  it('confirms no recent authentication for changes or keys, even if this server requests a new sign-in', async () => {
+  it('cannot confirm a recent authentication for account changes or new keys', async () => {
     const { sub, browser, username } = await member();
     signedInAs(await signIn({ sub }, browser), username);
     const security = await browser.view('/account/security');

@@ -172,7 +172,7 @@ describe('GET /api/platform/changes', () => {
     const keys = () => new ApiKeysService(oauth.dataSource, oauth.api.config);
     const newKey = { name: 'Calendar', scopes: [], environment: 'live', cidrs: [] } as const;
 
-    it('about an app with access: the first time, and again after the member removed the app', async () => {
+    it('per app: when it first gets access, and when it gets access again after its removal', async () => {
       const clientId = await oauth.client();
       const { id, username } = await oauth.member();
       const notice = { notice: 'consent.granted', by: clientId, name: 'Test app' };
@@ -184,7 +184,7 @@ describe('GET /api/platform/changes', () => {
       expect(await notices(id)).toEqual([notice, notice]);
     });
 
-    it('about a new key and its successor, but not about keys of the platform and the demo', async () => {
+    it('for each new or rotated key, but not for platform keys or demo keys', async () => {
       const userId = await oauth.api.platform.user();
       const { id } = await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' });
       const { id: next } = await keys().rotate(id, 0, 'admin');

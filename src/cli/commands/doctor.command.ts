@@ -119,8 +119,8 @@ function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, check
     .filter(({ was, status }) => was !== status);
 }
 
-/** Checks settings, provider, database and replicas; expected errors are failed checks. @param also runs after a complete database check */
-export async function examine(asked: Examination, also?: (of: Work) => Promise<void>): Promise<Findings> {
+/** Checks settings, provider, database and replicas; expected errors are failed checks. @param then runs after a complete database check */
+export async function examine(asked: Examination, then?: (of: Work) => Promise<void>): Promise<Findings> {
   const checks: Check[] = [];
   let subject = 'settings';
   try {
@@ -136,7 +136,7 @@ export async function examine(asked: Examination, also?: (of: Work) => Promise<v
           webhookSeals: () => get(WebhookSecrets).sealState(dataSource),
         });
         const replicas = await checkReplicas(dataSource, config.databaseReadUrls);
-        if (isWhole) await also?.(of);
+        if (isWhole) await then?.(of);
         return { isWhole, checks: [...checks, ...found, ...replicas] };
       },
       'anything',
