@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Database } from '../../src/database/database.js';
 import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { TestApi } from '../support/api.js';
-import { isThorough, postgres, thorough } from '../support/database.js';
+import { isThorough, lockWaits, postgres, thorough } from '../support/database.js';
 import { until } from '../support/timing.js';
 
 describe('the profile', () => {
@@ -467,11 +467,7 @@ postgres.it(
       const put = api.put('/profile', key, { bio: 'new' });
       const waits = new Set<string>();
       await until(async () => {
-        const waiting = await api.dataSource.query<{ since: string }[]>(
-          `SELECT query_start::text AS since FROM pg_stat_activity
-WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        );
-        for (const { since } of waiting) waits.add(since);
+        for (const { since } of await lockWaits(api.dataSource, 'UPDATE users')) waits.add(since);
         return waits.size >= 3;
       });
       await holder.commitTransaction();

@@ -38,7 +38,7 @@ postgres.describe('two deadlocked transactions', () => {
           });
           await holdsOne.promise;
           const locked = holder.query(lock, [one]);
-          await waitingForLock(superuser);
+          await waitingForLock(superuser, lock);
           bothHoldOne.resolve();
           await locked;
           return { result };

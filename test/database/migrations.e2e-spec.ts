@@ -20,6 +20,7 @@ import {
   hold,
   postgres,
   testConfig,
+  waitingForLock,
   type TestDatabase,
 } from '../support/database.js';
 
@@ -316,13 +317,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
     const holder = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
     const holding = await hold(holder, 'LOCK TABLE oauth_clients IN ACCESS SHARE MODE');
     const migrating = migrate(dataSource);
-    const waiting = async () =>
-      (
-        await holder.query<unknown[]>(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        )
-      ).length > 0;
-    while (!(await waiting()));
+    await waitingForLock(holder, 'oauth_clients');
     // A new reader waits only until the migration gives up its lock attempt.
     expect(await holder.query('SELECT count(*) AS n FROM oauth_clients')).toEqual([{ n: 0 }]);
     await holding.rollback();

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPgbouncer } from '../../bin/pgbouncer.mjs';
 import { ReadConnection } from '../../src/database/postgres/read-connection.js';
-import { postgres } from '../support/database.js';
+import { lockWaits, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
-import { eventually } from '../support/timing.js';
+import { eventually, until } from '../support/timing.js';
 
 /** PgBouncer's server sessions: fewer than its client connections. */
 const SESSIONS = 3;
@@ -161,12 +161,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
       await other.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
       const writes = Array.from({ length: SESSIONS }, () => call('/profile', key, { bio: 'late' }));
       expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 503));
-      await eventually(async () => {
-        const { rowCount } = await other.query(
-          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        );
-        return rowCount === 0 || undefined;
-      });
+      await until(async () => (await lockWaits(oauth.dataSource, 'users')).length === 0);
     } finally {
       await other.end();
     }

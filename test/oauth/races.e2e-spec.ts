@@ -153,7 +153,7 @@ WHERE endpoint_id = $1 AND user_id = $2`,
       const change = `UPDATE oauth_grants SET access_ends_at = now() + make_interval(days => $2) WHERE user_id = $1`;
       const changing = await hold(oauth.dataSource, change, [one.id, days]);
       const redeeming = oauth.token(form);
-      await waitingForLock(oauth.dataSource);
+      await waitingForLock(oauth.dataSource, 'FROM oauth_grants');
       await changing.commit();
       const { status, body } = await redeeming;
       expect([status, Number(body.refresh_token_expires_in) / 86_400]).toEqual([200, end]);

@@ -191,7 +191,7 @@ describe('a sign-in', () => {
         await admin.query('SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
         try {
           expect(await attempt('beside')).toMatchObject({ userId });
-          await waitingForLock(dataSource); // the old hash was valid, and the new one is about to be stored
+          await waitingForLock(dataSource, 'UPDATE users SET password_hash'); // the old hash was valid, and the new one is about to be stored
           await admin.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
           await admin.commitTransaction();
         } finally {

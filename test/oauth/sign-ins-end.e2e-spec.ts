@@ -163,7 +163,6 @@ describe('an existing sign-in', () => {
     const browser = oauth.browser();
     await oauth.code(await oauth.client(), member.username, {}, browser);
     const replaced = () => oauth.api.app.get(SignIn).onApplicationShutdown(); // in parallel to the sign-in
-    await replaced(); // the inexpensive hash of members in tests
     await oauth.query('UPDATE users SET password_hash = $2 WHERE id = $1', [member.id, imported]);
     await oauth.browser().authorize(oauth.request(await oauth.client()).url, member);
     await replaced();
@@ -194,7 +193,7 @@ describe('an existing sign-in', () => {
 });
 
 postgres.describe('a sign-in that is revoked midway', () => {
-  /** Ends the member's sign-ins in a transaction that commits when another database session waits for its lock. */
+  /** Ends the member's sign-ins in a transaction that commits when a statement that requires a sign-in waits for its lock. */
   async function endWhile<T>(member: Member, work: () => Promise<T>): Promise<T> {
     const runner = oauth.dataSource.createQueryRunner();
     await runner.startTransaction();
@@ -202,7 +201,7 @@ postgres.describe('a sign-in that is revoked midway', () => {
       member.id,
     ]);
     const running = work();
-    await waitingForLock(oauth.api.app.get(DataSource));
+    await waitingForLock(oauth.api.app.get(DataSource), 'signed_in AS');
     await runner.commitTransaction();
     await runner.release();
     return running;
@@ -270,7 +269,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
       [member.id],
     );
     const ending = users.setPassword(member.id, NEW_PASSWORD, 'admin');
-    await waitingForLock(oauth.api.app.get(DataSource));
+    await waitingForLock(oauth.api.app.get(DataSource), 'UPDATE "users"');
     await runner.commitTransaction();
     await runner.release();
     await ending;
@@ -301,7 +300,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     await runner.startTransaction();
     await runner.query('DELETE FROM oauth_sessions WHERE uid_key = $1', [uid_key]);
     const using = browser.open(oauth.request(clientId).url);
-    await waitingForLock(oauth.api.app.get(DataSource));
+    await waitingForLock(oauth.api.app.get(DataSource), 'UPDATE oauth_sessions');
     await runner.commitTransaction();
     await runner.release();
     await using;

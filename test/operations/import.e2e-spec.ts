@@ -17,7 +17,7 @@ import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { folderSource, readFeedLine } from '../../src/import/sources.js';
 import { TestApi } from '../support/api.js';
 import { PROCESS, pua, puaJson } from '../support/command-line.js';
-import { hold, postgres, thorough, waitingForLock } from '../support/database.js';
+import { hold, lockWaits, postgres, thorough, waitingForLock } from '../support/database.js';
 import {
   achievement,
   BASE,
@@ -858,7 +858,7 @@ describe('pua import', () => {
       const other = await hold(second, 'UPDATE events SET capacity = 1 WHERE id = 2');
       // The import has locked event 1, and waits for event 2.
       const running = load({ events: [event(1, { title: 'New' }), event(2, { title: 'New' })] });
-      await waitingForLock(second.manager.connection);
+      await waitingForLock(second, 'JOIN events');
       // PostgreSQL aborts the session that detects the deadlock first: nearly always the import, which has waited longer.
       await other.query('UPDATE events SET capacity = 1 WHERE id = 1').then(
         () => other.commit(),
@@ -869,13 +869,13 @@ describe('pua import', () => {
       await second.destroy();
     });
 
-    /** Runs `begun` after `sql` of another transaction, which commits when `begun` waits for it. */
-    async function beside<T>(sql: string, begun: () => Promise<T>): Promise<T> {
+    /** Runs `begun` after `sql` of another transaction, which commits when the statement `waits` of `begun` waits for it. */
+    async function beside<T>(sql: string, waits: string, begun: () => Promise<T>): Promise<T> {
       const second = await createDataSource(api.config, 'maintenance').initialize();
       try {
         const other = await hold(second, sql);
         const running = begun();
-        await waitingForLock(second);
+        await waitingForLock(second, waits);
         await other.commit();
         return await running;
       } finally {
@@ -884,8 +884,10 @@ describe('pua import', () => {
     }
 
     it('rejects a username that was taken at the same moment, and names the line', async () => {
-      const report = await beside("INSERT INTO users (id, username) VALUES (90, 'U2')", () =>
-        load({ users: [user(1), user(2)] }),
+      const report = await beside(
+        "INSERT INTO users (id, username) VALUES (90, 'U2')",
+        'INSERT INTO users',
+        () => load({ users: [user(1), user(2)] }),
       );
       expect(report).toMatchObject({ imported: false, rejected: 1 });
       expect(report.firstRejects).toEqual([
@@ -898,6 +900,7 @@ describe('pua import', () => {
       await load(BASE);
       const report = await beside(
         "INSERT INTO connections (user_id, id, peer_id, status, connected_at) VALUES (1, 50, 2, 'accepted', now()), (2, 50, 1, 'accepted', now())",
+        'INSERT INTO connections',
         () => load({ users: [user(3)], connections: [connection(7, 2, 1)] }),
       );
       expect(report).toMatchObject({ imported: true, files: { users: { inserted: 1 } } });
@@ -922,9 +925,9 @@ describe('pua import', () => {
         );
         const errors = text(child.stderr);
         const closed = once(child, 'close');
-        await waitingForLock(api.dataSource);
+        await waitingForLock(api.dataSource, 'events');
         child.kill(signal);
-        await othersAreGone(api.dataSource); // the blocker holds its lock
+        await until(async () => (await lockWaits(api.dataSource, 'events')).length === 0); // the blocker holds its lock
         await blocker.rollback();
         const [code] = (await closed) as [number | null];
         if (signal !== 'SIGKILL') {
@@ -936,13 +939,3 @@ describe('pua import', () => {
     );
   });
 });
-
-/** Waits until no session waits for a lock: the waiting statement has ended. */
-async function othersAreGone(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
-  await until(async () => {
-    const [row] = await dataSource.query<{ waiting: number }[]>(
-      "SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
-    return row!.waiting === 0;
-  }, 'nobody waits for a lock any more');
-}

@@ -12,7 +12,7 @@ import { Upkeep } from '../../src/operations/upkeep.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import type { PlatformChangeItem, PlatformChangesAnswer } from '../../src/platform/changes.dto.js';
 import { PlatformChangesService } from '../../src/platform/changes.service.js';
-import { hold, postgres, thorough } from '../support/database.js';
+import { hold, postgres, thorough, waitingForLock } from '../support/database.js';
 import { freePort, OauthTest } from '../support/oauth.js';
 import { eventually } from '../support/timing.js';
 
@@ -110,12 +110,7 @@ describe('GET /api/platform/changes', () => {
       const { userId, key: ada } = await member();
       const writer = await hold(oauth.dataSource, `UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
       const waiting = put(ada, { bio: 'old' }); // equals the profile at the start of the request, but not when the server writes
-      await eventually(async () => {
-        const [row] = await oauth.dataSource.query<{ waits: boolean }[]>(
-          `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,
-        );
-        return row!.waits || undefined;
-      });
+      await waitingForLock(oauth.dataSource, 'UPDATE users');
       await writer.commit();
       expect(await waiting).toBe(200);
       expect(said(await news())).toEqual([

@@ -9,7 +9,7 @@ import { settle } from '../../src/import/settled-lines.js';
 import { readFeedLine } from '../../src/import/sources.js';
 import { createStaging, Staging } from '../../src/import/staging.js';
 import { TestApi } from '../support/api.js';
-import { hold, postgres, thorough } from '../support/database.js';
+import { hold, lockWaits, postgres, thorough } from '../support/database.js';
 import { eventually, until } from '../support/timing.js';
 
 const put = (type: string, record: object, version?: number) => ({
@@ -662,14 +662,9 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 
   postgres.describe('concurrent with other feeds', () => {
-    /** Waits until this many sessions wait for a lock. */
+    /** Waits until this many statements of feeds wait for a lock. */
     const waiting = (count: number) =>
-      eventually(async () => {
-        const found = await rows(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        );
-        return found.length === count || undefined;
-      });
+      until(async () => (await lockWaits(api.dataSource, 'import_')).length === count);
 
     it('is rolled back when its caller disconnects while the feed waits for a row lock', async () => {
       const one = id();

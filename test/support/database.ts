@@ -129,14 +129,30 @@ export function testConfig(environment: Record<string, string>, overrides: Parti
   return { ...config, ...patient, rateLimits, platformRateLimit: 1e6, ...overrides };
 }
 
-/** Resolves when a session waits for a lock in this database. Queries outside of transactions, in which pg_stat_activity would keep its first result. */
-export async function waitingForLock(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
-  await until(async () => {
-    const [row] = await dataSource.query<{ waiting: number }[]>(
-      "SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
-    return row!.waiting > 0;
-  }, 'a session waits for a lock');
+/**
+ * The sessions of this database that wait for a lock in a statement whose first kilobyte contains `part`: the view cuts off the rest. Works
+ * only outside of transactions, in which the view keeps its first result.
+ */
+export function lockWaits(dataSource: Pick<DataSource, 'query'>, part: string): Promise<LockWait[]> {
+  return dataSource.query<LockWait[]>(
+    `SELECT pid, query_start::text AS since FROM pg_stat_activity
+WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0`,
+    [part],
+  );
+}
+
+interface LockWait {
+  readonly pid: number;
+  /** The start of the statement. */
+  readonly since: string;
+}
+
+/** Resolves when a statement that contains `part` waits for a lock: other statements may wait too, such as those of background work. */
+export async function waitingForLock(dataSource: Pick<DataSource, 'query'>, part: string): Promise<void> {
+  await until(
+    async () => (await lockWaits(dataSource, part)).length > 0,
+    `a statement with ${part} waits for a lock`,
+  );
 }
 
 /** Settings of a PostgreSQL that a test starts itself. */

@@ -4,7 +4,14 @@ import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { DataSource } from 'typeorm';
-import { createTestDatabase, hold, postgres, testConfig, type TestDatabase } from '../support/database.js';
+import {
+  createTestDatabase,
+  hold,
+  lockWaits,
+  postgres,
+  testConfig,
+  type TestDatabase,
+} from '../support/database.js';
 import { Platform } from '../support/platform.js';
 import { Receiver } from '../support/receiver.js';
 import { ServerProcess } from '../support/server.js';
@@ -206,13 +213,14 @@ SELECT sha256(convert_to(id, 'UTF8')), 'RefreshToken', id, '{}', now() + interva
       const { ended, ending, endpoints, kind, notice } = await end(receiver.url);
       const ids = [...ended, ...ending];
       const writers = await hold(dataSource, `LOCK TABLE ${table} IN SHARE MODE`);
-      const waiting = `FROM pg_stat_activity
-WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%SELECT ${work}(%'`;
+      const waiting = () => lockWaits(dataSource, `SELECT ${work}(`);
       try {
         await start();
-        await until(async () => (await dataSource.query<unknown[]>(`SELECT ${waiting}`)).length > 0);
+        await until(async () => (await waiting()).length > 0);
         if (killed === 'the instance') await servers[0]!.kill('SIGKILL');
-        else await dataSource.query(`SELECT pg_terminate_backend(pid) ${waiting}`);
+        else
+          for (const { pid } of await waiting())
+            await dataSource.query('SELECT pg_terminate_backend($1)', [pid]);
         await writers.rollback();
         await start(); // also if only the session was killed: otherwise its retry would take 30 s
         await receiver.untilReceived(ids.length);
