@@ -143,22 +143,26 @@ WHERE endpoint_id = $1 AND user_id = $2`,
     }
   });
 
-  it('return the end of access that the member chose just before the app redeems the code', async () => {
-    for (const [days, end] of [
-      [180, expect.closeTo(180, 1)],
-      [null, NaN],
-    ] as const) {
-      const one = await oauth.member();
-      const form = await oauth.code(clientId, one.username);
-      const change = `UPDATE oauth_grants SET access_ends_at = now() + make_interval(days => $2) WHERE user_id = $1`;
-      const changing = await hold(oauth.dataSource, change, [one.id, days]);
-      const redeeming = oauth.token(form);
-      await waitingForLock(oauth.dataSource, 'FROM oauth_grants');
-      await changing.commit();
-      const { status, body } = await redeeming;
-      expect([status, Number(body.refresh_token_expires_in) / 86_400]).toEqual([200, end]);
-    }
-  });
+  it.each(['code', 'refresh token'])(
+    'return the end of access that the member chose just before the app redeems the %s',
+    async (kind) => {
+      for (const [days, end] of [
+        [180, expect.closeTo(180, 1)],
+        [null, NaN],
+      ] as const) {
+        const one = await oauth.member();
+        const form = await oauth.code(clientId, one.username);
+        const { refresh_token } = kind === 'code' ? {} : (await oauth.token(form)).body;
+        const change = `UPDATE oauth_grants SET access_ends_at = now() + make_interval(days => $2) WHERE user_id = $1`;
+        const changing = await hold(oauth.dataSource, change, [one.id, days]);
+        const redeeming = refresh_token ? oauth.refresh(clientId, refresh_token) : oauth.token(form);
+        await waitingForLock(oauth.dataSource, 'FROM oauth_grants');
+        await changing.commit();
+        const { status, body } = await redeeming;
+        expect([status, Number(body.refresh_token_expires_in) / 86_400]).toEqual([200, end]);
+      }
+    },
+  );
 
   it('store one of two concurrent consents: the member gets one notice, and each grant has its own end', async () => {
     for (let round = 0; round < 5; round++) {
