@@ -100,9 +100,9 @@ export async function pages() {
     '',
     '## Retention',
     '',
-    'Any running server deletes events older than `AUDIT_RETENTION` (400d; 0: never). `npx pua audit prune --before <duration>` deletes old events',
-    'immediately, and records the deletion. Triggers reject changes, TRUNCATE, and deletion of events younger than seven days, regardless of',
-    '`session_replication_role`. An attacker with the server’s database role therefore cannot erase recent events, unless that role owns the',
+    'Servers delete events older than `AUDIT_RETENTION` (400d; 0: never). `npx pua audit prune --before <duration>` deletes old events',
+    'immediately, and records the deletion. Triggers reject changes (except by erasure), TRUNCATE, and deletion of events younger than seven days,',
+    'regardless of `session_replication_role`. An attacker with the server’s database role cannot delete recent events, unless that role owns the',
     'table. Run `pua db migrate` as the owner, and the server with [a smaller role](operations.md#the-databases-role).',
   ].join('\n');
   const personalData = [
@@ -229,7 +229,8 @@ function commandLine(program, exampleOf) {
     '  UTC. A pipe gets complete tables; on a terminal, long cells are shortened, except ids and types. NO_COLOR disables colors.',
     '- **Exit codes.** 0: success, even if nothing changed; 1: failure; 2: wrong use. With `--json`, a failure is one line on stderr,',
     '  `{"error": {"code": …, "message": …}}`, with the code `wrong_use`, `failed`, `unavailable` (the database) or `fault` (a bug).',
-    '- **Confirmation.** Before a change that cannot be undone, a command asks for confirmation on a terminal; elsewhere it requires `--yes`.',
+    '- **Confirmation.** Commands with `--yes` ask for confirmation on a terminal; elsewhere they require `--yes`, except `keys revoke` and',
+    '  `webhooks disable`.',
     '- **Durations** are a number with s, m, h or d. `pua --version` prints the version.',
     '',
     program.commands

@@ -69,9 +69,9 @@ export const AUTH_EVENTS = {
   'notice.chosen': event('A member chose which notices the server emails', {
     muted: ['texts', 'events that cause no email'],
   }),
-  'session.ended': event('One or all browser sessions of a member ended', {
+  'session.ended': event('One or more browser sessions of a member ended', {
     session: ['text', 'id prefix, if one ended'],
-    sessions: ['number', 'ended sessions, if all ended'],
+    sessions: ['number', 'ended sessions, otherwise'],
   }),
   'session.signed_out': event('A member signed out on the account pages'),
   'consent.granted': event('A member granted an app access', {
@@ -89,7 +89,7 @@ export const AUTH_EVENTS = {
     sessions: ['number', 'ended sessions, if all access was revoked'],
   }),
   'authorization.refused': event(
-    'An endpoint rejected an app’s request about a member. The event also records wrong origins and wrong or exposed secrets, once an hour per app',
+    'An endpoint rejected an app’s request about a member. The event also records wrong origins and wrong or exposed secrets, hourly per app and reason',
     {
       error: ['text', 'error code (RFC 6749)'],
       reason: ['text', 'listed below'],

@@ -68,7 +68,7 @@ export function auditCommand(command: Command): void {
 
   addTo(audit)(
     'prune',
-    'Delete old events; nobody can delete events younger than 7 days',
+    'Delete old events; the database keeps events of the last 7 days',
     'pua audit prune --before 90d',
   )
     .requiredOption(

@@ -88,7 +88,10 @@ export function clientsCommands(group: Command): void {
         .choices(['web', 'native'])
         .makeOptionMandatory(),
     )
-    .requiredOption('--redirect-uri <uri...>', 'where members return after sign-in; must match exactly')
+    .requiredOption(
+      '--redirect-uri <uri...>',
+      'where members return after sign-in; must match exactly (loopback: any port)',
+    )
     .addOption(
       new Option(
         '--assistant',

@@ -26,10 +26,7 @@ const EVERY_SECONDS = 60;
 /** Adds `pua doctor`. */
 export function doctorCommand(command: Command): void {
   withExample(command, 'pua doctor --mend')
-    .option(
-      '--mend',
-      'first repair denormalized columns, counters and sequences, without blocking other writers',
-    )
+    .option('--mend', 'first repair denormalized columns, counters, sequences and incomplete erasures')
     .option('--full', 'check all members (default above 50,000: a 10 % sample)')
     .addOption(
       new Option(

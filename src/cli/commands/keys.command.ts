@@ -25,7 +25,7 @@ export function keysCommands(group: Command): void {
     'Create a key. It is shown only once: stdout has only the key; with --json, also its details',
     "pua keys create --user ada --name 'Ada’s calendar' --scopes profile:read,events:read",
   )
-    .option('--user <id|username>', 'the member whose data the key can read')
+    .option('--user <id|username>', 'the member whose data the key can access')
     .addOption(
       new Option(
         '--platform',

@@ -257,7 +257,7 @@ function profileOptions<Args extends unknown[], Given extends OptionValues>(
       'id of the member in another system, such as the external identity provider; unique',
       textArgument([empty ? 0 : 1, external_id[1]]),
     )
-    .option('--email <address>', 'address for password reset links; no app can read it', email)
+    .option('--email <address>', 'for notices and password resets; no app can read it', email)
     .option('--first-name <text>', atMost(first_name), textArgument(first_name))
     .option('--last-name <text>', atMost(last_name), textArgument(last_name))
     .option(
