@@ -82,7 +82,8 @@ export const SETTINGS = {
     set: 'in production (required), the same on all instances; change it after a leak',
   }),
   SECRET_KEY_PREVIOUS: optional(is.secretKey, {
-    meaning: 'the previous SECRET_KEY, used only to verify and decrypt, so that a rotation signs nobody out',
+    meaning:
+      'the previous (or next) SECRET_KEY, used only to verify and decrypt, so that members stay signed in during a key change',
     set: 'while you change SECRET_KEY ([operations.md](operations.md#changing-secret_key))',
   }),
   TRUST_PROXY: setting(is.integer(0, 100), '0', {
@@ -204,7 +205,7 @@ export const SETTINGS = {
   }),
   LOCAL_SIGN_IN: setting(is.flag, 'true', {
     meaning:
-      'whether members can sign in with a password here; false requires UPSTREAM_ISSUER and redirects members directly to it',
+      'whether members can sign in with a password or passkey here; false requires UPSTREAM_ISSUER and redirects members directly to it',
     set: 'to false once all members use the external provider',
   }),
   DEVELOPER_CONSOLE: setting(is.console, 'off', {

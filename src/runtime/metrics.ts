@@ -66,7 +66,7 @@ export const METRICS = {
     },
   },
   sign_ins_total: {
-    help: 'Sign-in attempts by result, page (`way`) and method; `failed`: the database or the external identity provider was unavailable',
+    help: 'Sign-in attempts by result, page (`way`) and method; `failed`: the database or the external identity provider failed',
     labels: {
       result: ['signed-in', 'invalid', 'throttled', 'busy', 'failed'],
       way: ['authorization', 'account'],
