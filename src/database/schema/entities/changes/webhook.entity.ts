@@ -46,7 +46,9 @@ export class WebhookEndpoint extends row({
 @OfMember<WebhookDelivery>({
   // Apps still get the message that their access to an erased member has ended.
   only: `type <> 'access.ended'`,
-  export: { none: 'pending messages to webhook endpoints, for a few days; the change is in the export' },
+  export: {
+    none: 'messages to webhook endpoints, until seven days after their end; the change is in the export',
+  },
 })
 export class WebhookDelivery extends row({
   /** Order of an endpoint's messages. */

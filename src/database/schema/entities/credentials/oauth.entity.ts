@@ -267,7 +267,7 @@ export class OauthLogout extends row({
 @Expires({ at: 'expires_at' })
 @OfMember<OauthState>({
   secrets: ['key', 'payload', 'session_uid_key'],
-  export: { none: 'sign-ins in progress, for minutes' },
+  export: { none: 'sign-ins in progress, and counts of password reset emails, for a day at most' },
 })
 export class OauthState extends row({
   key: bytea.primary,
