@@ -55,7 +55,7 @@ export const METRICS = {
     together: 'min',
   },
   overload_refusals_total: {
-    help: 'Requests rejected because of overload. `api`, `platform`, `oauth`, `pages`: they waited too long to start; `database_pool`: for a database connection; `password_hashing`: for password hashing',
+    help: 'Requests rejected because of overload. `api`, `platform`, `oauth`, `pages`: waited too long to start; `database_pool`, `password_hashing`: too many waited for a connection or a hash',
     labels: { reason: NAMES },
   },
   admission: {
