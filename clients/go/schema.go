@@ -624,8 +624,8 @@ type AchievementsQuery struct {
 	EarnedBefore string `json:"earned_before,omitempty"`
 	// Case-insensitive substring of the name.
 	Q string `json:"q,omitempty"`
-	// Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss
-	// no change, pass the time of the previous response.
+	// Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’
+	// progress. To miss no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 	// Only achievements that the member has earned (true) or has not earned (false).
 	Earned *bool `json:"earned,omitempty"`
@@ -654,8 +654,8 @@ type EarnedAchievementsQuery struct {
 	EarnedBefore string `json:"earned_before,omitempty"`
 	// Case-insensitive substring of the name.
 	Q string `json:"q,omitempty"`
-	// Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss
-	// no change, pass the time of the previous response.
+	// Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’
+	// progress. To miss no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
@@ -676,8 +676,8 @@ type AllAchievementsQuery struct {
 	// Only achievements of one of these rarities; for several, repeat the parameter or separate the values by
 	// commas.
 	Rarity []Rarity `json:"rarity,omitempty"`
-	// Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss
-	// no change, pass the time of the previous response.
+	// Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’
+	// progress. To miss no change, pass the time of the previous response.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 

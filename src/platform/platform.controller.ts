@@ -64,7 +64,7 @@ export class PlatformController {
   @RespondsWith(
     'List the actions of members',
     PlatformChangesAnswer,
-    'Profiles that members edited, with the new values; consents that they gave and withdrew; sign-ins. Oldest first: store `next`, and pass it as `after` in the next request. With `wait`, the server waits up to 30 seconds for a change before it responds: send requests in a loop to get each change immediately (long polling).',
+    'Profiles that members edited, with the new values; consents that they gave and withdrew; sign-ins; notices to members. Oldest first: store `next`, and pass it as `after` in the next request. With `wait`, the server waits up to 30 seconds for a change before it responds: send requests in a loop to get each change immediately (long polling).',
   )
   @RespondsWithProblems('invalid_cursor', 'cursor_expired')
   listPlatformChanges(

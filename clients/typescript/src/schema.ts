@@ -579,7 +579,7 @@ export interface AchievementsQuery {
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
-  /** Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response. */
+  /** Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’ progress. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
   /** Only achievements that the member has earned (`true`) or has not earned (`false`). */
   readonly earned?: boolean | undefined;
@@ -604,7 +604,7 @@ export interface EarnedAchievementsQuery {
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
-  /** Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response. */
+  /** Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’ progress. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
 }
 
@@ -621,7 +621,7 @@ export interface AllAchievementsQuery {
   readonly category?: readonly (string)[] | undefined;
   /** Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas. */
   readonly rarity?: readonly (Rarity)[] | undefined;
-  /** Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response. */
+  /** Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’ progress. To miss no change, pass the time of the previous response. */
   readonly updated_since?: string | undefined;
 }
 

@@ -126,11 +126,11 @@ const table = {
   validation_failed: [
     422,
     'Some fields or lines of the body are invalid; nothing was saved.',
-    'Read `errors`: it lists every invalid field or line.',
+    'Read `errors`: it lists up to 100 invalid fields or lines.',
   ],
   rate_limited: [
     429,
-    'The user and credential sent too many requests, or the address sent too many invalid credentials.',
+    'The credential sent too many requests, or the address sent too many invalid credentials.',
     'Wait for `retry_after` seconds, then try again.',
     'Too many requests',
   ],

@@ -35,7 +35,7 @@ const ALL_SORTS = ['position', 'name', '-earned_at', 'rarity_percentage', '-prog
 const CATEGORIES = 'Only achievements in one of these categories';
 const TIERS = 'Only achievements of one of these rarities';
 const UPDATED =
-  'Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response';
+  'Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’ progress. To miss no change, pass the time of the previous response';
 
 /** The default view: earned achievements. */
 export class EarnedQuery extends PageQuery {

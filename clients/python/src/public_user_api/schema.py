@@ -596,7 +596,7 @@ class AchievementsQuery(TypedDict):
     q: NotRequired[str]
     """Case-insensitive substring of the name"""
     updated_since: NotRequired[str]
-    """Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response"""
+    """Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’ progress. To miss no change, pass the time of the previous response"""
     earned: NotRequired[bool]
     """Only achievements that the member has earned (`true`) or has not earned (`false`)"""
     id: NotRequired[int]
@@ -621,7 +621,7 @@ class EarnedAchievementsQuery(TypedDict):
     q: NotRequired[str]
     """Case-insensitive substring of the name"""
     updated_since: NotRequired[str]
-    """Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response"""
+    """Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’ progress. To miss no change, pass the time of the previous response"""
 
 
 class AllAchievementsQuery(TypedDict):
@@ -638,7 +638,7 @@ class AllAchievementsQuery(TypedDict):
     rarity: NotRequired[list[Rarity]]
     """Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas"""
     updated_since: NotRequired[str]
-    """Only achievements that changed at this time or later: new progress is a change, a new rarity is not. To miss no change, pass the time of the previous response"""
+    """Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’ progress. To miss no change, pass the time of the previous response"""
 
 
 class SyncQuery(TypedDict):
