@@ -276,7 +276,7 @@ describe('GET and POST /account/activity', () => {
     );
     expect(page.html).toContain('You allowed <bdi>Reads &lt;b&gt;me&lt;/b&gt;</bdi> to use your account');
     // The chart and its table have one day and one app.
-    expect(page.html).toContain('aria-label="Requests a day over the last 90 days, by app"');
+    expect(page.html).toContain('aria-label="Requests per day over the last 90 days, by app"');
     expect(page.html.match(/<rect x=/g)).toHaveLength(1);
     expect(page.html).toMatch(/<tr><th scope="row">\d+ \w+ \d{4}<\/th><td>3<\/td><\/tr>/);
     expect(page.html).not.toContain('Reads others');
@@ -325,7 +325,7 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
   thorough.it('state that no data was used if apps used no data', async () => {
     const member = await oauth.member();
     const page = await oauth.browser().signIn('/account/activity', member.username);
-    expect(page.html).toContain('Nobody used your data in the last 90 days.');
+    expect(page.html).toContain('No app or key used your data in the last 90 days.');
   });
 });
 

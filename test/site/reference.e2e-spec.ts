@@ -260,7 +260,7 @@ describe('GET /docs', () => {
     try {
       const { text } = await limited.send('GET', '/docs', { Accept: 'text/html' });
       expect(textOf(text)).toContain(
-        'Each member and credential can send 7 reads per minute and any number of writes',
+        'For each member, a credential can send 7 reads per minute and any number of writes',
       );
     } finally {
       await limited.close();
