@@ -17,6 +17,8 @@ export interface AuditEvent {
   readonly details: Record<string, unknown>;
 }
 
+type StoredEvent = AuditEvent & { readonly id: number };
+
 export interface AuditFilter {
   readonly userId?: number | undefined;
   readonly clientId?: string | undefined;
@@ -42,7 +44,7 @@ FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC
 
 /** Maximum delay in ms until all events with lower ids are committed. */
 const COMMITTED_AFTER_MS = 10_000;
-/** Events per read while following. */
+/** Events per read. */
 const FOLLOWED = 1_000;
 
 @Injectable()
@@ -56,18 +58,20 @@ export class AuditLog {
       valuesOf(filter),
     );
     if (filter.errorId === undefined) return events;
-    const refusals = await this.dataSource.query<AuditEvent[]>(FIND_REFUSALS, [filter.errorId]);
-    return [...events, ...refusals].slice(0, limit);
+    return [...events, ...(await this.#refusals(filter.errorId))].slice(0, limit);
   }
 
-  /** Yields new events, oldest first, until `signal` aborts. @param everyMs polling interval */
+  /** Yields the events and then new ones, each once, oldest first, until `signal` aborts. @param everyMs polling interval */
   async *follow(filter: AuditFilter, signal: AbortSignal, everyMs: number): AsyncGenerator<AuditEvent> {
+    const start = await this.#lastId(COMMITTED_AFTER_MS);
+    if (filter.errorId !== undefined) yield* await this.#refusals(filter.errorId);
+    yield* this.#past(filter, start, signal);
     /** Highest ids, each with the time of reading: after COMMITTED_AFTER_MS, all events below that id are committed. */
-    const heads = [{ at: performance.now(), id: await this.#lastId() }];
+    const heads = [{ at: performance.now(), id: start }];
     const seen = new Set<number>();
     while (!signal.aborted) {
       const head = { at: performance.now(), id: await this.#lastId() };
-      const found = await this.dataSource.query<(AuditEvent & { id: number })[]>(
+      const found = await this.dataSource.query<StoredEvent[]>(
         `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} AND id > $7 AND id <> ALL ($8) ORDER BY id LIMIT ${FOLLOWED}`,
         [...valuesOf(filter), heads[0]!.id, [...seen]],
       );
@@ -83,9 +87,29 @@ export class AuditLog {
     }
   }
 
-  async #lastId(): Promise<number> {
+  /** Yields all events up to an id, in pages. */
+  async *#past(filter: AuditFilter, upTo: number, signal: AbortSignal): AsyncGenerator<AuditEvent> {
+    let found: StoredEvent[] | undefined;
+    while (!signal.aborted && (found === undefined || found.length === FOLLOWED)) {
+      found = await this.dataSource.query<StoredEvent[]>(
+        `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} AND id <= $7
+  AND ($8::bigint IS NULL OR (auth_events.occurred_at, id) > (SELECT l.occurred_at, l.id FROM auth_events l WHERE l.id = $8))
+ORDER BY auth_events.occurred_at, id LIMIT ${FOLLOWED}`,
+        [...valuesOf(filter), upTo, found?.at(-1)!.id ?? null],
+      );
+      yield* found;
+    }
+  }
+
+  #refusals(errorId: string): Promise<AuditEvent[]> {
+    return this.dataSource.query<AuditEvent[]>(FIND_REFUSALS, [errorId]);
+  }
+
+  /** @param ageMs minimum age of the event */
+  async #lastId(ageMs = 0): Promise<number> {
     const [row] = await this.dataSource.query<{ id: number }[]>(
-      'SELECT COALESCE(max(id), 0) AS id FROM auth_events',
+      'SELECT COALESCE(max(id), 0) AS id FROM auth_events WHERE occurred_at <= clock_timestamp() - make_interval(secs => $1)',
+      [ageMs / 1000],
     );
     return row!.id;
   }

@@ -228,6 +228,26 @@ describe('pua', () => {
       expect(JSON.parse(stdout)).toMatchObject({ first_name });
     });
 
+    it('prints all earlier events with --follow, also more than fit into one read', async () => {
+      const user = await api.platform.user({ username: 'busy' });
+      await api.dataSource.query(
+        `INSERT INTO auth_events (type, actor, user_id, occurred_at, details)
+SELECT 'user.created', 'admin', $1, now() - interval '1 hour' + n / 3 * interval '1 second', jsonb_build_object('number', n) FROM generate_series(1, 2500) n`,
+        [user],
+      );
+      const child = startPua(api.environment, 'audit --follow --json --user busy');
+      const numbers: number[] = [];
+      try {
+        for await (const line of createInterface(child.stdout)) {
+          numbers.push((JSON.parse(line) as { details: { number: number } }).details.number);
+          if (numbers.length === 2500) break;
+        }
+      } finally {
+        child.kill('SIGKILL');
+      }
+      expect(numbers).toEqual(Array.from({ length: 2500 }, (_, n) => n + 1));
+    });
+
     postgres.it('exits silently when the reader of its output closes the pipe', async () => {
       const child = spawn(process.execPath, ['bin/pua.mjs', 'keys', 'list'], { env: api.environment });
       child.stdout.destroy();

@@ -7,7 +7,7 @@ import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addTo, withExample, endable } from '../command.js';
 import { formatJson, Lines, named, note, table } from '../output.js';
 
-/** Maximum past events per command, since they must fit into memory. */
+/** Maximum events per command without --follow, since they must fit into memory. */
 const MOST = 1000;
 const LONGEST = '36500d';
 const FOLLOW_MS = 500;
@@ -58,7 +58,12 @@ export function auditCommand(command: Command): void {
         sinceSeconds: since ?? (errorId === undefined ? parseDuration('24h') : undefined),
       };
       const auditLog = get(AuditLog);
-      if (follow) return endable((ended) => followAuditLog(auditLog, filter, json, ended));
+      if (follow)
+        return endable(async (ended) => {
+          if (!json && LINES.header !== undefined) note(LINES.header);
+          for await (const event of auditLog.follow(filter, ended, FOLLOW_MS))
+            process.stdout.write(`${json ? formatJson(event) : LINES.line(event)}\n`);
+        });
       const found = await auditLog.find(filter, MOST + 1);
       const truncated = found.length > MOST;
       print({ data: found.slice(0, MOST), truncated }, ({ data }) => table(data, COLUMNS));
@@ -87,24 +92,6 @@ export function auditCommand(command: Command): void {
       const deleted = await deleteExpired(dataSource, expired);
       print({ deleted }, () => `${deleted} events deleted`);
     });
-}
-
-async function followAuditLog(
-  auditLog: AuditLog,
-  filter: AuditFilter,
-  json: boolean | undefined,
-  ended: AbortSignal,
-): Promise<void> {
-  const write = (line: AuditEvent) => process.stdout.write(`${json ? formatJson(line) : LINES.line(line)}\n`);
-  // Follows new events before it reads past events, so that it misses no event; ids prevent repetition.
-  const following = auditLog.follow(filter, ended, FOLLOW_MS);
-  const next = following.next();
-  const past = (await auditLog.find(filter, MOST)).reverse();
-  if (!json && LINES.header !== undefined) note(LINES.header);
-  for (const line of past) write(line);
-  const shown = new Set(past.map(({ id }) => id));
-  for (let line = await next; !line.done; line = await following.next())
-    if (!shown.has(line.value.id)) write(line.value);
 }
 
 function parseType(text: string): string {
