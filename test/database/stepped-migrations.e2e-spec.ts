@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, afterEach, describe, expect, it } from '@jest/gl
 import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { puaProcess, startPua } from '../support/command-line.js';
-import { createEmptyDatabase, createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js'; // prettier-ignore
+import { createEmptyDatabase, createTestDatabase, lockWaits, postgres, testConfig, type TestDatabase } from '../support/database.js'; // prettier-ignore
 import { makeNextVersion } from '../support/next-version.js';
 import { eventually } from '../support/timing.js';
 
@@ -110,11 +110,12 @@ describe('a migration with steps', () => {
     });
     afterEach(() => holder.release());
 
-    /** Starts to migrate, and kills the process at this point. */
-    const killOnce = async (hasCome: () => Promise<unknown>) => {
+    /** Starts to migrate, and kills the process at this point, when its statement with `part` waits: an orphan that does not wait yet would run. */
+    const killOnce = async (part: string, hasCome: () => Promise<boolean>) => {
       const child = startPua(database.environment, ['db', 'migrate'], next);
       const ended = once(child, 'close');
-      await eventually(async () => (await hasCome().catch(() => undefined)) || undefined);
+      const isThere = async () => (await hasCome()) && (await lockWaits(dataSource, part)).length > 0;
+      await eventually(async () => (await isThere().catch(() => false)) || undefined);
       child.kill('SIGKILL');
       await ended;
       // PostgreSQL notices the lost client only when PostgreSQL sends something: a waiting statement would still run.
@@ -129,7 +130,7 @@ describe('a migration with steps', () => {
 
     it('during the fill keeps the filled rows, and fills the remaining rows in the next run', async () => {
       await holder.query(`UPDATE users SET bio = 'being written' WHERE username = 'member15'`);
-      await killOnce(async () => (await filled()) === 10);
+      await killOnce('UPDATE users SET pronouns', async () => (await filled()) === 10);
       expect([await filled(), await index()]).toEqual([10, null]);
       expect(await migrate()).toEqual([FILLED]);
       expect([await filled(), await index()]).toEqual([25, true]);
@@ -137,7 +138,7 @@ describe('a migration with steps', () => {
 
     it('during the creation of an index leaves an invalid index, and creates the index again in the next run', async () => {
       await holder.query('LOCK TABLE users IN ROW EXCLUSIVE MODE');
-      await killOnce(async () => {
+      await killOnce('CREATE INDEX CONCURRENTLY', async () => {
         if ((await index()) !== false) return false;
         await dataSource.query(`UPDATE users SET bio = 'written meanwhile' WHERE username = 'member3'`);
         return true;
