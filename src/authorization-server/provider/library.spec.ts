@@ -129,6 +129,7 @@ describe('oidc-provider', () => {
   });
 
   it('checks a client’s secret with the replacement function, even if the body is already parsed', async () => {
+    replacements.hasSecret.mockClear();
     const form = { grant_type: 'refresh_token', refresh_token: 'x' };
     expect(await (await send('/token', form, 'wrong')).json()).toMatchObject({ error: 'invalid_client' });
     expect(await (await send('/token', form)).json()).toMatchObject({ error: 'invalid_grant' });
