@@ -1,3 +1,6 @@
+/** Returns a free port, and never the same port twice. */
+export function freePort(): Promise<number>;
+
 /** See postgres.mjs. */
 export function startPostgres(
   folder: string,

@@ -1,19 +1,31 @@
 // Starts a private PostgreSQL: a cluster in a folder, on loopback, which ends with the process that started it.
 import { spawn, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { chownSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 const ROOT = '/usr/lib/postgresql';
 
-/** Finds a port that is free now. */
-export function freePort() {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
+/** Eighths of the ports below the system's range for outgoing connections, which could take a port before a server listens on it. */
+const EIGHTHS = [1_375, 4_000];
+/** Each test process takes its own ports, and any other process those of 0: two processes could find the same port free. */
+const { JEST_WORKER_ID = 0 } = process.env;
+const given = new Set();
+
+/** Returns a free port, and never the same port twice. */
+export async function freePort() {
+  for (;;) {
+    const port = 8 * randomInt(...EIGHTHS) + (JEST_WORKER_ID % 8);
+    if (given.has(port)) continue;
+    const isFree = await new Promise((resolve) => {
+      const probe = createServer().once('error', () => resolve(false));
+      probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
     });
-  });
+    if (!isFree || given.has(port)) continue;
+    given.add(port);
+    return port;
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
-import { createHash, randomBytes, randomInt } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import * as client from 'openid-client';
-import { createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
+import { freePort } from '../../bin/postgres.mjs';
 import { hashPassword } from '../../src/accounts/passwords/passwords.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { ClientsService, type NewClient } from '../../src/clients/clients.service.js';
@@ -9,6 +9,8 @@ import { ClientReviews } from '../../src/clients/reviews.js';
 import type { Config } from '../../src/config/config.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { TestApi } from './api.js';
+
+export { freePort };
 
 export const PASSWORD = 'correct horse battery staple';
 /** Current parameters: a sign-in would replace any other hash in the background. */
@@ -433,26 +435,6 @@ function fill(page: FormPage, fields: Record<string, string | string[]>, which: 
 
 function unescapeHtml(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))).replaceAll('&amp;', '&');
-}
-
-/** Below the system's range for outgoing connections, which could take a port before a server listens on it. */
-const PORTS = [11_000, 32_000] as const;
-const given = new Set<number>();
-
-/** Returns a free port, and never the same port twice. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(...PORTS);
-    if (given.has(port)) continue;
-    const isFree = await new Promise<boolean>((resolve) => {
-      const probe = createServer();
-      probe.once('error', () => resolve(false));
-      probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
-    });
-    if (!isFree) continue;
-    given.add(port);
-    return port;
-  }
 }
 
 /** Creates a PKCE pair by hand, for requests that openid-client would not send. */
