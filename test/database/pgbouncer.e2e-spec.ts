@@ -29,14 +29,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     const name = new URL(databaseDirectUrl).pathname.slice(1);
     for (const [, limit] of limits) await direct.dataSource.query(`ALTER DATABASE ${name} ${limit}`);
     pooler = await startPgbouncer(databaseDirectUrl, { default_pool_size: SESSIONS });
-    oauth = await OauthTest.start(
-      {
-        databaseUrl: pooler.url,
-        databaseDirectUrl,
-        databaseDeadlines: { connect: 10_000, lock: 10_000, statement: 600, answer: 15_000 },
-      },
-      direct,
-    );
+    oauth = await OauthTest.start({ databaseUrl: pooler.url, databaseDirectUrl }, direct);
   });
   afterAll(async () => {
     for (const connection of opened) await connection.end();
@@ -55,8 +48,8 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     return connection;
   }
 
-  const call = async (path: string, key: string, body?: object) => {
-    const response = await fetch(`${oauth.issuer}/api/public${path}`, {
+  const call = async (path: string, key: string, body?: object, { issuer } = oauth) => {
+    const response = await fetch(`${issuer}/api/public${path}`, {
       method: body ? 'PUT' : 'GET',
       headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
       ...(body ? { body: JSON.stringify(body) } : {}),
@@ -86,6 +79,10 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     expect((await oauth.refresh(clientId, refresh_token)).status).toBe(200);
     const key = await oauth.api.key(id);
     for (let n = 0; n < 20; n++) {
+      if (n === 5) {
+        process.kill(pooler.pid, 'SIGSTOP');
+        setTimeout(() => process.kill(pooler.pid, 'SIGCONT'), 900);
+      }
       expect((await call('/profile', key, { bio: `the ${n}th` })).status).toBe(200);
       expect((await call('/profile', key)).body).toMatchObject({ bio: `the ${n}th` });
       for (const path of ['/me', '/events', '/connections?q=none', '/achievements?q=none'])
@@ -154,19 +151,22 @@ postgres.describe('with PgBouncer in transaction mode', () => {
 
   it('a slow statement is canceled in PostgreSQL, and its session serves the next statement', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
-    const other = new pg.Client({ connectionString: oauth.api.config.databaseDirectUrl });
+    const { databaseUrl, databaseDirectUrl } = oauth.api.config;
+    const databaseDeadlines = { connect: 10_000, lock: 10_000, statement: 600, answer: 15_000 };
+    const hurried = await OauthTest.start({ databaseUrl, databaseDirectUrl, databaseDeadlines }, direct);
+    const write = (bio: string) => call('/profile', key, { bio }, hurried);
+    const other = new pg.Client({ connectionString: databaseDirectUrl });
     await other.connect();
     try {
       await other.query('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
       await other.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
-      const writes = Array.from({ length: SESSIONS }, () => call('/profile', key, { bio: 'late' }));
+      const writes = Array.from({ length: SESSIONS }, () => write('late'));
       expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 503));
       await until(async () => (await lockWaits(oauth.dataSource, 'users')).length === 0);
     } finally {
       await other.end();
     }
-    await eventually(async () =>
-      (await call('/profile', key, { bio: 'in time' })).status === 200 ? true : undefined,
-    );
+    await eventually(async () => (await write('in time')).status === 200 || undefined);
+    await hurried.close();
   });
 });
