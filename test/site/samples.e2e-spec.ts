@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { registerDocsClient } from '../../src/clients/own-clients.js';
 import { EXAMPLES } from '../../src/openapi/examples.js';
 import { writeSnippets, type SentRequest } from '../../src/site/script/snippets.js';
@@ -41,6 +41,12 @@ postgres.describe('the samples of the API reference', () => {
     page.locator(`#${name} .request pre`).evaluateAll((all) => all.map((pre) => pre.textContent));
   const written = (request: SentRequest) =>
     writeSnippets(request, oauth.issuer, true).map(({ code }) => code);
+  /** The text that a click on the button copies: the page announces it, and keeps the announcement. */
+  const copied = async (page: Page, button: Locator) => {
+    await button.click();
+    await page.locator('#heard', { hasText: 'Copied' }).waitFor({ state: 'attached' });
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
   const tryIt = async (page: Page, name: string) => {
     await page.locator(`#${name} .try > summary`).click();
     return page.locator(`#${name} form`);
@@ -82,9 +88,7 @@ postgres.describe('the samples of the API reference', () => {
     const form = await tryIt(page, 'listEvents');
     await form.getByLabel('limit').fill('');
     await form.getByLabel('starts_after').fill(TYPED);
-    await form.getByRole('button', { name: 'Copy link' }).click();
-    await form.getByRole('button', { name: 'Copied' }).waitFor();
-    const link = await page.evaluate(() => navigator.clipboard.readText());
+    const link = await copied(page, form.getByRole('button', { name: 'Copy link' }));
     expect(link).toMatch(new RegExp(`^${oauth.issuer}/docs#listEvents\\?`));
     expect(page.url()).toBe(link);
     await context.close();
@@ -146,8 +150,8 @@ postgres.describe('the samples of the API reference', () => {
     const program = page.locator('.request');
     await program.getByText('Go', { exact: true }).click();
     await program.locator('.in-go').waitFor({ state: 'visible' });
-    await program.getByRole('button', { name: 'Copy this code' }).click();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^\/\/ go run events\.go\n/);
+    const code = await copied(page, program.getByRole('button', { name: 'Copy this code' }));
+    expect(code).toMatch(/^\/\/ go run events\.go\n/);
     await page.goto(`${oauth.issuer}/docs`);
     await page.locator('#getMe .in-go').waitFor({ state: 'visible' });
     await page.locator('#getMe .request').getByText('JavaScript').click();
