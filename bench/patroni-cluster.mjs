@@ -181,16 +181,20 @@ export class PatroniCluster {
 
   /** Waits until another node leads. */
   async untilAnotherLeads(node) {
-    await until('another node leads', async () => ![undefined, node].includes(await this.leader()));
+    await until(
+      'another node leads',
+      async () => ![undefined, node].includes(await this.#withRole('leader')),
+    );
   }
 
-  /** The name of the leader; undefined if there is none. */
+  /** Waits for a leader: on a busy host there may be none for a moment, or no node responds in time. @returns its name */
   leader() {
-    return this.#withRole('leader');
+    return until('a node leads', () => this.#withRole('leader'));
   }
 
+  /** Waits for a synchronous standby. @returns its name */
   synchronousStandby() {
-    return this.#withRole('sync_standby');
+    return until('a node is the synchronous standby', () => this.#withRole('sync_standby'));
   }
 
   async stop() {
@@ -251,7 +255,7 @@ async function until(what, condition, last = () => '') {
   let failure;
   for (const latest = performance.now() + PATIENCE_MS; performance.now() < latest; await pause(200)) {
     const come = await condition().catch((error) => void (failure = error));
-    if (come) return;
+    if (come) return come;
   }
   throw new Error(`timed out waiting until ${what}: ${last()}`, { cause: failure });
 }
