@@ -91,6 +91,8 @@ let isMixed = false;
 let isOver = false;
 /** While the migrations are undone, no server runs. */
 let isPaused = false;
+/** Number of calls and probes in progress; a call may send several requests. */
+let underWay = 0;
 
 /** The released version's own database, in a copy that may be changed. */
 function makeCluster() {
@@ -166,6 +168,7 @@ async function caller(kind, call) {
     }
     const phase = phases.at(-1);
     const asked = performance.now();
+    underWay++;
     try {
       const status = await call();
       if (status === 503) phase.refused++;
@@ -175,6 +178,7 @@ async function caller(kind, call) {
       if (error.status === 503) phase.refused++;
       else faults.push(`${phase.name}, ${kind}: ${error.message}`);
     }
+    underWay--;
     phase.longest = Math.max(phase.longest, performance.now() - asked);
     await pause(THINKING_MS);
   }
@@ -185,9 +189,15 @@ async function probe(name, sql) {
   client.on('error', () => undefined); // PostgreSQL was stopped, and the reason is reported
   await client.connect();
   while (!isOver) {
+    if (isPaused) {
+      await pause(PROBE_EVERY_MS);
+      continue;
+    }
     const phase = phases.at(-1);
     const asked = performance.now();
+    underWay++;
     await client.query(sql).catch((error) => faults.push(`${name}: ${error.message}`));
+    underWay--;
     const ms = performance.now() - asked;
     if (ms > phase.wait.ms) phase.wait = { ms, name };
     await pause(PROBE_EVERY_MS);
@@ -302,7 +312,7 @@ try {
   await phase('this tree alone');
 
   isPaused = true;
-  await pause(1_000); // requests in progress
+  while (underWay > 0) await pause(THINKING_MS);
   await end(first);
   await end(second);
   const stood = lastOf();
