@@ -170,7 +170,8 @@ WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
   it('are reached again after the server could not read their CA’s certificate for a while', async () => {
     const key = await api.key(await api.platform.user());
     const channel = api.app.get(RevocationChannel);
-    await eventually(() => channel.trusted || undefined);
+    const isConnected = () => channel.trusted && api.app.get(MemberReads).hearsWrites === true;
+    await until(isConnected, 'both channels are connected');
     renameSync(file('ca.pem'), file('away.pem'));
     const ended = await api.dataSource.query<{ ended: boolean }[]>(
       "SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE application_name IN ('public-user-api revocations', 'public-user-api writes')",
@@ -178,7 +179,7 @@ WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
     expect(ended.length).toBeGreaterThanOrEqual(2);
     await eventually(() => !channel.trusted || undefined);
     renameSync(file('away.pem'), file('ca.pem'));
-    await eventually(() => (channel.trusted && api.app.get(MemberReads).hearsWrites) || undefined);
+    await until(isConnected, 'both channels are connected again');
     await readFromReplica('/profile', key);
   });
 });
