@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
 import supertest from 'supertest';
 import { hashPassword } from '../../src/accounts/passwords/passwords.js';
 import { METRICS } from '../../src/runtime/metrics.js';
@@ -11,6 +10,7 @@ import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { createTestDatabase, postgres, type TestDatabase } from '../support/database.js';
 import { freePort, OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
+import { eventually } from '../support/timing.js';
 import { itInOneWindow } from '../support/windows.js';
 
 /** Value of one series; 0 if the series does not exist. */
@@ -107,6 +107,7 @@ describe('metrics of features', () => {
     port = await freePort();
     oauth = await OauthTest.start({
       metricsPort: port,
+      sweepIntervalSeconds: 86_400, // only the tests sweep
       trustProxy: 1,
       rateLimits: { read: 3, write: 2, auth: 1 },
     });
@@ -229,7 +230,7 @@ postgres.describe('metrics of several processes', () => {
     port = await freePort();
     database = await createTestDatabase();
     server = await ServerProcess.start({ ...database.environment, WORKERS: '2', METRICS_PORT: String(port) });
-    await until((text) => valueOf(text, 'server_processes{state="answering"}') === 2);
+    await fromProcesses(2);
   });
   afterAll(async () => {
     await server.kill('SIGTERM');
@@ -239,6 +240,8 @@ postgres.describe('metrics of several processes', () => {
   const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const SERVED =
     'http_request_duration_seconds_count{method="GET",route="/api/public/problems",status="200"}';
+  const ANSWERING = 'server_processes{state="answering"}';
+  const SILENT = 'server_processes{state="silent"}';
   /** Uses a separate connection for each request, so that all processes get some requests. */
   const call = async (times: number) => {
     for (let i = 0; i < times; i++)
@@ -246,52 +249,47 @@ postgres.describe('metrics of several processes', () => {
   };
   const workers = () =>
     readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim().split(' ').map(Number);
-  const until = async (condition: (text: string) => boolean) => {
-    for (;;) {
+  /** A scrape to which this many processes respond in time: of another process it may contain earlier values. */
+  const fromProcesses = (count: number, check: (text: string) => void = () => undefined) =>
+    eventually(async () => {
       const text = await scrape();
-      if (condition(text)) return text;
-      await pause(50);
-    }
-  };
+      check(text);
+      return valueOf(text, ANSWERING) === count ? text : undefined;
+    });
 
   it('form one registry: each scrape returns the sum over all processes', async () => {
     await call(20);
-    const text = await scrape();
+    const text = await fromProcesses(2);
     expect(valueOf(text, SERVED)).toBe(20);
-    expect(valueOf(text, 'server_processes{state="answering"}')).toBe(2);
-    expect(valueOf(text, 'server_processes{state="silent"}')).toBe(0);
+    expect(valueOf(text, SILENT)).toBe(0);
     expect(text.match(/^build_info/gm)).toHaveLength(1);
     for (let i = 1; i <= 5; i++) {
       await call(3);
-      expect(valueOf(await scrape(), SERVED)).toBe(20 + 3 * i);
+      expect(valueOf(await fromProcesses(2), SERVED)).toBe(20 + 3 * i);
     }
   });
 
   it('are served while a process hangs, and do not decrease', async () => {
-    const before = valueOf(await scrape(), SERVED);
+    const before = valueOf(await fromProcesses(2), SERVED);
     const [hanging] = workers();
     process.kill(hanging!, 'SIGSTOP');
     try {
-      const text = await scrape();
+      const text = await fromProcesses(1);
       expect(valueOf(text, SERVED)).toBe(before);
-      expect(valueOf(text, 'server_processes{state="answering"}')).toBe(1);
-      expect(valueOf(text, 'server_processes{state="silent"}')).toBe(1);
+      expect(valueOf(text, SILENT)).toBe(1);
     } finally {
       process.kill(hanging!, 'SIGCONT');
     }
-    await until((text) => valueOf(text, 'server_processes{state="answering"}') === 2);
+    await fromProcesses(2);
   });
 
   it('keep the counts of a process that was killed and replaced', async () => {
-    const before = valueOf(await scrape(), SERVED);
+    const before = valueOf(await fromProcesses(2), SERVED);
     process.kill(workers()[0]!, 'SIGKILL');
-    const text = await until((now) => {
-      expect(valueOf(now, SERVED)).toBe(before);
-      return valueOf(now, 'server_processes{state="answering"}') === 2;
-    });
-    expect(valueOf(text, 'server_processes{state="silent"}')).toBe(0);
+    const text = await fromProcesses(2, (now) => expect(valueOf(now, SERVED)).toBe(before));
+    expect(valueOf(text, SILENT)).toBe(0);
     await call(4);
-    expect(valueOf(await scrape(), SERVED)).toBe(before + 4);
+    expect(valueOf(await fromProcesses(2), SERVED)).toBe(before + 4);
   });
 
   it('prevent startup if METRICS_PORT is in use, with an error that names the port', async () => {
