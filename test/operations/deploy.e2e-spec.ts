@@ -7,6 +7,7 @@ import { puaJson, startPua } from '../support/command-line.js';
 import { createEmptyDatabase, postgres } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
+import { until } from '../support/timing.js';
 
 const run = (program: string, ...parameters: string[]) => {
   const { status, stdout, stderr, error } = spawnSync(program, parameters, { encoding: 'utf8' });
@@ -117,7 +118,8 @@ postgres.describe('the deployment files', () => {
           servers.push(await ServerProcess.start({ ...environment, ...ports }));
         };
         await Promise.all([pod(), pod(), pod()]);
-        for (const { url } of servers) expect((await fetch(`${url}/readyz`)).status).toBe(200);
+        // On a busy host, the first check may exceed the deadlines of production.
+        for (const { url } of servers) await until(async () => (await fetch(`${url}/readyz`)).status === 200);
       } finally {
         await Promise.all(servers.map((server) => server.kill('SIGKILL')));
         await database.drop();
