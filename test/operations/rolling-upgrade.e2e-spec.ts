@@ -61,16 +61,18 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
   const postForm = (path: string, fields: Record<string, string>) =>
     proxy.ask('POST', path, { headers: form, body: new URLSearchParams(fields).toString() });
-  const statusAt = async (server: ServerProcess, path: string, headers: Record<string, string> = {}) => {
-    const answer = await fetch(server.url + path, { headers });
-    await answer.arrayBuffer();
-    return answer.status;
-  };
+  /** The status of a request; repeats the request while a server responds 503, as production servers do on a busy host. */
+  const statusAt = (server: ServerProcess, path: string, init: RequestInit = {}) =>
+    eventually(async () => {
+      const answer = await fetch(server.url + path, init);
+      await answer.arrayBuffer();
+      return answer.status === 503 ? undefined : answer.status;
+    });
   /** Resolves when every server, of either version, rejects the credential. */
   const refusedByAll = (headers: Record<string, string>) =>
     Promise.all(
       servers.map((server) =>
-        eventually(async () => (await statusAt(server, '/api/public/me', headers)) === 401 || undefined),
+        eventually(async () => (await statusAt(server, '/api/public/me', { headers })) === 401 || undefined),
       ),
     );
 
@@ -86,7 +88,10 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     // Each write depends on the previous one, so a duplicate or lost write makes the next write fail.
     const writer = await oauth.member();
     const write = { 'X-API-Key': await oauth.api.key(writer.id), 'Content-Type': 'application/json' };
-    let { etag } = (await proxy.ask('GET', '/api/public/profile', { headers: write })).headers;
+    let { etag } = await eventually(async () => {
+      const { status, headers } = await proxy.ask('GET', '/api/public/profile', { headers: write });
+      return status === 503 ? undefined : headers;
+    });
     let written = 0;
     load.add('PUT /profile', async () => {
       const answer = await proxy.ask('PUT', '/api/public/profile', {
@@ -108,7 +113,21 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     });
 
     const refresher = await oauth.member();
-    let { refresh_token } = await oauth.tokens(clientId, refresher.username);
+    const signIn = async (username: string) => {
+      try {
+        return await oauth.token(await oauth.code(clientId, username));
+      } catch (error) {
+        // The requested page (oauth.ts), which begins with the status.
+        if (!(error as Error).message.startsWith('503 ')) throw error;
+        return undefined;
+      }
+    };
+    const tokensOf = (username: string) =>
+      eventually(async () => {
+        const answer = await signIn(username);
+        return answer && answer.status !== 503 ? answer.body : undefined;
+      });
+    let { refresh_token } = await tokensOf(refresher.username);
     load.add('refresh', async () => {
       const answer = await postForm('/oauth/token', {
         grant_type: 'refresh_token',
@@ -121,14 +140,10 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
 
     const comer = await oauth.member();
     load.add('sign-in', async () => {
-      try {
-        const { status, headers, body } = await oauth.token(await oauth.code(clientId, comer.username));
-        return { status, headers: Object.fromEntries(headers), body: JSON.stringify(body) };
-      } catch (error) {
-        // The requested page (oauth.ts), which begins with the status.
-        if (!(error as Error).message.startsWith('503 ')) throw error;
-        return { status: 503, headers: { 'retry-after': '1' }, body: '' };
-      }
+      const answer = await signIn(comer.username);
+      if (!answer) return { status: 503, headers: { 'retry-after': '1' }, body: '' };
+      const { status, headers, body } = answer;
+      return { status, headers: Object.fromEntries(headers), body: JSON.stringify(body) };
     });
     await load.meanwhile(3);
 
@@ -143,19 +158,16 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     const old = servers[2]!;
     const leaving = await oauth.member();
     const key = await puaJson<{ id: string; key: string }>(environment, ['keys', 'create', '--user', leaving.username, '--name', 'made by the version before', '--scopes', 'profile:read', '--env', 'live']); // prettier-ignore
-    const tokens = await oauth.tokens(clientId, leaving.username);
+    const tokens = await tokensOf(leaving.username);
     const credentials = [{ 'X-API-Key': key.key }, { Authorization: `Bearer ${tokens.access_token}` }];
     for (const server of servers)
-      for (const headers of credentials) expect(await statusAt(server, '/api/public/me', headers)).toBe(200);
+      for (const headers of credentials)
+        expect(await statusAt(server, '/api/public/me', { headers })).toBe(200);
     servers[0] = await replace(0); // one server of each version from here on
     await puaJson(environment, ['keys', 'revoke', key.id, '--reason', 'leaked']);
     await refusedByAll(credentials[0]!);
-    const revoked = await fetch(`${old.url}/oauth/revoke`, {
-      method: 'POST',
-      headers: form,
-      body: new URLSearchParams({ token: tokens.refresh_token, client_id: clientId }),
-    });
-    expect(revoked.status).toBe(200);
+    const body = new URLSearchParams({ token: tokens.refresh_token, client_id: clientId });
+    expect(await statusAt(old, '/oauth/revoke', { method: 'POST', headers: form, body })).toBe(200);
     await refusedByAll(credentials[1]!);
     await load.meanwhile(3);
 
@@ -176,7 +188,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
   async function replace(i: number): Promise<ServerProcess> {
     expect(await servers[i]!.kill('SIGTERM')).toBe(0);
     const server = await ServerProcess.start(settings[i]!, next);
-    await eventually(async () => (await statusAt(server, '/readyz')) === 200 || undefined);
+    expect(await statusAt(server, '/readyz')).toBe(200);
     await all.untilUsed(i);
     return server;
   }
