@@ -83,6 +83,7 @@ postgres.describe('the backup scripts', () => {
         PORT: port,
         PUBLIC_URL: `http://127.0.0.1:${port}`,
         RATE_LIMIT_AUTH: '0',
+        SWEEP_INTERVAL: '86400', // a sweep would delete the expired code
       };
       const json = <T>(...parameters: string[]) => puaJson<T>(environment, parameters);
       await json('db', 'migrate');
@@ -131,7 +132,8 @@ postgres.describe('the backup scripts', () => {
       const code = await oauth.code(appId, 'ada');
       const moment = await one<string>(live.url, 'SELECT clock_timestamp()::text AS is');
 
-      // Changes after the restored moment: a bad import, and changes that must be repeated.
+      // Changes after the restored moment: the code, which is valid for a minute, a bad import, and changes that must be repeated.
+      expect((await oauth.token(code)).status).toBe(200);
       const successor = await refreshTokenOf(oauth.refresh(appId, spent));
       mkdirSync(join(folder, 'import'));
       const users = await query<{ id: number; username: string }>(
@@ -143,7 +145,6 @@ postgres.describe('the backup scripts', () => {
       await json('import', join(folder, 'import'));
       expect(await one(live.url, `SELECT count(*)::int AS is FROM users WHERE bio = 'nonsense'`)).toBe(4);
       const late = await key('late');
-      expect((await oauth.token(code)).status).toBe(200);
       await json('keys', 'revoke', revoked.id, '--reason', 'leaked');
       await json('users', 'revoke-access', 'zoe');
       await json('users', 'erase', 'bob', '--yes');
