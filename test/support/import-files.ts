@@ -94,11 +94,11 @@ export function importFiles(
 /** Removes all imported rows, and the rows that depend on them. */
 export async function removeImported(dataSource: DataSource): Promise<void> {
   await dataSource.query('DELETE FROM user_achievements; DELETE FROM connections; DELETE FROM participants');
-  await dataSource.query(
-    'DELETE FROM events; DELETE FROM achievements; DELETE FROM api_key_usage; DELETE FROM member_usage',
-  );
+  await dataSource.query('DELETE FROM events; DELETE FROM achievements');
+  // The server records uses of keys each half minute, which refer to the keys and members.
   // A trigger keeps erased members; only the owner of the table can disable it.
-  await dataSource.query(`DELETE FROM api_keys; ALTER TABLE users DISABLE TRIGGER users_erased_are_kept;
+  await dataSource.query(`LOCK TABLE api_key_usage, member_usage IN EXCLUSIVE MODE;
+DELETE FROM api_key_usage; DELETE FROM member_usage; DELETE FROM api_keys; ALTER TABLE users DISABLE TRIGGER users_erased_are_kept;
 DELETE FROM users; ALTER TABLE users ENABLE ALWAYS TRIGGER users_erased_are_kept`);
 }
 
