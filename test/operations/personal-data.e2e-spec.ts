@@ -130,9 +130,11 @@ interface Column {
   is_needed: boolean;
 }
 
+let marks = 1_000;
+
 /** A member with rows in every table of members: `mark` is in every text column. */
 async function memberEverywhere(): Promise<{ id: number; mark: string }> {
-  const mark = `Zyxwvuts${Math.floor(1_000 + Math.random() * 8_999)}`;
+  const mark = `Zyxwvuts${++marks}`;
   const { id } = await oauth.member();
   const { platform } = oauth.api;
   await query(
