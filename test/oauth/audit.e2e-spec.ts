@@ -80,7 +80,7 @@ CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
       await server.kill();
       const reasons = server.output
         .split('\n')
-        .filter((line) => line.includes('"reason"'))
+        .filter((line) => line.includes('"reason"') && line.includes('"request_id"')) // not of background work
         .map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(reasons).toEqual([
         expect.objectContaining({
