@@ -602,7 +602,7 @@ postgres.describe('client documents on a server', () => {
       return response.status;
     };
 
-    /** Whether the limit rejects the read (503). A read that times out on a busy host does not count. */
+    /** Whether the limit rejects the read (503). */
     const isRefused = async (clientId: string, address: string) =>
       (await statusFor(clientId, address)) === 503;
 

