@@ -10,6 +10,7 @@ import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { startWithUpstream } from '../support/upstream.js';
 import { basic } from '../support/client-kinds.js';
+import { soon } from '../support/timing.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
@@ -776,7 +777,7 @@ describe('an erased developer', () => {
     await ada.open('/developer/requests');
     await eraseMembers(oauth.dataSource, [ada.id], { actor: 'admin' });
     expect(await oauth.me(tokens.access_token)).toBe(401);
-    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(401);
+    await soon(async () => (await call('/api/public/me', { 'X-API-Key': key })).status === 401);
     for (const [table, column] of [
       ['oauth_clients', 'id'],
       ['developer_requests', 'client_id'],
