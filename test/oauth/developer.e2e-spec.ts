@@ -620,7 +620,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     const text = html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
     expect(text).toContain('Accepted (below 400) 110 Rejected (4xx) 3 Failed (5xx) 0 Values');
     expect(text).toContain('Accepted (below 400) 110 Rejected (4xx) 3 Failed (5xx) 7 Values');
-    expect(text).toMatch(/Script 113, 3 with errors 120, 10 with errors \d+ ms \d+ ms/);
+    expect(text).toMatch(/Script 113, 3 with errors 120, 10 with errors [\d,]+ ms [\d,]+ ms/);
     expect(text).toContain('503 temporarily_unavailable GET /old 0 7 –');
     expect(text).toContain('403 insufficient_scope GET /api/public/events 3 3 Open');
     // The link leads to the latest request with this error.
@@ -657,7 +657,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     for (let i = 0; i < 60; i++) await call('/api/public/events', { 'X-API-Key': key });
     const rows = rowsOf(await ada.open('/developer/requests'));
     expect(rows).toHaveLength(100);
-    expect(rows.filter((row) => row.includes('403'))).toHaveLength(60);
+    expect(rows.filter((row) => row.includes('GET /api/public/events 403'))).toHaveLength(60);
     const [kept] = await oauth.query<{ count: number }>(
       'SELECT count(*) AS count FROM developer_requests WHERE key_id = $1',
       [idOfKey(key)],
