@@ -6,6 +6,7 @@ import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { DeveloperRequests } from '../../src/auth/usage/developer-requests.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { postgres } from '../support/database.js';
@@ -260,6 +261,9 @@ postgres.describe('downloads of clients that stop reading', () => {
       }),
     );
     await eventually(() => downloads.inProgress === 4 || undefined);
+    // Until the rejected requests have their responses, they take the places of others.
+    const { pages } = (oauth.api.app.getHttpAdapter() as ApiAdapter).entryPoint.admissions;
+    await until(() => pages.state().atWork + pages.state().waiting === 0);
     const key = await oauth.api.key(await oauth.api.platform.user());
     await until(async () => {
       expect((await oauth.api.get('/me', key)).status).toBe(200);
