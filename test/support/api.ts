@@ -82,7 +82,7 @@ export class TestApi {
       scopes: [...scopes],
       environment: 'live',
       cidrs: [],
-      expiresInSeconds: 3600,
+      expiresInSeconds: 10 * 86_400, // later than the notice that a used key ends soon
       actor: 'system', // creates no notice for the member
       ...more,
     });
