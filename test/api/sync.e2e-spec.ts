@@ -534,7 +534,10 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
         [id],
       );
       const cursor = await start(key);
-      for (const bio of ['one', 'two']) await sql('UPDATE users SET bio = $2 WHERE id = $1', [id, bio]);
+      // In one transaction, so that the server's periodic work cannot process one change before the other is written.
+      await sql(
+        `UPDATE users SET bio = 'one' WHERE id = ${id}; UPDATE users SET bio = 'two' WHERE id = ${id}`,
+      );
       await settled();
       await coalesce();
       await api.app.get(Sweeper).sweep();
