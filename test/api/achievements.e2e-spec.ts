@@ -638,7 +638,14 @@ describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}',
     for (const [path, query] of views(achievement)) {
       const own = await api.get(`/achievements${path}`, key);
       const selected = await api.get(`/achievements?${query}`, key);
-      const shown = ({ status, text, headers }: typeof own) => [status, text, headers.etag, headers.link];
+      // If a half minute ends in between, the time of the rarity changes, and the ETag.
+      const isMoved = own.body.rarity_computed_at !== selected.body.rarity_computed_at;
+      const shown = ({ status, text, headers }: typeof own) => [
+        status,
+        text.replace(/"rarity_computed_at":"[^"]+"/, ''),
+        isMoved || headers.etag,
+        headers.link,
+      ];
       expect([path, ...shown(own)]).toEqual([path, ...shown(selected)]);
       expect(own.status).toBe(200);
       const { next_cursor: next } = own.body.pagination ?? {};
