@@ -67,7 +67,8 @@ postgres.describe('the API on two servers', () => {
 
   it('sends one database query for a request with a cached credential', async () => {
     const { key } = await knownKey(await api.platform.user());
-    expect(await statements(api.app, () => ask(api.app, key))).toBe(1);
+    // More queries while the channel is not trusted, such as after a slow heartbeat.
+    await until(async () => (await statements(api.app, () => ask(api.app, key))) === 1);
   });
 
   it('rejects a revoked key everywhere within a second', async () => {
