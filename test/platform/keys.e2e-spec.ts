@@ -3,7 +3,8 @@ import { ALL_PLATFORM_SCOPES } from '../../src/auth/scopes.js';
 import type { KeyDetails } from '../../src/auth/api-keys/api-keys.service.js';
 import { TestApi } from '../support/api.js';
 import { pua, puaJson } from '../support/command-line.js';
-import { thorough } from '../support/database.js';
+import { soon } from '../support/timing.js';
+import { itInOneWindow } from '../support/windows.js';
 
 type Key = KeyDetails & { key: string };
 
@@ -31,7 +32,7 @@ describe('a platform key', () => {
     expect(stdout).toMatch(new RegExp(`${made.id} +platform +feed`));
     const next = await puaJson<Key>(api.environment, ['keys', 'rotate', made.id, '--overlap', '0s']);
     expect((await api.feed(next.key, [])).status).toBe(200);
-    expect((await api.feed(made.key, [])).body.code).toBe('invalid_credentials');
+    await soon(async () => (await api.feed(made.key, [])).body.code === 'invalid_credentials');
     await puaJson(api.environment, ['keys', 'revoke', next.id, '--reason', 'over']);
     const trail = await api.dataSource.query<{ type: string }[]>(
       'SELECT type FROM auth_events WHERE key_id = ANY ($1) AND user_id IS NULL ORDER BY id',
@@ -112,7 +113,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     expect(event).toEqual({ user_id: null });
   });
 
-  thorough.it('has a separate limit, RATE_LIMIT_PLATFORM', async () => {
+  itInOneWindow.thorough('has a separate limit, RATE_LIMIT_PLATFORM', async () => {
     const limited = await TestApi.start({ platformRateLimit: 2 });
     try {
       const key = await limited.platformKey();
