@@ -5,6 +5,7 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { Database } from '../../src/database/database.js';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
@@ -14,7 +15,7 @@ import type { PlatformChangeItem, PlatformChangesAnswer } from '../../src/platfo
 import { PlatformChangesService } from '../../src/platform/changes.service.js';
 import { hold, postgres, thorough, waitingForLock } from '../support/database.js';
 import { freePort, OauthTest } from '../support/oauth.js';
-import { eventually } from '../support/timing.js';
+import { eventually, until } from '../support/timing.js';
 
 describe('GET /api/platform/changes', () => {
   let oauth: OauthTest;
@@ -416,15 +417,21 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
     const waiting = (app = oauth.api.app) =>
       eventually(() => app.get(PlatformChangesService).waiting > 0 || undefined);
 
+    /** Asks again after each wait: a change is readable when all earlier transactions have ended, even in other databases. */
+    const first = async (after: string): Promise<PlatformChangeItem[]> => {
+      const { data, next } = await list(`?after=${after}&wait=30`);
+      return data.length > 0 ? data : first(next);
+    };
+
     it('responds at the first change, and occupies no slot and no connection while it waits', async () => {
       const { userId, key: ada } = await member();
-      const answer = list(`?after=${start}&wait=30`);
+      const answer = first(start);
       await waiting();
       const idle = () =>
         admission().state().atWork === 0 && oauth.api.app.get(Database).poolState().busy === 0;
       await eventually(() => idle() || undefined);
       await put(ada, { bio: 'at last' });
-      expect(said((await answer).data)).toEqual([
+      expect(said(await answer)).toEqual([
         expect.objectContaining({ member_id: userId, fields: { bio: 'at last' } }),
       ]);
       expect(admission().state().atWork).toBe(0);
@@ -432,8 +439,12 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
 
     postgres.it('responds to every caller that waited for the same change', async () => {
       const { key: ada } = await member();
-      const answers = Array.from({ length: 100 }, () => get(`?after=${start}&wait=30`));
-      await eventually(() => oauth.api.app.get(PlatformChangesService).waiting === 100 || undefined);
+      const answers: ReturnType<typeof get>[] = [];
+      // In small groups: if more callers than slots arrive at once, a slow host rejects some before they wait.
+      while (answers.length < 100) {
+        for (let n = 0; n < 20; n++) answers.push(get(`?after=${start}&wait=30`));
+        await until(() => oauth.api.app.get(PlatformChangesService).waiting === answers.length);
+      }
       await put(ada, { bio: 'for all' });
       const statuses = (await Promise.all(answers)).map(({ status }) => status);
       expect(new Set(statuses)).toEqual(new Set([200]));
@@ -478,6 +489,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
         'leaked',
         'admin',
       );
+      await until(() => oauth.api.app.get(CredentialCache).find('api_key', revoked) === undefined);
       await put(ada, { bio: 'after the revocation' });
       const { status, body } = await answer;
       expect([status, body.code, body.data]).toEqual([401, 'invalid_credentials', undefined]);
