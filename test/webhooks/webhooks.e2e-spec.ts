@@ -232,7 +232,7 @@ describe('webhooks', () => {
       const { id } = await endpoint({ clientId });
       const member = await oauth.member();
       await oauth.tokens(clientId, member.username);
-      answerWith(503);
+      answerWith(503, { 'Retry-After': '3600' }); // otherwise, it might be sent again before `end`
       await rename(member.id, 'first');
       await settled(id, ([first]) => first?.attempts === 1);
       const count = jest.spyOn(oauth.api.app.get(Meter), 'count').mockClear();
@@ -341,7 +341,7 @@ describe('webhooks', () => {
         let failures = 1;
         receiver.respond = ({ message }, response) => {
           const fails = message.data.member_id === userId && failures-- > 0;
-          response.writeHead(fails ? 503 : 204).end();
+          response.writeHead(fails ? 503 : 204, { 'Retry-After': '3600' }).end();
         };
         await rename(userId, 'first');
         await settled(id, ([first]) => first?.attempts === 1);
@@ -350,7 +350,7 @@ describe('webhooks', () => {
         await settled(id, (found) => found.length === 2);
         await rename(other.userId, 'in between');
         await receiver.untilReceived(2);
-        await pass(5);
+        await pass(3600);
         await receiver.untilReceived(4);
         expect(receiver.told).toEqual([
           `profile.updated ${userId} of ${userId}`,
@@ -438,13 +438,15 @@ describe('webhooks', () => {
       async () => {
         const { userId, id } = await keyed(['profile.updated']);
         const elsewhere = await Receiver.start();
-        answerWith(307, { Location: elsewhere.url });
+        receiver.respond = (_, response) => {
+          if (receiver.received.length === 1) response.writeHead(307, { Location: elsewhere.url }).end();
+          else response.destroy();
+        };
         await rename(userId, 'x');
         expect((await settled(id, ([first]) => first?.attempts === 1))[0]).toMatchObject({
           response_status: 307,
           error: null,
         });
-        receiver.respond = (_, response) => void response.destroy();
         await pass(5);
         expect((await settled(id, ([first]) => first!.attempts === 2))[0]).toMatchObject({
           response_status: null,
@@ -686,6 +688,7 @@ END $$`,
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
         );
         try {
+          await platform.settleChanges(); // a new endpoint gets changes since the oldest open transaction
           const { id } = await endpoint({ clientId }, ['profile.updated', 'events.updated']);
           await query(`UPDATE users SET bio = 'x' WHERE id = ANY ($1)`, [ids]);
           await query(`UPDATE events SET title = 'x' WHERE id = $1`, [event]);
