@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { Database } from '../../src/database/database.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { ImportSet } from '../../src/import/import-set.js';
 import { settle } from '../../src/import/settled-lines.js';
 import { readFeedLine } from '../../src/import/sources.js';
@@ -843,6 +844,13 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       await feed([user(one)]);
       const versioned = (bio: string, version: number) =>
         put('users', { id: one, username: `fed${one}`, bio }, version);
+      // Without the lock timeout of 3 s, after which the later feed would get 503 while the test is slow.
+      const patient = await createDataSource(api.config, 'maintenance').initialize();
+      const database = api.app.get(Database);
+      const background = database.background.bind(database);
+      const feeding = jest
+        .spyOn(database, 'background')
+        .mockImplementation((use) => (use === 'feeding' ? Promise.resolve(patient) : background(use)));
       const holder = await hold(api.dataSource, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
       // The later feed has written its version, and waits for the member; the earlier feed, which saw no version, waits for the later feed.
       const later = feed([versioned('later', 2)]);
@@ -855,6 +863,8 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         counts({ received: 2, stale: 2 }),
       ]);
       expect(await bio(one)).toBe('later');
+      feeding.mockRestore();
+      await patient.destroy();
     });
 
     it('gets 503 if a row is locked for too long, and succeeds afterwards', async () => {
