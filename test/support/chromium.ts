@@ -9,7 +9,8 @@ const PATIENCE_MS = 120_000;
 
 /** Launches Chromium with its own profile, and without its background requests. @param more switches of its command line */
 export async function launchChromium(...more: string[]): Promise<Browser> {
-  if (!existsSync(EXECUTABLE)) throw new Error(`${EXECUTABLE} is not there: apt-get install chromium-headless-shell`);
+  if (!existsSync(EXECUTABLE))
+    throw new Error(`${EXECUTABLE} is not there: apt-get install chromium-headless-shell`);
   const browser = await chromium.launch({
     executablePath: EXECUTABLE,
     timeout: PATIENCE_MS,
