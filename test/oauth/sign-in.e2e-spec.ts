@@ -470,6 +470,7 @@ describe('a sign-in', () => {
       expect(await attempt('queued', PASSWORD, hasty)).toEqual({ reason: 'busy', retryAfterSeconds: 2 });
       await becomesCounted(10, 10);
       for (const place of places) place.withdraw();
+      await becomesCounted(0, 0);
       expect(await attempt('queued', PASSWORD, hasty)).toMatchObject({ userId });
     });
 
