@@ -1,6 +1,6 @@
 import { hash as argon2 } from '@node-rs/argon2';
 import bcrypt from 'bcrypt';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { hashPassword } from '../../src/accounts/passwords/passwords.js';
 import { IMPORTED_KINDS, RefusalTime } from '../../src/accounts/passwords/refusal-time.js';
@@ -25,7 +25,7 @@ import {
   type TestDatabase,
 } from '../support/database.js';
 import { Platform } from '../support/platform.js';
-import { costsAtMost, eventually, timeIn } from '../support/timing.js';
+import { costsAtMost, eventually, PATIENCE_MS, timeIn, until } from '../support/timing.js';
 
 const PASSWORD = 'correct horse battery';
 const NO_LIMIT = 1_000_000;
@@ -85,7 +85,7 @@ describe('a sign-in', () => {
       ).map(([name, all]) => [name, all!.length]),
     );
   /** An attempt as the throttle sees it, without hashing a password. */
-  const take = (name: string, at = instances[0]!, patience = 10_000) =>
+  const take = (name: string, at = instances[0]!, patience = PATIENCE_MS) =>
     at.throttle.take([{ kind: 'account', of: name }], timeIn(patience));
   /** @returns number of the `count` failures whose password was checked */
   const fail = async (name: string, count: number) => {
@@ -506,17 +506,36 @@ describe('a sign-in', () => {
       const config = testConfig(store.environment, { signInPatience: 60_000 });
       const meter = new Meter();
       const signIn = new SignIn(database, throttle, new RefusalTime(database, config), config, meter);
-      const waiting = async () => (await meter.readings('password_hashing_queue'))![1]![1];
-      await platform.user({ username: 'newcomer', password_hash: passwordHash });
-      const guess = (i: number) =>
-        signIn.attempt({ username: `nobody ${i}`, password: 'guess', ip: `203.0.113.${i % 40}` });
-      await Promise.all(Array.from({ length: 40 }, (_, i) => guess(i)));
-      const guesses = Promise.all(Array.from({ length: 40 }, (_, i) => guess(40 + i)));
-      await eventually(async () => ((await waiting()) > 20 ? true : undefined));
-      const newcomer = { username: 'newcomer', password: PASSWORD, ip: '203.0.113.200' };
-      expect(await signIn.attempt(newcomer)).toMatchObject({ userId: expect.any(Number) });
-      expect(await waiting()).toBeGreaterThan(0);
-      await guesses;
+      const areWaiting = (count: number) =>
+        until(async () => (await meter.readings('password_hashing_queue'))![1]![1] === count);
+      const names = ['guessed-0', 'guessed-1', 'guessed-2', 'guessed-3'];
+      const imported = await bcrypt.hash(PASSWORD, 4);
+      for (const username of [...names, 'newcomer'])
+        await platform.user({ username, password_hash: imported });
+      const guess = (username: string, i: number) =>
+        signIn.attempt({ username, password: 'guess', ip: `203.0.113.${i}` });
+      await Promise.all(names.map((name, i) => guess(`no-${name}`, i)));
+      // The first two checks last until the newcomer waits.
+      const checked: unknown[] = [];
+      const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+      const compare = jest.spyOn(bcrypt, 'compare').mockImplementation(async (password) => {
+        checked.push(password);
+        await begun;
+        return password === PASSWORD;
+      });
+      try {
+        const guesses = Promise.all(names.map(guess));
+        await areWaiting(2);
+        const newcomer = signIn.attempt({ username: 'newcomer', password: PASSWORD, ip: '203.0.113.200' });
+        await areWaiting(3);
+        begin();
+        expect(await newcomer).toMatchObject({ userId: expect.any(Number) });
+        await guesses;
+      } finally {
+        compare.mockRestore();
+      }
+      expect(checked).toEqual(['guess', 'guess', PASSWORD, 'guess', 'guess']);
+      await signIn.onApplicationShutdown();
     });
 
     postgres.it('succeeds or gets a busy response if 150 sign-ins run at once', async () => {
