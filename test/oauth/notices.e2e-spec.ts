@@ -18,7 +18,7 @@ import { eventually } from '../support/timing.js';
 let oauth: OauthTest;
 let mails: MailServer;
 beforeAll(async () => {
-  mails = await MailServer.start();
+  mails = await MailServer.start(await freePort()); // one test closes it, and opens the port again
   oauth = await startWithPasskeys({ platformName: 'Gipfel', mail: mails.mail });
 });
 afterAll(async () => {
@@ -137,10 +137,9 @@ describe('a notice to a member', () => {
     expect(
       await oauth.query('SELECT FROM notice_emails WHERE user_id = ANY ($1)', [[without.id, erased.id]]),
     ).toEqual([]);
-    mails.refusal = () => undefined;
+    // The mail server still refuses all emails, since one may be on its way: only emails without a recipient disappear.
     await oauth.query('UPDATE notice_emails SET due_at = now()');
     expect(await mailsTo(disabled)).toEqual([]);
-    expect(mails.received).toEqual([]);
   });
 });
 
@@ -168,7 +167,7 @@ describe('a mail server', () => {
     expect(await mailsTo(other)).toHaveLength(1);
     await eventually(async () => {
       const [row] = await oauth.query<{ attempts: number }>(
-        "SELECT attempts FROM notice_emails WHERE user_id = $1 AND attempts > 0 AND due_at < now() + interval '10 seconds'",
+        'SELECT attempts FROM notice_emails WHERE user_id = $1 AND attempts > 0',
         [rejected.id],
       );
       return row?.attempts;
