@@ -14,7 +14,7 @@ import {
   type TestDatabase,
 } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
-import { until } from '../support/timing.js';
+import { eventually, until } from '../support/timing.js';
 
 describe('the stored response of a used refresh token', () => {
   let oauth: OauthTest;
@@ -38,18 +38,24 @@ describe('the stored response of a used refresh token', () => {
   };
   const usedEarlier = (seconds: number) =>
     oauth.query(
-      `UPDATE oauth_tokens SET consumed_at = consumed_at - make_interval(secs => $1) WHERE successor IS NOT NULL`,
+      `UPDATE oauth_tokens SET consumed_at = clock_timestamp() - make_interval(secs => $1) WHERE successor IS NOT NULL`,
       [seconds],
     );
   const goneInTime = (dataSource = oauth.dataSource) => until(async () => (await kept(dataSource)) === 0);
 
   thorough.it('is kept for 10 seconds after the use, and then deleted', async () => {
-    const { used, body } = await refreshed();
-    await usedEarlier(9);
-    await oauth.api.app.get(RefreshGracePeriod).forget();
-    expect(await kept()).toBe(1);
-    expect((await oauth.refresh(clientId, used)).body.refresh_token).toBe(body.refresh_token);
-    await usedEarlier(1);
+    const repeat = async () => {
+      const { used, body } = await refreshed();
+      const begun = performance.now();
+      await usedEarlier(9);
+      await oauth.api.app.get(RefreshGracePeriod).forget();
+      const again = await oauth.refresh(clientId, used);
+      // On a busy host the tenth second may pass meanwhile, and the round says nothing.
+      return performance.now() - begun < 1_000 ? { used, body, again } : undefined;
+    };
+    const { used, body, again } = await eventually(repeat);
+    expect(again.body.refresh_token).toBe(body.refresh_token);
+    await usedEarlier(10);
     await goneInTime();
     // The used token stays stored: another use of the token revokes its family.
     expect((await oauth.refresh(clientId, used)).body.error).toBe('invalid_grant');
