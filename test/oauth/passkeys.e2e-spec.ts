@@ -452,11 +452,11 @@ describe('a change of sign-in methods', () => {
     const page = await browser.view('/account/security');
     const forms = page.html.match(/(?<=action=")\/account\/security\/(passkeys|password)[^"]*/g)!;
     expect(forms).toHaveLength(4);
-    await oauth.ageSignIns(id, 290);
+    await oauth.ageSignIns(id, 180);
     expect((await browser.view('/account/security')).html).not.toContain('Confirm that it is you');
     const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
 
-    await oauth.ageSignIns(id, 11);
+    await oauth.ageSignIns(id, 121);
     const old = await browser.view('/account/security');
     expect(old.html).toContain('<a class="link" href="/account/security/confirm">Confirm that it is you</a>');
     expect(old.html).not.toMatch(/action="\/account\/security/);
