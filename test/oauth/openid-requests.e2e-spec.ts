@@ -60,14 +60,14 @@ describe('a request for a recent sign-in', () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     await idTokenOf(username, {}, browser);
-    await oauth.ageSignIns(id, 100);
-    const before = await idTokenOf(username, { max_age: '10000' }, browser); // needs no new sign-in
-    expect(asksForPassword(await send(browser, { max_age: '50' }))).toBe(true);
-    const after = await idTokenOf(username, { max_age: '50' }, browser);
-    expect(Number(after.auth_time) - Number(before.auth_time)).toBeGreaterThanOrEqual(99);
-    expect(answerOf(await send(browser, { max_age: '50', prompt: 'none' }))).toBe('code');
-    await oauth.ageSignIns(id, 100);
-    expect(answerOf(await send(browser, { max_age: '50', prompt: 'none' }))).toBe('login_required');
+    await oauth.ageSignIns(id, 10_000);
+    const before = await idTokenOf(username, { max_age: '100000' }, browser); // needs no new sign-in
+    expect(asksForPassword(await send(browser, { max_age: '5000' }))).toBe(true);
+    const after = await idTokenOf(username, { max_age: '5000' }, browser);
+    expect(Number(after.auth_time) - Number(before.auth_time)).toBeGreaterThanOrEqual(9_999);
+    expect(answerOf(await send(browser, { max_age: '5000', prompt: 'none' }))).toBe('code');
+    await oauth.ageSignIns(id, 10_000);
+    expect(answerOf(await send(browser, { max_age: '5000', prompt: 'none' }))).toBe('login_required');
   });
 
   it('with prompt=login always requires a new sign-in, and the ID token has the new auth_time', async () => {
