@@ -202,9 +202,13 @@ WHERE endpoint_id = $1 AND user_id = $2`,
       const victim = await ServerProcess.start({ ...oauth.api.environment, PUBLIC_URL: oauth.issuer });
       const { refresh_token } = await oauth.tokens(clientId, username);
       // Each round kills the server at another moment: before or during the response, or when the token is consumed.
-      const lost = oauth.refresh(clientId, refresh_token, {}, victim.url).catch(() => undefined);
+      let isOver = false;
+      const lost = oauth
+        .refresh(clientId, refresh_token, {}, victim.url)
+        .catch(() => undefined)
+        .finally(() => (isOver = true));
       if (round < 3) await new Promise((resolve) => setTimeout(resolve, round * 4));
-      else while (!(await isUsedUp(refresh_token)));
+      else while (!isOver && !(await isUsedUp(refresh_token)));
       await victim.kill('SIGKILL');
       await lost;
       const retry = await oauth.refresh(clientId, refresh_token, {}, servers[0]!.url);
