@@ -12,7 +12,8 @@ let oauth: OauthTest;
 let withUpstream: { oauth: OauthTest; upstream: UpstreamServer };
 let clientId: string;
 beforeAll(async () => {
-  oauth = await OauthTest.start({ trustProxy: 1 });
+  // No sweep: it would delete an expired grant, whose reason is then another.
+  oauth = await OauthTest.start({ trustProxy: 1, sweepIntervalSeconds: 86_400 });
   withUpstream = await startWithUpstream({}, { trustProxy: 1, rateLimits: { read: 0, write: 0, auth: 1 } });
   clientId = await oauth.client();
 });
