@@ -1,6 +1,5 @@
-// First import of every program here: if started with another Node, restarts the program with the Node that `npm ci` installed and
-// `npm start` uses, so it measures or kills the Node version that operators run. Since all imports are linked before the first one runs, these
-// programs must not import anything that the oldest Node of `engines` lacks.
+// First import of every program here: restarts a program of another Node with the Node that `npm ci` installed and `npm start` uses.
+// All imports are linked before the first one runs, so these programs must not import anything that the oldest Node of `engines` lacks.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, realpathSync } from 'node:fs';

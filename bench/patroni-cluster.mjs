@@ -181,10 +181,7 @@ export class PatroniCluster {
 
   /** Waits until another node leads. */
   async untilAnotherLeads(node) {
-    await until(
-      'another node leads',
-      async () => ![undefined, node].includes(await this.#withRole('leader')),
-    );
+    await until('another node leads', async () => (await this.leader()) !== node);
   }
 
   /** Waits for a leader: on a busy host there may be none for a moment, or no node responds in time. @returns its name */

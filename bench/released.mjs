@@ -18,12 +18,10 @@ export function installReleased(commit = RELEASED) {
   console.error(`Installing ${commit} …`);
   rmSync(tree, { recursive: true, force: true });
   mkdirSync(tree, { recursive: true });
-  const archive = spawnSync('git', ['archive', commit], { cwd: root, maxBuffer: 1e9 });
-  spawnSync('tar', ['x'], { cwd: tree, input: archive.stdout, maxBuffer: 1e9 });
-  const { status, stderr } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
-    cwd: tree,
-    encoding: 'utf8',
-  });
+  const { stdout: input } = spawnSync('git', ['archive', commit], { cwd: root, maxBuffer: 1e9 });
+  spawnSync('tar', ['x'], { cwd: tree, input, maxBuffer: 1e9 });
+  const installing = ['ci', '--no-audit', '--no-fund'];
+  const { status, stderr } = spawnSync('npm', installing, { cwd: tree, encoding: 'utf8' });
   if (status !== 0) throw new Error(`npm ci of ${commit}: ${stderr}`);
   return tree;
 }

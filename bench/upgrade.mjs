@@ -161,26 +161,21 @@ const any = {
 
 /** Repeats the request until the end. */
 async function caller(kind, call) {
-  while (!isOver) {
-    if (isPaused) {
-      await pause(THINKING_MS);
-      continue;
-    }
+  for (; !isOver; await pause(THINKING_MS)) {
+    if (isPaused) continue;
     const phase = phases.at(-1);
     const asked = performance.now();
     underWay++;
     try {
       const status = await call();
-      if (status === 503) phase.refused++;
-      else if (status !== 200) throw new Error(`status ${status}`);
-      else phase.done[kind] = (phase.done[kind] ?? 0) + 1;
+      if (status !== 200) throw Object.assign(new Error(`status ${status}`), { status });
+      phase.done[kind] = (phase.done[kind] ?? 0) + 1;
     } catch (error) {
       if (error.status === 503) phase.refused++;
       else faults.push(`${phase.name}, ${kind}: ${error.message}`);
     }
     underWay--;
     phase.longest = Math.max(phase.longest, performance.now() - asked);
-    await pause(THINKING_MS);
   }
 }
 
@@ -188,11 +183,8 @@ async function probe(name, sql) {
   const client = new pg.Client(database.url);
   client.on('error', () => undefined); // PostgreSQL was stopped, and the reason is reported
   await client.connect();
-  while (!isOver) {
-    if (isPaused) {
-      await pause(PROBE_EVERY_MS);
-      continue;
-    }
+  for (; !isOver; await pause(PROBE_EVERY_MS)) {
+    if (isPaused) continue;
     const phase = phases.at(-1);
     const asked = performance.now();
     underWay++;
@@ -200,7 +192,6 @@ async function probe(name, sql) {
     underWay--;
     const ms = performance.now() - asked;
     if (ms > phase.wait.ms) phase.wait = { ms, name };
-    await pause(PROBE_EVERY_MS);
   }
   await client.end();
 }

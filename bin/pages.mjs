@@ -83,11 +83,11 @@ try {
   app = await createApp(config);
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address();
-  browser = await launchChromium(
+  browser = await launchChromium(undefined, [
     `--host-resolver-rules=MAP localhost:3000 127.0.0.1:${port}`,
     '--disable-lcd-text',
     '--font-render-hinting=none',
-  );
+  ]);
   const context = await browser.newContext({ baseURL: PUBLIC_URL, reducedMotion: 'reduce', locale: 'en-GB' });
   const page = await context.newPage();
   const wanted = process.argv.slice(2);

@@ -11,7 +11,7 @@ import { Pages } from '../../src/member-pages/rendering/pages.js';
 import type { Page as SamplePage } from '../../src/member-pages/rendering/page-contents.js';
 import { chooseLanguage } from '../../src/member-pages/rendering/wording.js';
 import { contrastOf } from '../../src/values/colors.js';
-import { launchChromium } from '../support/chromium.js';
+import { HEADLESS_SHELL, launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import {
   faultsOf,
@@ -253,7 +253,7 @@ postgres.describe('in Chromium', () => {
     client = createServer((_, response) => response.end('back at the client'));
     siteUrl = await listen(site);
     clientUrl = await listen(client);
-    browser = await launchChromium();
+    browser = await launchChromium(HEADLESS_SHELL);
   });
   afterAll(async () => {
     await browser.close();

@@ -50,8 +50,10 @@ describe('the tests', () => {
       /\b(performance\.now|process\.(hrtime|cpuUsage|threadCpuUsage))\(|\bDate\.now\(\) - \w*([bB]eg[au]n|[sS]tart|[bB]efore|[sS]ince)/;
     expect(holding(measuring).toSorted()).toEqual([
       'src/http/admission/connections.spec.ts', // least time
+      'test/api/credential-cache.e2e-spec.ts', // sets the clock
       'test/api/entry-point.e2e-spec.ts', // rate of an event in the elapsed time
       'test/api/profile.e2e-spec.ts', // sets the clock
+      'test/oauth/refresh-grace-period.e2e-spec.ts', // discards rounds that were interrupted
       'test/oauth/sign-in.e2e-spec.ts', // least times, and one ratio, tried again
       'test/operations/shutdown.e2e-spec.ts', // least time
       'test/site/first-hour.e2e-spec.ts', // prints how long it took

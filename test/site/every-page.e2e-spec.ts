@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { registerDocsClient } from '../../src/clients/own-clients.js';
 import { GUIDES } from '../../src/site/site.js';
-import { launchChromium } from '../support/chromium.js';
+import { HEADLESS_SHELL, launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import {
   faultsOf,
@@ -51,7 +51,7 @@ postgres.describe('every public page', () => {
   beforeAll(async () => {
     oauth = await OauthTest.start({ seedDemo: true, developerConsole: true });
     await registerDocsClient(oauth.dataSource, oauth.api.config);
-    browser = await launchChromium();
+    browser = await launchChromium(HEADLESS_SHELL);
     page = await (await browser.newContext({ reducedMotion: 'reduce' })).newPage();
     page.on('request', (request) => requested.push(request.url().replace(oauth.issuer, '')));
   });

@@ -1,18 +1,22 @@
 import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 
-/** Chromium without windows: it needs half the processor time. */
-const EXECUTABLE = '/usr/bin/chromium-headless-shell';
+/** Chromium without windows, with half the processor time. Closing a page that is still navigating never ends. */
+export const HEADLESS_SHELL = '/usr/bin/chromium-headless-shell';
 
 /** Limit of a wait, in ms, as in timing.ts, which only tests can import: bin/pages.mjs imports this file too. */
 const PATIENCE_MS = 120_000;
 
 /** Launches Chromium with its own profile, and without its background requests. @param more switches of its command line */
-export async function launchChromium(...more: string[]): Promise<Browser> {
-  if (!existsSync(EXECUTABLE))
-    throw new Error(`${EXECUTABLE} is not there: apt-get install chromium-headless-shell`);
+export async function launchChromium(
+  executable = '/usr/bin/chromium',
+  more: readonly string[] = [],
+): Promise<Browser> {
+  if (!existsSync(executable))
+    throw new Error(`${executable} is not there: apt-get install ${basename(executable)}`);
   const browser = await chromium.launch({
-    executablePath: EXECUTABLE,
+    executablePath: executable,
     timeout: PATIENCE_MS,
     args: [
       '--no-sandbox',
