@@ -73,9 +73,9 @@ SELECT client_id, decode(repeat('00', 32), 'hex'), '\\x00000000', 'abcd', expire
   it('show keys in use that expire, and the oldest due message of endpoints that are not failing', async () => {
     const text = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     const before = valueOf(await text(), 'api_keys_expiring');
-    const [used] = await Promise.all(
-      [1, 2].map(async () => (await api.key(await api.platform.user())).split('_')[2]),
-    );
+    const expiring = async () =>
+      (await api.key(await api.platform.user(), [], { expiresInSeconds: 3_600 })).split('_')[2];
+    const [used] = await Promise.all([expiring(), expiring()]);
     await api.dataSource.query('INSERT INTO api_key_usage (key_id, last_used_at) VALUES ($1, now())', [used]);
     expect(valueOf(await text(), 'api_keys_expiring') - before).toBe(1);
     expect(await text()).toMatch(/^webhook_oldest_due_seconds 0$/m);
