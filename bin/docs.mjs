@@ -222,11 +222,11 @@ function commandLine(program, exampleOf) {
   };
   return [
     '# Command line',
-    'For operators and admins: this page lists every command of `npx pua …` (`pua` after `npm link`, and in the image). Commands read the server’s settings, and work',
+    'For operators and admins: every command of `npx pua …` (`pua` after `npm link`, and in the image). Commands read the server’s settings, and work',
     'with or without a running server. <!-- Made by `npm run docs` from `src/cli/`. -->',
     '',
-    '- **Output.** Results go to stdout, everything else to stderr. `--json`, which every command accepts, prints one JSON document with times in',
-    '  UTC. A pipe gets complete tables; on a terminal, long cells are shortened, except ids and types. NO_COLOR disables colors.',
+    '- **Output.** Results go to stdout, everything else to stderr. With `--json`, every command prints one JSON document with times in',
+    '  UTC. Pipes get complete tables. Terminals shorten cells (not ids and types); below 100 columns, one block per row. NO_COLOR disables colors.',
     '- **Exit codes.** 0: success, even if nothing changed; 1: failure; 2: wrong use. With `--json`, a failure is one line on stderr,',
     '  `{"error": {"code": …, "message": …}}`, with the code `wrong_use`, `failed`, `unavailable` (the database) or `fault` (a bug).',
     '- **Confirmation.** Commands with `--yes` ask for confirmation on a terminal; elsewhere they require `--yes`, except `keys revoke` and',

@@ -192,7 +192,7 @@ describe('GET /api/public/sync', () => {
       expect(await since(of.key, await start(of.key))).toEqual([]);
     });
 
-    it('a moved co-organizer row to all affected members: first to another member, then to another event', async () => {
+    it('to all affected members that a co-organizer row moved to another member, and then to another event', async () => {
       const [of, other, successor] = [await world(), await world(), await member()];
       const keys = [of.key, await api.key(of.coOrganizer), successor.key, other.key];
       const afterwards = async (column: string, values: number[]) => {

@@ -108,7 +108,7 @@ describe('a passkey', () => {
     expect((await passkeysOf(id))[0]!.last_used_at).not.toBeNull();
   });
 
-  it('signs a member in to the account, in its own session, and remembers the browser', async () => {
+  it('signs a member in at each account page, and remembers the browser', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     for (const path of ['apps', 'sessions', 'activity', 'security']) {

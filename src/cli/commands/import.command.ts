@@ -18,7 +18,7 @@ export function importCommand(command: Command): void {
   withExample(command, 'pua import ./export --skip-invalid rejects.ndjson')
     .argument(
       '<folder>',
-      'folder of .ndjson or .ndjson.gz files; - reads lines {"type", "op", "record"} from stdin',
+      'folder of .ndjson or .ndjson.gz files, or "-" for lines {"type", "op", "record"} from stdin',
     )
     .option('--dry-run', 'check all lines, also against the database, and change nothing')
     .option(

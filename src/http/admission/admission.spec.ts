@@ -162,7 +162,7 @@ describe('admission', () => {
       expect(reads.slice(3)).toEqual(['a1 read', 'b1 read', 'a2 read']);
     });
 
-    it('keeps reading an address without waiting requests while the waiting addresses are fewer than the maximum of running requests', async () => {
+    it('keeps reading from an address without waiting requests if fewer other addresses wait than requests may run at once', async () => {
       await overload();
       const reads: string[] = [];
       answered(reads, 'modest', 'a');
