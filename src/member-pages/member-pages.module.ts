@@ -47,7 +47,7 @@ const SERVICES = [
   { provide: ShownPages, useExisting: Pages },
 ];
 
-/** Pages for members; {@link PageRoutes} precedes their controllers. Global, since the authorization server needs its {@link ShownPages}. */
+/** Pages for members; {@link PageRoutes} runs before their controllers. Global, since the authorization server needs {@link ShownPages}. */
 @Module({
   imports: [
     AuthModule,

@@ -39,7 +39,7 @@ export interface Member {
   readonly response: Response;
   readonly user: SignedInUser;
   readonly session: Session;
-  /** Possible storage keys of the session. */
+  /** Keys of the session's row under the current and the previous SECRET_KEY. */
   readonly sessionKeys: readonly Buffer[];
   readonly by: { readonly actor: 'user'; readonly ip: string | null };
   readonly owner: Owner;
@@ -73,7 +73,7 @@ export class AccountPages {
     this.#notice = new BrowserCookie(config, 'pua_done', '__Secure-', 60);
   }
 
-  /** Finds the page's member. @throws AnsweredOtherwise if nobody is signed in, after sending the sign-in page */
+  /** Finds the page's member. @throws AnsweredOtherwise if nobody is signed in, after sending the sign-in page or a redirect to it */
   async visitor(page: SignInPage, response: Response): Promise<Member> {
     const member = await this.#member(response);
     if (member) return member;
@@ -82,7 +82,7 @@ export class AccountPages {
     throw new AnsweredOtherwise();
   }
 
-  /** @param confirmedOn page that requires a recent sign-in @throws PageFault; AnsweredOtherwise after redirecting to the sign-in */
+  /** @param confirmedOn page that requires a recent sign-in @throws PageFault; AnsweredOtherwise after a redirect to this sign-in */
   async sender(response: Response, form: Form, confirmedOn?: SignInPage): Promise<Sender> {
     const member = await this.sentBy(response, form);
     if (!member) throw new PageFault(401, 'signedOut');
@@ -153,7 +153,7 @@ export const FormSender = asking(AccountPages, async (account, context, confirme
 const KNOWN_SECONDS = 600;
 
 const MODEL = 'SentForm';
-/** Model of the row for {@link USE_ONCE}, which also stores the form's result. */
+/** `model` of the row that {@link USE_ONCE} inserts; the row also stores the result of the form. */
 const STORED_AS = 'ReplayDetection';
 
 const KEEP = 'UPDATE oauth_state SET payload = $2 WHERE key = $1';

@@ -25,7 +25,7 @@ type MadeLink = NonNullable<CalendarPage['made']>;
 
 const MAX_KEYS = 100;
 
-/** Apps, sessions, activity, keys that an admin issued for the member, and calendar links, below `/account`. */
+/** Pages for the member's apps, sessions, activity, API keys and calendar links, below `/account`. */
 @Controller('account')
 @ServesPages()
 export class AccountController {
@@ -105,7 +105,7 @@ export class AccountController {
     member.redirect('/account/keys', revoked ? 'key-revoked' : undefined);
   }
 
-  /** Reads the id from a form field: ids from admins may contain characters that paths cannot contain. */
+  /** Reads the app's id from a form field, since an id that an admin chose may contain characters that a page's path must not contain. */
   @Post('apps/revoke')
   async revoke(@FormSender() member: Sender): Promise<void> {
     await this.access.revoke(member.user.id, clientIdOf(member), member.by);
@@ -162,7 +162,7 @@ export class AccountController {
     await this.#showCalendar(visitor, { made: await this.forms.take<MadeLink>(visitor) });
   }
 
-  /** The next page shows the link once; no URL or cookie of this server contains it. */
+  /** Creates a link, which the next page shows once. Neither the redirect's URL nor a cookie contains the link. */
   @Post('calendar/create')
   async createLink(@FormSender('calendar') member: Sender): Promise<void> {
     const name = asShown(fieldText(member.form.name));
@@ -214,7 +214,7 @@ export class AccountController {
   }
 }
 
-/** Describes an app like its consent page. */
+/** Describes an app as its consent page does. */
 function pageApp(
   app: Pick<ConnectedApp, 'client_id' | 'client_name' | 'redirect_uri' | 'has_logo'> & {
     has_document?: boolean;

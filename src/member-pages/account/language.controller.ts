@@ -7,7 +7,7 @@ import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages } from '../rendering/pages.js';
 import { fieldText, OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 
-/** Sets the language on the authorization server's pages by a form: a link's URL would contain the app's parameters. */
+/** Stores the language chosen on an app's pages. They have a form instead of links, whose URLs would contain the app's parameters. */
 @Controller('account/language')
 @ServesPages()
 export class LanguageController {

@@ -135,7 +135,7 @@ export class SecurityController {
     );
   }
 
-  /** @returns the reason for a rejection; `changed` for a repeated form. Checks the old password last, under the throttle. */
+  /** Checks the old password last. @returns undefined if accepted; `changed` if a repeated form has already set the new password */
   async #refusalOf(
     { response, user: { username } }: Member,
     old: string,
@@ -205,7 +205,7 @@ export class SecurityController {
   }
 }
 
-/** The purpose of a new passkey's challenge. */
+/** Returns the purpose to which a new passkey's challenge is bound. */
 function sessionOf({ session }: Member): string {
   return `session ${session.uid}`;
 }

@@ -32,7 +32,7 @@ export function fillForm({ pending_changes, ...live }: ClientDetails): ClientFor
   };
 }
 
-/** Returns the fields as sent, to show the form again. */
+/** Reads the fields of a sent form, without surrounding white space and unknown scopes. */
 export function readForm(form: Form): ClientForm {
   return {
     ...eachOf(['name', 'profile', 'secret_auth_method', 'jwks', ...LISTS, ...URLS], (field) =>
@@ -45,7 +45,7 @@ export function readForm(form: Form): ClientForm {
 
 export const EMPTY_FORM: ClientForm = { ...readForm({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
-/** Converts the form. @param profiles offered profiles; a single one has no field in the form @throws ClientFault if keys are not JSON */
+/** Converts the form to changes of an app. @param profiles if there is only one, the form has no field @throws ClientFault for bad keys */
 export function parseForm(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));
   return {
@@ -72,7 +72,7 @@ export function splitLines(text: string): string[] {
   return [...new Set(text.split(/\r?\n/).flatMap((line) => line.trim() || []))];
 }
 
-/** Returns an app in the form for its developer. @param reviewed whether apps need a review */
+/** Returns the details of an app that its developer's pages show. @param reviewed whether apps need a review */
 export function shownClient(client: ClientDetails, reviewed: boolean): DeveloperClient {
   const byPlatform = client.disabled_at !== null && !client.disabled_by_owner;
   return {

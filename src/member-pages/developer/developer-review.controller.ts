@@ -21,7 +21,7 @@ import { shownClient } from './client-form.js';
 
 type Page = PageOf<'developer-review'>;
 
-/** The review and the testers of the member's own apps, only with DEVELOPER_CONSOLE. */
+/** Pages for the review and the testers of the member's own apps. They exist only if DEVELOPER_CONSOLE is on. */
 @Controller('developer/review')
 @ServesPages()
 export class DeveloperReviewController {

@@ -10,7 +10,7 @@ import { FormSender, SentForms, Visitor, type Member, type Sender } from '../acc
 import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { fieldText, nothingHere, ServesPages } from '../requests/page-requests.js';
 
-/** Time for which the previous secret also signs: a day. */
+/** Seconds during which the server also signs messages with the previous secret: a day. */
 const OVERLAP_SECONDS = 86_400;
 
 interface App {
@@ -26,7 +26,7 @@ type Page = PageOf<'developer-webhooks'>;
 /** The parameters of a webhook's routes. */
 type Place = Readonly<Record<'app' | 'webhook', string>>;
 
-/** Webhooks of the member's apps and keys, only with DEVELOPER_CONSOLE. Forms that show a secret require a recent sign-in. */
+/** Webhooks of the member's apps and keys, if DEVELOPER_CONSOLE is on. Forms that create a secret require a recent sign-in. */
 @Controller('developer/webhooks')
 @ServesPages()
 export class DeveloperWebhooksController {
@@ -113,7 +113,7 @@ export class DeveloperWebhooksController {
     developer.redirect(pathOf(app), done);
   }
 
-  /** @throws PageFault 404 if the app or key is not the member's */
+  /** @throws UnknownClient, which pages show as 404, if the member has no app or key with this id */
   async #app({ owner }: Member, id: string): Promise<App> {
     const key = await this.keys.find(id, owner);
     if (key) {
@@ -124,7 +124,7 @@ export class DeveloperWebhooksController {
     return { id, name, scopes, isValid: disabled_at === null, credential: { clientId: id } };
   }
 
-  /** @throws PageFault 404 if the webhook is not the member's */
+  /** @throws PageFault 404 if the webhook does not belong to this app or key of the member */
   async #own({ owner }: Member, place: Place): Promise<Place> {
     const own = await this.webhooks.list(place.app, owner);
     if (!own.some(({ id }) => id === place.webhook)) throw nothingHere();

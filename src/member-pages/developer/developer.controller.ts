@@ -45,7 +45,7 @@ const MAX_WEBHOOKS = 10;
 
 type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
 
-/** The member's apps, keys and requests, only with DEVELOPER_CONSOLE. Creating a key requires a recent sign-in. */
+/** The member's apps, keys and requests, if DEVELOPER_CONSOLE is on. Forms that create a key or secret require a recent sign-in. */
 @Controller('developer')
 @ServesPages()
 export class DeveloperController {
@@ -116,7 +116,7 @@ export class DeveloperController {
     });
   }
 
-  /** Checks redirect URIs while they are typed, for the form's script. */
+  /** Checks redirect URIs for the form's script while the developer types them. */
   @Post('redirect-uris')
   checkRedirectUris(@FormSender() { form, response }: Sender): void {
     const { faults } = textsIn(chooseLanguage(undefined, response.req.headers)).developer;
@@ -166,7 +166,7 @@ export class DeveloperController {
     this.#clientChanged(developer, id, 'app-changed');
   }
 
-  /** The previous secret stays valid for a day. */
+  /** Replaces the client secret; the previous secret stays valid for a day. */
   @Post('clients/:client/rotate-secret')
   async rotateSecret(@FormSender('developer') developer: Sender, @Param('client') id: string): Promise<void> {
     if (!hasSecret(await this.clients.find(id, developer.owner))) throw nothingHere();
@@ -338,7 +338,7 @@ export class DeveloperController {
     }
   }
 
-  /** Replaces a key; the old key ends at once. */
+  /** Replaces a key; the old key stops working immediately. */
   @Post('keys/:key/rotate')
   async rotateKey(@FormSender('developer') developer: Sender, @Param('key') id: string): Promise<void> {
     const { owner } = developer;

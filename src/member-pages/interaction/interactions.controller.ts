@@ -172,14 +172,14 @@ export class InteractionsController {
     await this.sessions.decline(response, interaction, 'the member went back to the app');
   }
 
-  /** Restarts the same request at the sign-in. */
+  /** Restarts the app's request with a new sign-in, so that another member can sign in. */
   @Post('switch-user')
   async switchUser(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { interaction } = await this.#step(response, 'consent', form);
     this.pages.leaveFor(response, requestAgain(interaction.params, { prompt: 'login' }));
   }
 
-  /** @param prompt the required step @throws SessionNotFound if the step is missing or of another browser; PageFault for a foreign form */
+  /** @param prompt required step; default: any @throws SessionNotFound if the step is not this browser's; PageFault for foreign forms */
   async #step(response: Response, prompt?: 'login' | 'consent', form?: Form): Promise<Step> {
     const { provider } = this.server;
     const { uid } = response.req.params as { uid: string };
@@ -210,11 +210,11 @@ export class InteractionsController {
 interface Step {
   readonly interaction: Interaction;
   readonly client: Client;
-  /** The app, and the step's path, below which the paths of its forms are. */
+  /** The app and the step's path. The URLs of the step's forms begin with this path. */
   readonly shown: { readonly path: string; readonly client: PageClient };
 }
 
-/** Whether the app requests a passkey, and the signed-in member has a passkey but did not use it. */
+/** Whether the signed-in member must use a passkey, since the app requests an `acr` that the session lacks and that a passkey reaches. */
 function wantsPasskey({ prompt, session }: Interaction): boolean {
   return prompt.reasons.includes(PASSKEY_WANTED) && session?.accountId !== undefined;
 }

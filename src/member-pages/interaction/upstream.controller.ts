@@ -34,7 +34,7 @@ export class UpstreamController {
     const { purpose } = begun;
     if ('account' in purpose) {
       const signedIn = await this.signIns.finish(response, begun);
-      // Without a local sign-in, the page would redirect to the provider again.
+      // Without a local sign-in, the account page would redirect to the external identity provider again.
       if (!signedIn && !this.config.localSignIn) throw this.signIns.fault('declined', purpose);
       if (signedIn) await this.sessions.signIn(response, signedIn);
       redirect(response, pathOf(purpose.account));
@@ -51,7 +51,7 @@ export class UpstreamController {
     else await this.sessions.decline(response, interaction, NOT_SIGNED_IN);
   }
 
-  /** After a sign-out at the provider: redirects to the app that requested the sign-out, or shows a confirmation. */
+  /** Continues after a sign-out at the external identity provider: redirects to the app that requested it, or confirms the sign-out. */
   @Get('signed-out')
   signedOut(@Res() response: Response): void {
     const target = this.signOuts.targetOf(queryOf(response.req).get('state'));

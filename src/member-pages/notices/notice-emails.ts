@@ -60,12 +60,12 @@ interface NoticeEmail {
   readonly at: string;
   readonly is_over: boolean;
   readonly username: string;
-  /** null if the member no longer gets such emails. */
+  /** null if the member is disabled, muted this notice, or has no email address. */
   readonly address: string | null;
   readonly language: string | null;
 }
 
-/** Pages on which members can undo the reported change. */
+/** Pages to which the emails link; default: {@link SECURITY_PATH}. */
 const PAGES: Partial<Record<NoticeType, string>> = {
   'consent.granted': '/account/apps',
   'client.reviewed': '/developer',
@@ -85,7 +85,7 @@ export class NoticeEmails implements OnApplicationShutdown {
     failed: ({ message: reason }) =>
       this.logger.warn({ reason }, 'the outcome of an email could not be recorded'),
   });
-  /** End of the pause, by `performance.now()`. */
+  /** When sending may resume after {@link AWAY_MS}, by `performance.now()`. */
   #resumeAt = 0;
 
   constructor(

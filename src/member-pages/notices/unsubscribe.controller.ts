@@ -5,7 +5,7 @@ import { Pages } from '../rendering/pages.js';
 import { nothingHere, ServesPages } from '../requests/page-requests.js';
 import { NoticeChoices } from './notice-choices.js';
 
-/** The target of a notice email's link, and one-click unsubscribe (RFC 8058), without a sign-in. */
+/** The page of a notice email's unsubscribe link, and one-click unsubscribe (RFC 8058). Neither requires a sign-in. */
 @Controller('account/unsubscribe')
 @ServesPages()
 export class UnsubscribeController {

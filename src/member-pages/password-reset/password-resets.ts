@@ -37,7 +37,7 @@ const MAX_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
 
-/** Starts a reset if one of the address's {@link MAX_PER_DAY} daily slots is free. Concurrent resets compete for the same slot. */
+/** Starts a reset if the address has a free daily slot and took none for {@link QUIET_SECONDS}. Concurrent resets compete for one slot. */
 const BEGIN = `WITH member AS (
   SELECT u.id, u.username, u.email FROM users u
   WHERE u.folded_username = fold_case($1) AND u.email IS NOT NULL AND ${RESETTABLE} FOR SHARE
@@ -61,12 +61,12 @@ const BEGIN = `WITH member AS (
 const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN ${keyed('users u', 'u.id = s.user_id')}
 WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND ${unexpired('s.expires_at')} AND ${RESETTABLE}`;
 
-/** Model of a used link's record, so that the same form gets the same response again. */
+/** Model for encrypting a used link's record, with which a repeated form gets the same response again. */
 const USED = 'UsedPasswordReset';
 const FIND_USED = `SELECT key, payload FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND ${unexpired()}`;
 const FIND_MEMBER = `SELECT u.id, u.username FROM users u WHERE u.id = $1 AND ${RESETTABLE}`;
 
-/** Uses up the link ($4, $5: the record of the used link) and sets the password, which ends all earlier sign-ins and other links. */
+/** Uses up the link ($4, $5: its record) and sets the password, which ends all sessions, apps' access, calendar and other reset links. */
 const FINISH = `WITH taken AS (
   DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND ${unexpired()} RETURNING user_id
 ), used AS (
@@ -105,7 +105,7 @@ export class PasswordResets implements OnApplicationShutdown {
     this.#pending.add(sent);
   }
 
-  /** @returns the member of the link; undefined if the link is unknown, used or expired */
+  /** @returns the link's member; undefined if the link is unknown, used or expired, or its member has no enabled password */
   async memberOf(token: string): Promise<{ id: number; username: string } | undefined> {
     const keys = eitherOf(this.keys.keysOf(MODEL, token));
     const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, keys);
@@ -156,7 +156,7 @@ export class PasswordResets implements OnApplicationShutdown {
     await Promise.all(this.#pending);
   }
 
-  /** Lists passkeys to remove: a lost or stolen device may still have a passkey. */
+  /** Lists passkeys, so that the member can remove the passkeys of a lost or stolen device. */
   async #passkeysOf(userId: number): Promise<ShownPasskey[]> {
     return this.ceremonies.areOffered ? this.signInMethods.listPasskeys(userId) : [];
   }

@@ -15,7 +15,7 @@ export const PATTERNS: readonly string[] = [
 
 const GAP = 0.15;
 
-/** Draws a stacked bar chart in percentages. @returns the bars of each series, lines from the top, and indexes of the labeled times */
+/** Computes a stacked bar chart in percentages. @returns bars by series, lines from top to bottom, indexes of labeled times, and sums */
 export function drawn({ series }: Chart) {
   const times = series[0]?.counts.length ?? 0;
   const sums = Array.from({ length: times }, (_, i) =>

@@ -24,7 +24,7 @@ interface Image {
   readonly type: string;
 }
 
-/** The platform's logo from PLATFORM_LOGO_URL; after a failure, retried every minute. Accepts only images, and no redirects. */
+/** Loads the platform's logo from PLATFORM_LOGO_URL, and retries every minute after a failure. Accepts only images, and no redirects. */
 @Injectable()
 export class PlatformLogo {
   image: Image | undefined;

@@ -37,7 +37,7 @@ export interface MemberPageParts {
   readonly done_count?: number;
 }
 
-/** A step of an app's request; the forms' paths are below the step's path. */
+/** A page of an app's authorization request; the URLs of its forms begin with `path`. */
 interface StepPage {
   readonly path: string;
   readonly csrf: string;
@@ -52,15 +52,15 @@ interface SignInPages {
     readonly csrf: string;
     /** The app; null for the account pages. */
     readonly client: PageClient | null;
-    /** The purpose of the sign-in, if it is neither an app nor the account. */
+    /** `toDeveloper`: for the developer pages; `again`: a signed-in member authenticates again. Default: for the app or the account. */
     readonly lead?: 'toDeveloper' | 'again';
     readonly username?: string;
     readonly fault?: SignInFault;
-    /** Name of the external identity provider, if there is one. */
+    /** Displayed name of the external identity provider; undefined if none is configured. */
     readonly login: string | undefined;
-    /** Whether the provider must prompt, even within a session. */
+    /** Whether the external identity provider must ask the member to sign in or choose an account, even within its session. */
     readonly prompted?: boolean;
-    /** `only`: the app requires a passkey, so the page has no password. */
+    /** `only`: the app requests a passkey, so the page has no password field. */
     readonly passkeys: 'too' | 'only' | undefined;
   };
   readonly consent: StepPage & {
@@ -68,7 +68,7 @@ interface SignInPages {
     readonly scopes: readonly { name: string; checked: boolean; required: boolean; writes: boolean }[];
     /** Whether the member consented to the client before. */
     readonly again: boolean;
-    /** Digest of an unreviewed app's shown details: the form returns it, since the app can change meanwhile. */
+    /** Digest of the details of an app that no admin registered. The form returns it, since the app can change before the consent. */
     readonly seen?: string | null;
     readonly durations: readonly Duration[];
     readonly duration: Duration;
@@ -135,7 +135,7 @@ interface MemberPages {
   };
   readonly security: {
     readonly fault?: keyof Texts['security']['faults'] | undefined;
-    /** URL at which the member must first authenticate again; the page then has no forms. */
+    /** URL at which the member must first authenticate again; until then, the page allows no changes. */
     readonly confirm?: string | undefined;
     readonly passkeys?:
       | {
@@ -185,7 +185,7 @@ interface MemberPages {
     readonly applied_at: string | null;
     readonly approved_at: string | null;
     readonly rejection: string | null;
-    /** The columns that wait for an approval. */
+    /** The columns whose new values wait for an approval. */
     readonly changes: readonly ('name' | 'logo' | 'redirect_uris' | 'scopes')[];
     readonly canApply: boolean;
     readonly scopes: readonly string[];
@@ -222,7 +222,7 @@ interface MemberPages {
     readonly most: number;
   };
   readonly 'developer-made-secret': {
-    /** The app of the client secret or webhook secret. */
+    /** The app, for a client secret. For a webhook secret, `webhooks_of` is the app or key. */
     readonly client_id?: string;
     readonly webhooks_of?: { readonly id: string; readonly name: string };
     readonly secret: string;
@@ -254,7 +254,7 @@ export interface DeveloperClient {
   readonly name: string;
   readonly type: 'web' | 'native';
   readonly state: keyof Texts['developer']['state'];
-  /** undefined if apps need no review. */
+  /** undefined if apps need no review and this app never had one. */
   readonly review?: ReviewState | undefined;
   readonly logo?: string | undefined;
 }

@@ -18,10 +18,10 @@ import * as wording from './wording.js';
 
 export const SECURITY_PATH = '/account/security';
 export const RESET_PATH = '/account/password-reset';
-/** The start of the path in the reset email's link. The secret follows, so the log omits it. */
+/** The start of the path in the reset email's link; the secret follows. The request log contains the route, not the path. */
 export const NEW_PASSWORD_PATH = '/account/new-password';
 
-/** Tells whether this server sends password reset emails; otherwise those pages do not exist. */
+/** Tells whether this server sends password reset emails. If not, the pages for resetting a password do not exist. */
 export function resetsPasswords({ mail, localSignIn, passwordResetUrl }: Config): boolean {
   return localSignIn && mail !== undefined && passwordResetUrl === undefined;
 }
@@ -36,7 +36,7 @@ export interface Sending {
 const scriptIn = (file: string) =>
   new InlineText(readFileSync(new URL(`../templates/${file}`, import.meta.url), 'utf8'));
 
-/** Renders members' pages in their language. Scripts are optional. */
+/** Renders members' pages in the member's language. Everything except passkeys also works without scripts. */
 @Injectable()
 export class Pages implements ShownPages {
   readonly languages = wording.LANGUAGES;
@@ -78,7 +78,7 @@ export class Pages implements ShownPages {
     this.send(response, 200, onwardTo(to));
   }
 
-  /** @param address the page's query, or an app's request, for the same page in other languages */
+  /** @param address the page's query, or an app's request, from which to offer other languages; undefined to offer none */
   render(
     page: Page,
     language: string,
@@ -123,13 +123,13 @@ export class Pages implements ShownPages {
   }
 }
 
-/** Parameters of our pages' URLs. Other parameters may be untrusted or secret. */
+/** Query parameters that links to other languages repeat. Other parameters may be untrusted or secret. */
 const KEPT = ['of', 'other'];
 
 /** Maximum length of an app's request in a form: a form may have 16 KB, and a character may need three bytes. */
 const MAX_REPEATED_LENGTH = 5_000;
 
-/** The language choice: links, unless the URL has other parameters than {@link KEPT}; or a form that repeats an app's request. */
+/** Returns the choice of languages: links, only if the query has no parameters except {@link KEPT}; for an app's request, a form. */
 function languagesOf(address: URLSearchParams | RepeatedRequest) {
   const names = [...wording.LANGUAGE_NAMES].map(([language, name]) => ({ language, name }));
   if ('to' in address) return address.to.length > MAX_REPEATED_LENGTH ? undefined : names;

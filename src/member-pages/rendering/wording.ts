@@ -9,7 +9,7 @@ import type developers from './texts/en/developers.json';
 import type members from './texts/en/members.json';
 import { asShown, escapeHtml } from '../../values/string-rules.js';
 
-/** Texts of pages in a language; pages fill in `{name}`. */
+/** Texts of pages in a language; pages fill in placeholders such as `{name}`. */
 export type Texts = Omit<typeof members, 'faults' | 'scopes'> & {
   /** Title and message of each fault: what happened, and what to do. */
   readonly faults: Readonly<Record<FaultName, readonly [title: string, message: string]>>;
@@ -51,7 +51,7 @@ function readTexts(language: string): Texts {
     JSON.parse(readFileSync(new URL(`${language}/${file}.json`, FOLDER), 'utf8')) as Content;
   const { scopes, faults: ofPages, ...ofMembers } = read<typeof members>('members');
   const { faults, reasons, ...ofDevelopers } = read<Texts['developer']>('developers');
-  // English takes these texts from the API and the log; other languages translate them.
+  // For scopes, client faults and rejection reasons, English uses the texts of the API and the log; other languages translate these texts.
   return {
     ...ofMembers,
     faults: ofPages satisfies Record<FaultName, string[]> as unknown as Texts['faults'],
@@ -64,7 +64,7 @@ function readTexts(language: string): Texts {
   };
 }
 
-/** The cookie of the chosen language, without security relevance. */
+/** The cookie of the chosen language. No security decision depends on this cookie. */
 export const LANGUAGE_COOKIE = 'pua_language';
 const CHOSEN = new RegExp(`(?:^|; ?)(?:__Secure-)?${LANGUAGE_COOKIE}=([a-z]{2,3})(?:;|$)`);
 
@@ -102,7 +102,7 @@ function preferred(accept: string): string[] {
 
 const SEGMENTS = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Reduces untrusted text to one line of graphemes, without invisible characters, with which names could impersonate others. */
+/** Cuts untrusted text to one line of at most `longest` graphemes. Removes invisible characters, by which a name could imitate another. */
 export function clip(text: string, longest: number): string {
   const line = asShown(text);
   if (line.length <= longest && /^[ -~]*$/.test(line)) return line; // skips segmenting, which takes 20 times as long
@@ -113,7 +113,7 @@ export function clip(text: string, longest: number): string {
   return characters.length <= longest ? characters.join('') : `${characters.slice(0, longest - 1).join('')}…`;
 }
 
-/** Returns the letter shown in a name's tile. */
+/** Returns the letter or digit to show in a name's tile; `?` if the name has none. */
 export function initialOf(name: string): string {
   const [first] = clip(name, 50).match(/[\p{L}\p{N}]/u) ?? [];
   return (first ?? '?').toUpperCase().slice(0, 2);
@@ -210,7 +210,7 @@ export function formatDuration(duration: Duration, { durations }: Texts, moments
     : moments.days(Number(duration));
 }
 
-/** Returns `Firefox on Linux`, or the known part of it. */
+/** Returns a device's name, such as `Firefox on Linux`. Calls an unknown browser unknown, and omits an unknown system. */
 export function deviceOf(
   { browser, system }: Readonly<Partial<Record<'browser' | 'system', string | null>>>,
   { sessions }: Texts,

@@ -70,7 +70,7 @@ export class PageRoutes {
         if (this.language.choose(request, response)) return;
         void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
       } else {
-        // For a form's URL from the history or a reload, redirects to the nearest page above it.
+        // If a browser opens a form's URL (history, reload), redirects to the page with the longest path above this URL.
         const above = method === 'GET' || method === 'HEAD' ? this.#pageAbove(context.path) : undefined;
         if (above !== undefined && this.language.choose(request, response, above)) return;
         if (above === undefined) this.problems.answerMethod(page.methods, request, response);
@@ -90,7 +90,7 @@ export class PageRoutes {
   }
 }
 
-/** Paths of all pages with their route for the log. `any` matches every path that Express would decode to the route. */
+/** Collects all pages' routes, methods and path patterns. `any` matches every path that Express would decode to the route. */
 function collectPaths(routes: readonly Route[]) {
   const pages = routes.filter(({ controller }) => Reflect.hasMetadata(PAGE, controller));
   return [...Map.groupBy(pages, ({ path }) => path)].map(([route, ofPath]) => ({
@@ -175,7 +175,7 @@ export function asking<Service, Data extends readonly unknown[]>(
   return (...data: Data) => decorate(data, Asking);
 }
 
-/** The sent {@link Form}: see {@link requireOwnForm}. */
+/** Parameter decorator: the sent {@link Form}, after {@link requireOwnForm}. */
 export const OwnForm = asking(Csrf, async (csrf, context) => {
   const form = await sentForm(context);
   requireOwnForm(csrf, requestOf(context), form);
@@ -243,7 +243,7 @@ function wordsOf({ status, code, reason }: PageFault): RejectionWords {
 
 const PAGE = 'oauth:page';
 
-/** Marks a controller of members' pages, which checks the sign-in itself; {@link PageRoutes} precedes it. */
+/** Marks a controller of members' pages. It checks the sign-in itself; {@link PageRoutes} runs first. */
 export const ServesPages = () =>
   applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), LimitsByAddress(), UseFilters(PageFilter));
 
@@ -274,7 +274,7 @@ const BUSY_JSON_HEADERS = busyHeaders({
   'Access-Control-Expose-Headers': 'Retry-After',
 });
 
-/** Responds 503 if the process is overloaded: JSON for programs, a page for browsers. */
+/** Responds 503 when the process is overloaded: JSON to apps, a page to browsers. */
 export const rejectBusyOauth: RejectBusy = (request, response) => {
   const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
   const { accept } = request.headers;

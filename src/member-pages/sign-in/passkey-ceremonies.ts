@@ -25,7 +25,7 @@ const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM 
 
 type StoredPasskey = Pick<Passkey, 'id' | 'user_id' | 'public_key' | 'user_handle' | 'backup_eligible'>;
 
-/** Requires a higher counter, unless both are 0: the passkey may be cloned (WebAuthn level 3, §6.1.1), or the proof was used before. */
+/** Requires a higher counter, unless both are 0: if not, the passkey may be cloned (WebAuthn level 3, §6.1.1), or the proof was used. */
 const USE = `WITH used AS (
   UPDATE passkeys p SET sign_count = $2, backed_up = $3, last_used_at = now() FROM users u
   WHERE p.id = $1 AND u.id = p.user_id AND u.disabled_at IS NULL AND ($2::bigint > p.sign_count OR ($2::bigint = 0 AND p.sign_count = 0))
@@ -47,7 +47,7 @@ const ALGORITHMS = [-8, -7, -257];
 
 const bytes = (most: number) => z.base64url().min(1).max(most);
 
-/** A credential from the pages' script (WebAuthn level 3, §5.1); drops other properties. */
+/** Schema of a credential from the pages' script (WebAuthn level 3, §5.1); parsing drops other properties. */
 const CREDENTIAL = { id: bytes(1364), type: z.literal('public-key') };
 const ASSERTION = z.object({
   ...CREDENTIAL,
@@ -109,7 +109,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /** Signs in with a passkey. @param text from the script @returns undefined if rejected */
+  /** Signs in with a passkey. @param text the script's credential as JSON @returns undefined if rejected */
   async signIn(text: unknown, request: Request, of: string): Promise<SignedIn | undefined> {
     const from = signInOriginOf(request);
     const credential = parsed(ASSERTION, text);
@@ -122,7 +122,7 @@ export class PasskeyCeremonies {
       response: { ...credential, rawId: credential.id, clientExtensionResults: {} },
       expectedChallenge: taken.challenge,
       ...this.#expected(),
-      // The statement that stores the counter compares it later: before verification, anyone could claim a lower counter.
+      // 0 skips the library's comparison, which precedes the signature check; `USE` compares the counter of a verified proof.
       credential: { id: credential.id, publicKey: Uint8Array.from(passkey.public_key), counter: 0 },
     }).catch(() => undefined); // throws for any invalid proof
     const { newCounter, credentialBackedUp, credentialDeviceType } = proof?.authenticationInfo ?? {};
@@ -142,7 +142,7 @@ export class PasskeyCeremonies {
     return passkey;
   }
 
-  /** Signs in the member of a verified proof. @returns undefined if disabled, or if the counter did not increase */
+  /** Signs in the member of a verified proof. @returns undefined if the member is disabled, or {@link USE} rejects the counter */
   async use(
     passkey: StoredPasskey,
     { signCount, backedUp }: { signCount: number; backedUp: boolean },
@@ -201,7 +201,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /** Adds a new passkey. @param text from the script @returns false if rejected; true even if added before @throws Unconfirmed */
+  /** Adds a passkey. @param text the credential as JSON @returns false if rejected; true even if added before @throws Unconfirmed */
   async register(text: unknown, name: string, by: SignedInMember, request: Request, of: string) {
     const credential = parsed(ATTESTATION, text);
     const taken = await this.#take('PasskeyRegistration', credential, request, of);
@@ -238,7 +238,7 @@ export class PasskeyCeremonies {
       const attestation = decodeAttestationObject(
         Uint8Array.from(Buffer.from(response.response.attestationObject, 'base64url')),
       );
-      // The server requested no attestation, and does not verify one: it would fetch a revocation list from an untrusted URL.
+      // Rejects an attestation, which the server did not request: to verify it, the library would fetch a list from an untrusted URL.
       const format = attestation.get('fmt');
       const isPlain = format === 'none' || (format === 'packed' && !attestation.get('attStmt').get('x5c'));
       if (!isPlain) return undefined;
@@ -290,7 +290,7 @@ export class PasskeyCeremonies {
   }
 }
 
-/** @returns undefined for anything except JSON of this form */
+/** @returns undefined if the text is not JSON that matches the schema */
 function parsed<Schema extends z.ZodType>(schema: Schema, text: unknown): z.output<Schema> | undefined {
   if (typeof text !== 'string') return undefined;
   try {

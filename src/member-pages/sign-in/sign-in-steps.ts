@@ -30,7 +30,7 @@ import { PasskeyCeremonies } from './passkey-ceremonies.js';
 
 type Labels = LabelsOf<'sign_ins_total'>;
 
-/** Status of the page by fault. */
+/** HTTP status of the page by the fault's reason. */
 export const SIGN_IN_STATUSES = { invalid: 401, unproven: 401, throttled: 429, busy: 503 } as const;
 
 export interface SignInRejection {
@@ -89,7 +89,7 @@ export class SignInForms {
     response.status(200).json(await this.ceremonies.signInOptions(response.req, page));
   }
 
-  /** Like {@link withPassword}. @throws PageFault if there are no passkeys; Busy if too many checks from this address are in progress */
+  /** Like {@link withPassword}. @throws PageFault if passkeys are not offered; Busy if too many checks from this address are in progress */
   async withPasskey(
     response: Response,
     form: Form,
@@ -134,7 +134,7 @@ export class SignInForms {
   }
 }
 
-/** The library's state of a browser: the session, and the step of an app's request. */
+/** Changes what oidc-provider stores about a browser: the session, and the step of an app's request. */
 @Injectable()
 export class BrowserSessions {
   constructor(
@@ -182,7 +182,7 @@ export class BrowserSessions {
     });
   }
 
-  /** Ends the browser's session; apps keep their access. @param event records it */
+  /** Ends the browser's session; apps keep their access. @param event to record in the audit log */
   async signOut(response: Response, event: NewAuthEvent): Promise<void> {
     const { context, session } = await this.#of(response);
     if (session.exp !== undefined) await endSession(this.database, session.jti, event);
@@ -190,7 +190,7 @@ export class BrowserSessions {
     context.cookies.set(name, null, sessionCookie(this.config));
   }
 
-  /** Lets another member sign in: the session keeps only its uid. The library would send a self-submitting page instead. */
+  /** Removes the member from the session before another continues. Without this, the library would send a self-submitting page. */
   async #forgetMember(response: Response): Promise<void> {
     const { session } = await this.#of(response);
     if (session.accountId === undefined) return;
@@ -222,7 +222,7 @@ export class BrowserSessions {
     redirect(response, interaction.returnTo);
   }
 
-  /** Ends the step after the member declined. @param event records it */
+  /** Ends the step after the member declined. @param event to record in the audit log */
   async decline(response: Response, interaction: Interaction, description: string, event?: NewAuthEvent) {
     const result = { error: 'access_denied', error_description: description };
     await this.#store(response, interaction, result, { event });
@@ -263,7 +263,7 @@ export class BrowserSessions {
   }
 }
 
-/** Makes the URL that begins an app's request again. @param more replaces the app's parameters */
+/** Makes the URL that begins an app's request again. @param more parameters to add, or to use instead of the app's */
 export function requestAgain(
   params: Readonly<Record<string, unknown>>,
   more: Record<string, string> = {},
