@@ -73,7 +73,7 @@ export class Csrf {
     return this.#hmac.verify(Buffer.from(submitted, 'base64url'), id);
   }
 
-  /** @returns the cookie's secret; undefined if the browser has none */
+  /** @returns the random id in the cookie; undefined if the browser sent none */
   browserOf(request: IncomingMessage): string | undefined {
     return this.#cookie.valuesIn(request).find(isOpaqueSecret);
   }

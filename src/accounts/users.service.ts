@@ -150,7 +150,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     return user;
   }
 
-  /** Sets a password; ends browser sessions and apps' access, but no API keys. @param keepSessions ends no access @throws OperatorError */
+  /** Sets a password. Unless `keepSessions`, ends sessions, apps' access and calendar links, but no API keys. @throws OperatorError */
   async setPassword(
     userId: number,
     password: string,
@@ -177,7 +177,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     return this.#setDisabled({ id: userId, disabled_at: IsNull() }, true, actor);
   }
 
-  /** Enables a member; unexpired keys work again. @returns false if they were already enabled @throws OperatorError if they were erased */
+  /** Enables a member; unexpired, unrevoked keys work again. @returns false if they were already enabled @throws OperatorError if erased */
   async enable(userId: number, actor: Actor): Promise<boolean> {
     await this.#refuseErased(userId);
     return this.#setDisabled({ id: userId, disabled_at: Not(IsNull()), erased_at: IsNull() }, false, actor);

@@ -135,7 +135,7 @@ export class SignInMethods {
     });
   }
 
-  /** Enables or disables the password. @returns false without a password, or to disable the last method @throws Unconfirmed */
+  /** Enables or disables the password. @returns false if there is none, or to disable it as the last sign-in method @throws Unconfirmed */
   switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);
@@ -148,7 +148,7 @@ export class SignInMethods {
     });
   }
 
-  /** @param kept sessions to keep; default: all @returns number of ended sessions; undefined if no password is on @throws Unconfirmed */
+  /** @param kept sessions to keep; default: all @returns count of ended sessions; undefined if no password is enabled @throws Unconfirmed */
   async changePassword(
     by: SignedInMember,
     passwordHash: string,

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { addressOf } from '../../values/network.js';
 
-/** The origin of a sign-in. Stores the names of browser and system, not the header. */
+/** The origin of a sign-in: names of browser and system instead of the `User-Agent` header. */
 export interface SignInOrigin {
   readonly ip?: string | undefined;
   readonly browser?: string | undefined;
@@ -15,7 +15,7 @@ export function signInOriginOf(request: Request): SignInOrigin {
   return { ip: addressOf(request), language, ...browserOf(request.headers['user-agent'] ?? null) };
 }
 
-/** In the order of tests, since most browsers' headers also contain other browsers' names. */
+/** Browsers in the order of matching, since most browsers' `User-Agent` headers also contain other browsers' names. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

@@ -12,7 +12,7 @@ interface Allowance {
   /** Maximum failures in a window; the next attempt starts a block. */
   readonly failures: number;
   readonly slides: boolean;
-  /** Maximum length of a block; each new block is twice as long as the previous block. */
+  /** Maximum length of a block. Up to this length, each new block is twice as long as the previous block. */
   readonly maxBlockSeconds: number;
 }
 
@@ -31,7 +31,7 @@ const POLL_MS = 50;
 /** Maximum tries to release a permit; after the last try, the attempt counts as a failure. */
 const MAX_TRIES = 10;
 
-/** Maximum waiting attempts per account or address. */
+/** Maximum waiting attempts per subject on this instance. */
 const MAX_WAITING = 150;
 
 /**
@@ -63,10 +63,10 @@ WHERE NOT EXISTS (SELECT FROM unnest(t.under_way) AS lease WHERE lease > now())
 RETURNING attempts, under_way[cardinality(under_way)]::text AS lease,
   GREATEST(1, ceil(extract(epoch FROM window_ends_at - now())))::integer AS seconds_left`;
 
-/** Settles each permit once and records the event. Locks rows by key, to prevent deadlocks. $1: outcome; then permits and event. */
+/** Settles each permit once, and records the event. Locks rows in key order, to prevent deadlocks. $1: outcome; then permits and event. */
 const settle = (places: number, isRecorded: boolean) => {
   const given = Array.from({ length: places }, (_, i) => [2, 3, 4].map((at) => `$${at + 3 * i}`));
-  // Repeats the join's condition: otherwise PostgreSQL reads a small table sequentially.
+  // Repeats the join's condition: from the join alone, PostgreSQL would read a small table sequentially.
   const isGiven = `t.key IN (${given.map(([key]) => key).join(', ')})`;
   return `WITH places AS MATERIALIZED (
   SELECT t.key, given.lease, given.slides
@@ -132,7 +132,7 @@ class Line extends Semaphore {
   }
 }
 
-/** Limits failed sign-ins across all instances, by account and address, or by known browser. rate-limiter-flexible uses local clocks. */
+/** Limits failed sign-ins on all instances, by account and address or by known browser. Not rate-limiter-flexible: its clock is local. */
 @Injectable()
 export class SignInThrottle {
   readonly #hmac: Hmac;

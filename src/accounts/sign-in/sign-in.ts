@@ -17,7 +17,7 @@ interface SignInAttempt extends SignInOrigin {
   readonly password: string;
   /** The id of this browser if the member has signed in with it before. */
   readonly deviceOf?: (userId: number) => string | undefined;
-  /** Whether a signed-in member authenticates again: the audit log records a step-up instead of a sign-in. */
+  /** Whether the password only confirms a change and starts no session: then success is not recorded as a sign-in. */
   readonly confirms?: boolean;
 }
 
@@ -155,7 +155,7 @@ export class SignIn implements OnApplicationShutdown {
     return this.#hashing.run(() => hashPassword(password), performance.now() + this.config.signInPatience);
   }
 
-  /** Ends the block of a member who has signed in by another method. */
+  /** Forgets an account's failures and block, since the member has proved who they are by another method. */
   async unblock(username: string): Promise<void> {
     const account = await this.#find(username);
     await this.throttle.forget({ kind: 'account', of: account.folded_username });
