@@ -10,7 +10,7 @@ import { readableOn } from '../values/colors.js';
 /** The color `--accent` of the style sheet. */
 const ACCENT = '#1f55d8';
 
-/** Returns the platform's color, dark enough for white on it, for its mark and the browser's frame. */
+/** Returns the color of the platform's mark and the browser's frame: the platform's color, darkened if white is not readable on it. */
 export const themeOf = ({ platformColor = ACCENT }: Pick<Config, 'platformColor'>) =>
   readableOn(platformColor, '#ffffff', 4.5);
 
@@ -24,7 +24,7 @@ const markIn = (
 /** Position of an indexed PNG's palette directly after the header (PNG, third edition, §11.2), and its number of colors. */
 const [PALETTE, COLORS] = [33, 16];
 
-/** The mark as a PNG, with a palette from the color to white. @param file in this folder */
+/** Reads a PNG of the mark, and replaces its palette by shades from the color to white. @param file in this folder */
 function pixelsIn(file: 'card.png' | 'touch-icon.png', color: string): Buffer {
   const png = readFileSync(new URL(file, import.meta.url));
   const chunk = png.subarray(PALETTE + 4, PALETTE + 8 + 3 * COLORS);

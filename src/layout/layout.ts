@@ -6,7 +6,7 @@ import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { mixed, readableOn } from '../values/colors.js';
 
-/** Headers of all responses to browsers, including redirects and JSON. {@link Layout.render} overrides some of them. */
+/** Headers of the responses of members' pages and OAuth, including redirects and JSON. {@link Layout.render} overrides some of them. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
     "default-src 'none'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
@@ -25,7 +25,7 @@ export class InlineText {
   }
 }
 
-/** Reads a style sheet, and removes comments and indentation, a seventh of its size. */
+/** Reads a style sheet, and removes comments and indentation, which are a seventh of its size. */
 const sheet = (name: string) =>
   readFileSync(new URL(name, import.meta.url), 'utf8').replace(/\/\*[^]*?\*\/|^\s+/gm, '');
 
@@ -35,7 +35,7 @@ interface TemplateData {
   readonly [name: string]: unknown;
 }
 
-/** Renders pages without external content; the CSP allows inline styles and scripts by hash, which saves a round trip. */
+/** Renders pages without external content. Styles and scripts are inline, which saves a round trip; the CSP allows them by hash. */
 @Injectable()
 export class Layout {
   readonly #eta = new Eta({
@@ -55,7 +55,7 @@ export class Layout {
     this.#siteStyle = new InlineText(style + sheet('site.css'));
   }
 
-  /** @param template path below `src/`, without extension @param scripts in the template @param formAction CSP sources; undefined: any */
+  /** @param template path below `src/`, without extension @param scripts it may contain @param formAction CSP sources; undefined: any */
   render(
     template: string,
     data: TemplateData,
