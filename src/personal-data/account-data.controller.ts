@@ -15,7 +15,7 @@ const BOUNDS = {
   atOnce: 4,
   /** Maximum duration of an export, in ms. */
   maxDurationMs: 300_000,
-  /** Maximum time to read {@link CHUNK_BYTES}, in ms. */
+  /** Maximum time in ms until the client has read {@link CHUNK_BYTES}. */
   stalledMs: 10_000,
 };
 

@@ -45,7 +45,7 @@ describe('a download', () => {
     const socket = await ask({ maxDurationMs: 60_000, stalledMs: 300 });
     socket.pause();
     expect(await sending.error).toBeInstanceOf(Error);
-    // The socket buffers accept fewer chunks for a client that reads nothing.
+    // If the client reads nothing, the socket buffers accept fewer pieces.
     expect(sending.pieces).toBeLessThan(12);
   });
 

@@ -26,7 +26,7 @@ const MAX_WAITING = 100;
 /** Maximum wait in ms; after it, the attempt counts as failed. */
 const PATIENCE_MS = 5_000;
 
-/** Parts in the form of the account pages. */
+/** Parts with the same columns as on the account pages. */
 const SHOWN_ROWS: readonly MemberRows[] = [
   {
     name: 'connected_apps',
@@ -58,7 +58,7 @@ export class PersonalData {
 
   constructor(private readonly database: Database) {}
 
-  /** Yields pieces of text; after a failure, the JSON is incomplete. @param confirm called for each statement; rejects to stop */
+  /** Yields pieces of text; after a failure, the JSON is incomplete. @param confirm runs before each statement after the first; rejects to stop */
   async *of(userId: number, confirm: () => Promise<void>): AsyncGenerator<Piece> {
     const read = <T>(one: () => Promise<T>) =>
       this.#patiently(async () => {
@@ -120,7 +120,7 @@ export class PersonalData {
   }
 }
 
-/** SQL: the next rows after a position, each with its position. */
+/** Writes SQL for the next rows after a position, each with its own position. */
 function writePage({ item, from, key, descending = false }: MemberRows, isLater: boolean): string {
   const columns = key.map(([column]) => column);
   const places = columns.map((column, i) => `${column}::text AS "place ${i}"`);
