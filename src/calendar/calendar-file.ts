@@ -166,7 +166,7 @@ function degrees(value: number): number {
   return Math.round(value * 1e6) / 1e6 || 1e-6;
 }
 
-/** Returns an undeliverable email address (RFC 2606 §2), since RFC 5545 requires one. Replaces characters that apps misread. */
+/** Replaces characters that apps misread. Adds an undeliverable email address (RFC 2606 §2), since RFC 5545 requires an address. */
 function organizerOf(name: string): { name: string; email: string } {
   const shown = plain(name)
     .replaceAll(/[\n\t]+/g, ' ')
@@ -177,7 +177,7 @@ function organizerOf(name: string): { name: string; email: string } {
   return { name: shown || '-', email: 'nobody@calendar.invalid' };
 }
 
-/** URIs are not escaped like text (RFC 5545 §3.3.13). @returns null for anything but http and https */
+/** Percent-encodes separators, since URIs are not escaped like text (RFC 5545 §3.3.13). @returns null unless http or https */
 function urlOf(url: string | null): string | null {
   const parsed = url === null ? null : URL.parse(url);
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return null;

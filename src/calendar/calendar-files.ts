@@ -74,7 +74,7 @@ export class CalendarFiles {
     this.#source = { name: config.platformName ?? 'Events', host: new URL(config.publicUrl).hostname };
   }
 
-  /** Returns a member's current file. @throws Unavailable if too many wait, or for too long */
+  /** Returns a member's current file. @throws Unavailable if too many files wait, or this file waits too long */
   of(userId: number): Promise<CalendarFile> {
     const waiting = this.#waiting.get(userId);
     if (waiting) return waiting;

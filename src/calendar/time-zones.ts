@@ -6,7 +6,7 @@ export interface ZoneRules {
   readonly block: string;
 }
 
-/** Margin in ms before and after a time, longer than any change of an offset. */
+/** Margin in ms before and after a time, longer than any change between standard and daylight saving time. */
 const NEAR_MS = 3 * 3_600_000;
 
 /** Describes time zones in calendar files: today's rules for every year. */
@@ -60,7 +60,7 @@ export class TimeZones {
     }
   }
 
-  /** Returns the offset in minutes; undefined near a change, where apps disagree. Most months have one offset, which saves queries. */
+  /** Returns the offset in minutes; undefined near a change, where apps disagree. Tries the whole month first, which saves lookups. */
   #offsetAt(timezone: string, local: string): number | undefined {
     const month = local.slice(0, 7);
     const last = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
