@@ -58,7 +58,7 @@ export class PersonalData {
 
   constructor(private readonly database: Database) {}
 
-  /** Yields pieces of text; after a failure, the JSON is incomplete. @param confirm runs before each statement after the first; rejects to stop */
+  /** Yields text; after a failure, the JSON is incomplete. @param confirm runs before each statement after the first; rejects to stop */
   async *of(userId: number, confirm: () => Promise<void>): AsyncGenerator<Piece> {
     const read = <T>(one: () => Promise<T>) =>
       this.#patiently(async () => {

@@ -148,7 +148,7 @@ export class SignInMethods {
     });
   }
 
-  /** @param kept sessions to keep; default: all @returns count of ended sessions; undefined if no password is enabled @throws Unconfirmed */
+  /** @param kept sessions to keep; default: all @returns number of ended ones; undefined if no password is enabled @throws Unconfirmed */
   async changePassword(
     by: SignedInMember,
     passwordHash: string,

@@ -36,7 +36,7 @@ const MAX_WAITING = 150;
 
 /**
  * Takes a permit before the password check, so that parallel guesses on all instances stay within the allowance. Each lease is later than
- * all others, even if the clock steps. Returns no row if all permits are taken but some may be released.
+ * the key's other leases, even if the clock steps. Returns no row if all permits are taken, but attempts in progress may release some.
  */
 const TAKE = `INSERT INTO login_throttle AS t (key, attempts, window_ends_at, under_way)
 VALUES ($1, 1, now() + make_interval(secs => ${WINDOW_SECONDS}), ARRAY[clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})])
