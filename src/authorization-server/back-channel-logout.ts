@@ -12,7 +12,7 @@ import { PublicHttps } from '../runtime/public-https.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 
-/** Time between checks for ended sessions; the first instance that finds a notice sends it. */
+/** Time between checks for due notices of ended sessions; the first instance that claims a notice sends it. */
 const PAUSE_MS = 250;
 
 /** The event in a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
@@ -23,7 +23,7 @@ const TOLD = 'c.backchannel_logout_uri IS NOT NULL AND c.disabled_at IS NULL';
 const DUE = keyed('oauth_logouts l', 'l.client_id = c.id AND l.due_at <= now() ORDER BY l.due_at');
 const LOOK = `SELECT EXISTS (SELECT FROM oauth_clients c JOIN ${DUE} WHERE ${TOLD}) AS due`;
 
-/** Claims $1 due notices, at most {@link MAX_PER_ENDPOINT} in progress per client and process ($2: their clients). */
+/** Claims up to $1 due notices, at most {@link MAX_PER_ENDPOINT} in progress per client and process. $2: clients of notices in progress. */
 const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.id, c.backchannel_logout_uri AS url FROM oauth_clients c CROSS JOIN LATERAL (
     SELECT l.id, row_number() OVER (ORDER BY l.due_at, l.id) AS turn FROM oauth_logouts l

@@ -7,7 +7,7 @@ export function apiResource(config: Config): string {
   return `${config.publicUrl}/api/public`;
 }
 
-/** OpenID scopes (Core §5.4, §11) that every client may request. Not `email`: apps never get a member's address. */
+/** OpenID scopes (Core §5.4, §11) that every client may request. Not `email`: apps never get a member's email address. */
 export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile'];
 
 /** Lists the scopes that the client may request. */

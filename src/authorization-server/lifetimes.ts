@@ -17,11 +17,11 @@ export const LIFETIMES = {
   maxSession: 30 * DAY,
   /** A browser session without a member, which only carries a sign-out form. */
   anonymousSession: 10 * MINUTE,
-  /** Storage time of an ended session at the external identity provider: longer than any sign-in takes. */
+  /** Storage time of the mark that a session ended at the external identity provider: longer than any sign-in takes. */
   upstreamEnd: 60 * MINUTE,
   /** For the library only: access ends `idleSeconds` after its last use. */
   grant: 181 * DAY,
-  /** For old consents, given before members could choose the duration. */
+  /** Access under an old consent, which the member gave before members could choose the duration. */
   earlierGrant: 14 * DAY,
   /** Storage time of used refresh tokens, to detect reuse. */
   usedRefreshToken: 30 * DAY,

@@ -37,7 +37,7 @@ import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { TokenExchange } from './requests/token-exchange.js';
 
-/** Rejections in the audit log, once per app, reason and hour: pages cannot read `origin_not_allowed`, and other reasons may be attacks. */
+/** Reasons in the audit log even without a member, hourly per app: pages cannot read `origin_not_allowed`; the others may be attacks. */
 const RECORDED: readonly RejectionReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
@@ -48,7 +48,7 @@ const RECORDED: readonly RejectionReason[] = [
 type Next = () => Promise<void>;
 type Step = (ctx: KoaContextWithOIDC, next: Next) => Promise<void>;
 
-/** The error for the app if the external identity provider returned the member without a sign-in. */
+/** The `error_description` for the app if the external identity provider returned the member without a sign-in. */
 export const NOT_SIGNED_IN = 'the member did not sign in';
 
 @Injectable()
@@ -158,14 +158,14 @@ export class Middleware {
       await inTime(request, next(), this.config.databaseDeadlines.answer);
     } catch (error) {
       request.failure ??= error as Error;
-      // The library stores the session outside its error handler.
+      // The library stores the session outside its error handler, so errors of that step arrive here.
       if (!redirectsToStep(ctx, error)) this.#answer(ctx, request, pageFaultOf(error));
     }
     if (request.unavailable) {
       this.#answer(ctx, request, SERVER_BUSY);
       ctx.set('Retry-After', '1');
     }
-    if (ctx.body === '') ctx.remove('Content-Type'); // some clients parse any body with this header
+    if (ctx.body === '') ctx.remove('Content-Type'); // some clients parse even an empty body if it has this header
     const route = routeOf(ctx.path);
     const { failure } = request;
     if (!failure) return recordDeveloperRequest(this.developers, ctx, route);
@@ -251,7 +251,7 @@ export class Middleware {
     return target && target.origin !== publicUrl ? target : undefined;
   }
 
-  /** After a sign-out, also ends the session at the external identity provider. Shows the account page if the member stays signed in. */
+  /** After a sign-out, redirects to the identity provider's sign-out. A member who stays signed in goes to the app or the account. */
   async #signOutUpstream(ctx: KoaContextWithOIDC): Promise<void> {
     const { params } = ctx.oidc ?? {};
     if (ctx.path !== SIGN_OUT || ctx.status >= 400 || !params) return;
@@ -268,7 +268,7 @@ export class Middleware {
   }
 
   /**
-   * Blocks redirects to an app that the member has not connected: anyone can register an app, and this would be an open redirector
+   * Blocks redirects to an app that the member has not connected: anyone can register an app, and the server would be an open redirector
    * (RFC 9700 §4.11.2). If the member neither consented nor has just used our page, the server sends a page with a link.
    */
   async #blockRedirectToUnconnectedApp(ctx: KoaContextWithOIDC): Promise<void> {
@@ -299,7 +299,7 @@ export class Middleware {
     return member === undefined || !(await this.consents.find(Number(member), client!));
   }
 
-  /** Repeats the redirect if a sign-out form was sent twice, although its session has ended. @returns false for any other request */
+  /** Repeats the redirect if a member sends a sign-out form again after their session has ended. @returns false for other errors */
   async #repeatSignOut(ctx: KoaContextWithOIDC, error: Error): Promise<boolean> {
     if (!isSignOutGone(error)) return false;
     const { body, provider } = ctx.oidc;
@@ -319,13 +319,13 @@ export class Middleware {
     if (ctx.path !== ROUTES.end_session || ctx.status !== 200 || ctx.oidc.session?.accountId) return;
     const { post_logout_redirect_uri: target, state } = ctx.oidc.params ?? {};
     if (typeof target !== 'string') return this.show(ctx, { name: 'signed-out', client: null });
-    const url = new URL(target); // registered: the library drops other URIs
+    const url = new URL(target); // registered: the library rejects other URIs, or drops them if the client is unknown
     if (typeof state === 'string') url.searchParams.set('state', state);
     ctx.redirect(url.href);
     ctx.status = 303;
   }
 
-  /** Needs one read and one write if the member is signed in and gets no prompt: see {@link sessionAdapter}. */
+  /** Lets an authorization use only one read and one write if the member is signed in and gets no prompt: see {@link sessionAdapter}. */
   async #gatherAuthorizations(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const { authorization } = this.database.current!;
     const { client_id: clientId } = ctx.query;

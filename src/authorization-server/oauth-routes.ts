@@ -66,7 +66,7 @@ export class OauthRoutes {
     );
   }
 
-  /** Responds 429 before other work, since most routes need no credential. Metadata and keys are cheap; userinfo has the API's limits. */
+  /** Responds 429 over the limit, before other work. Metadata and keys are cheap and have no limit; userinfo has the API's limits. */
   async #limit(request: Request, response: Response, next: NextFunction): Promise<void> {
     const { context } = request;
     const route = this.#limitedRoute(context.path);
@@ -158,7 +158,7 @@ export class OauthRoutes {
     });
   }
 
-  /** Rejects a secret in a URL, right or wrong, because logs may contain the URL. Records the rejection in the audit log. */
+  /** Rejects a secret in a URL, right or wrong, because logs may contain the URL. If the request names a client, audits the rejection. */
   async #refuseSecret(request: Request, response: Response, { clientId }: ExposedSecret): Promise<void> {
     const { context } = request;
     const words = { error: 'invalid_request', reason: 'secret_in_url' } as const;

@@ -3,10 +3,10 @@ import type { Response } from 'express';
 import type { Client } from 'oidc-provider';
 import type { ErrorPage, FaultName } from './failures/page-fault.js';
 
-/** A client as members see it: its own claims, except for the registered host. */
+/** A client as members see it. The name, logo and links are only the client's own claims. */
 export interface PageClient {
   readonly name: string;
-  /** Host of the redirect URI; for a native app, the URI's scheme. */
+  /** Host of the redirect URI, or its scheme for a native app; for a client with a metadata document, the document's host. */
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so the consent page warns. */
   readonly native?: boolean;
@@ -17,7 +17,7 @@ export interface PageClient {
   readonly policy?: string | undefined;
 }
 
-/** Describes a client for pages: its own name, and the host of its redirect URI. */
+/** Describes a client for pages. @param redirectUri the request's; default: the first registered URI */
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
@@ -109,6 +109,6 @@ export abstract class ShownPages {
 
 /** Signs members out of the external identity provider. */
 export abstract class UpstreamSignOut {
-  /** Returns the URL that ends the provider's session. @param target default: confirmation page @param isRepeated form sent before */
+  /** @returns the provider's sign-out URL, if any @param target page afterwards (default: ours) @param isRepeated if a form was resent */
   abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;
 }

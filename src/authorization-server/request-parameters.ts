@@ -14,7 +14,7 @@ const TOO_MANY = `a request can have at most ${MAX_PARAMETERS} parameters`;
 
 const MAX_LENGTH = 2048;
 
-/** Parameters that the library stores until the member has signed in, with their maximum lengths. */
+/** Parameters that the library stores until the member has signed in, with their maximum lengths in characters. */
 const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
   acr_values: 200,
   claims: MAX_LENGTH,
@@ -44,7 +44,7 @@ const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
 /** Maximum size of these parameters together, in bytes of JSON: an encrypted request then stays under 8 KB. */
 const MAX_REQUEST_BYTES = 5120;
 
-/** Maximum lengths by name; the server ignores other names (RFC 6749 §3.1 and §3.2). */
+/** Maximum lengths in characters by name; the server ignores other names (RFC 6749 §3.1 and §3.2). */
 const LIMITS: Readonly<Record<string, number>> = {
   ...OF_AUTHORIZATION,
   client_assertion: 8192,

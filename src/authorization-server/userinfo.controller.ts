@@ -20,7 +20,7 @@ export const CLAIMS =
 
 export type Claims = Record<'sub' | 'preferred_username' | 'name' | 'picture', string | null>;
 
-/** Omits claims without a value: they must not be null (Core §5.3.2). */
+/** Omits claims without a value: they should not be null (Core §5.3.2). */
 export function presentClaims(claims: Claims): Partial<Claims> {
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
 }
@@ -31,7 +31,7 @@ interface Found extends Claims {
 
 const METHODS = ['GET', 'HEAD', 'POST'];
 
-/** Finds a token in a form (RFC 6750 §2.2), as OpenID Connect Core §5.3.1 requires; the API does not accept it. */
+/** Finds a token in a form (RFC 6750 §2.2), as OpenID Connect Core §5.3.1 requires; the API accepts no token in a form. */
 async function credentialInForm(request: Request, response: Response): Promise<Credential | undefined> {
   if (request.method !== 'POST' || !request.is('application/x-www-form-urlencoded')) return undefined;
   const form = new URLSearchParams((await readBytes(request, response)).toString());

@@ -29,7 +29,7 @@ FROM oauth_clients WHERE id = $1`,
 
 interface FoundClient extends StoredClient, Record<string, unknown> {
   readonly is_disabled: boolean;
-  /** Whether the client's document must be fetched again; null for a client that an admin registered. */
+  /** Whether the client's document must be fetched again; null for a client without a document. */
   readonly is_stale: boolean | null;
   /** Whether the client's document could not be fetched for a day. */
   readonly is_gone: boolean | null;
@@ -71,7 +71,7 @@ export class ClientCache {
   }
 
   async #lookUp(id: string, isForgotten = false): Promise<AdapterPayload | undefined> {
-    // An assertion's claim can have any value.
+    // The id may be an assertion's claim, which can be any JSON value.
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const { epoch } = this.channel;
     const [row] = await this.database.read<FoundClient>(FIND_CLIENT, [id]);

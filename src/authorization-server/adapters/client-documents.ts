@@ -192,7 +192,7 @@ export class ClientDocuments {
   renew(clientId: string): void {
     if (this.#reading.has(clientId)) return;
     const { id, ip, userAgent } = this.database.current!;
-    // In a separate request context, so that a failure does not fail the current request; the next request retries.
+    // Uses a separate request context, so that a failure does not fail the current request; the next request retries.
     const request = new OauthRequest(id, ip, userAgent, () => undefined);
     this.database.serve(request, () => this.keep(clientId)).catch(() => undefined);
   }
@@ -226,7 +226,7 @@ export class ClientDocuments {
 
 const budgetOfHost = ({ host }: URL) => ({ [`from ${host}`]: MAX_READS_PER_MINUTE_AND_HOST });
 
-/** Returns the reason for logs. Does not distinguish internal host names from missing host names. */
+/** Returns the reason for logs and responses. Does not distinguish internal host names from missing host names. */
 function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
   return syscall?.startsWith('query') === true ? NOT_PUBLIC : message.slice(0, 200);
 }

@@ -171,7 +171,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   return { find, findByUid, upsert, destroy: (id) => endSession(database, id) };
 }
 
-/** Ends a session: at sign-out, and for sign-ins outside an app's request. @param event recorded if the session existed */
+/** Ends a browser session: at sign-out by an app's request or on the account page. @param event recorded if the session existed */
 export async function endSession(database: OauthDatabase, id: string, event?: NewAuthEvent): Promise<void> {
   const candidates = eitherOf(database.keys.keysOf('Session', id));
   if (event) await database.rows(SIGN_OUT, [...candidates, ...database.eventValues(event)]);

@@ -102,13 +102,13 @@ export function stateAdapter(
     const payload = row && encryption.open<AdapterPayload>(row.payload, model, row.key);
     if (!payload) return undefined;
     const { signIn, authorization } = database.current ?? {};
-    // Checked here, because the library uses `state` and response mode before it compares the clients.
+    // Compares the clients here, because the library uses the pushed `state` and response mode before it compares them.
     const { clientId } = authorization ?? {};
     if (clientId !== undefined && isPushedByAnother(payload, clientId)) return undefined;
     if (row.user_id !== null) signIn?.relyOn(row.user_id, row, row.client_id);
     const { session_payload: session, session_key: sessionKey } = row;
     if (signIn && session) signIn.sessionRow = { ...row, payload: session, key: sessionKey };
-    // The session records the identity provider of a new sign-in.
+    // The browser session must store the identity provider's session of a new sign-in.
     const login = payload.result?.login as { upstream?: UpstreamSession } | undefined;
     if (login && signIn) {
       signIn.upstream = login.upstream;
@@ -138,7 +138,7 @@ export function stateAdapter(
       throw new errors.InvalidRequestUri('the request_uri was used by another request');
   }
 
-  /** Ends the interaction later, in the statement that stores the session, if the request stores a session. */
+  /** Makes the request end the interaction later: in the statement that stores the session, or else by {@link endStep}. */
   async function destroy(id: string): Promise<void> {
     database.current!.authorization.ended = [
       ...eitherOf(keys.keysOf(model, id)),

@@ -87,7 +87,7 @@ function missingOf({ reason, failure }: RefusedRequest): string | undefined {
   return MISSING_PARAMETER.exec(said ?? '')?.[1];
 }
 
-/** Replaces the query, which may contain secrets, by a mark, since the query matters for the comparison. */
+/** Replaces the query, which may contain secrets, by `?…`: redirect URIs are compared with their query, so developers must see the `?`. */
 function withMarkedQuery(sent: unknown): string | null {
   const place = placeOf(sent);
   return place !== null && (sent as string).includes('?') ? `${place}?…` : place;

@@ -86,7 +86,7 @@ const FAULTS: Readonly<Record<string, FaultName>> = {
   invalid_request_uri: 'expired',
 };
 
-/** Turns any error into a fault for members. @param signingOut reports the failed sign-out instead of a wrong client */
+/** Turns any error into a fault for members. @param signingOut reports a failed sign-out instead of the error's own fault */
 export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   if (error instanceof PageFault) return error;
   if (isUnavailable(error)) return SERVER_BUSY;

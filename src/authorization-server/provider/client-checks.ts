@@ -8,7 +8,7 @@ import { LIFETIMES } from '../lifetimes.js';
 export const CLOCK_TOLERANCE = 10;
 const LATEST_IAT = 60;
 
-/** Tells whether the request requires PKCE. @throws InvalidRequest if PKCE is optional, and neither PKCE nor a nonce is sent */
+/** Tells whether a request without PKCE must be rejected. @throws InvalidRequest if PKCE is optional, but the request has no nonce */
 export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
   if (client.pkce === 'off') return false;
   if (client.pkce !== 'optional') return true;

@@ -121,7 +121,7 @@ export function isStepGone(error: unknown): boolean {
   );
 }
 
-/** Tells whether the error means that the sign-out form was already sent. */
+/** Tells whether the error means that the sign-out form was already sent, or that its session has expired. */
 export function isSignOutGone(error: Error): boolean {
   return (error as errors.OIDCProviderError).error_description === SIGN_OUT_GONE;
 }
@@ -153,7 +153,7 @@ export function putBack(request: IncomingMessage, body: Buffer): void {
   Object.defineProperties(request, { readable: { value: true }, iterator: { value: () => [body] } });
 }
 
-/** Signs on the calling thread: WebCrypto's thread pool takes longer than the signature (40 µs), and waits for password hashing. */
+/** Signs on the calling thread: WebCrypto's thread pool takes longer than an ES256 signature (40 µs), and waits for password hashing. */
 export class SynchronousSigningKey extends ExternalSigningKey {
   readonly #signer: Signer;
 

@@ -50,7 +50,7 @@ const READ = ['GET', 'HEAD'];
 const READ_FROM_ANYWHERE = [...READ, 'OPTIONS'];
 const SENT_FROM_ANYWHERE = ['POST', 'OPTIONS'];
 
-/** The library's exact paths with their methods: the library would also accept other case and a trailing slash. */
+/** HTTP methods by exact path. The library would also accept a path in capitals or with a trailing slash. */
 const METHODS: Readonly<Record<string, readonly string[]>> = {
   [ROUTES.authorization]: [...READ, 'POST'],
   [ROUTES.token]: SENT_FROM_ANYWHERE,
@@ -67,7 +67,7 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
 };
 const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
 
-/** Returns the library’s methods for a path; undefined for any other path. */
+/** Returns the HTTP methods that the library accepts at a path; undefined if it does not serve the path. */
 export function methodsAt(path: string): readonly string[] | undefined {
   if (RESUME_PATH.test(path)) return READ;
   return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
@@ -114,13 +114,13 @@ export function createProvider(parts: ProviderParts): Provider {
     clientAuthMethods: unionOf(({ authMethods }) => authMethods), // default: also client_secret_jwt, which needs the secret itself
     pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: public clients only; OAuth 2.1 requires PKCE of all clients
     allowOmittingSingleRegisteredRedirectUri: false, // the client must send the redirect URI (RFC 9700 §2.1)
-    // Default: sometimes. The server detects replay only if each use rotates the token, or the token is bound to a key.
+    // Default: sometimes. Rotation at each use detects replay; a token whose every use requires the client's key needs no rotation.
     rotateRefreshToken: (ctx) => {
       const { rotatesRefreshTokens } = rulesOf(ctx.oidc.client!);
       if (!rotatesRefreshTokens) TokenExchange.of(ctx)!.accept(true);
       return rotatesRefreshTokens;
     },
-    // Default: only with offline_access, which requires prompt=consent. Here the client's registration and the member decide.
+    // Default: only with offline_access, which requires prompt=consent. Here unless access ends within the time of `once`.
     issueRefreshToken: (ctx, client) =>
       Promise.resolve(client.grantTypeAllowed('refresh_token') && secondsLeft(ctx) > secondsOf('once')!),
     // Default: tokens end with the browser session. Here apps keep their access.
@@ -170,7 +170,7 @@ export function createProvider(parts: ProviderParts): Provider {
         );
       return Promise.resolve();
     },
-    // Default: the origins of redirect URIs, regardless of registered origins.
+    // Default: a public client's redirect URIs determine its origins, regardless of registered origins.
     clientBasedCORS: (_ctx, origin, client) => (client.allowed_origins as string[]).includes(origin),
     extraParams: {
       // Default: silently drops scopes that the client may not have, even if none remains.
@@ -187,7 +187,7 @@ export function createProvider(parts: ProviderParts): Provider {
       },
       claims: (ctx: KoaContextWithOIDC, value: string | undefined) => keepEssentialClasses(ctx, value),
     },
-    // Default: all claims. Here ID tokens always have the time and method of the sign-in; userinfo returns the grant's claims.
+    // Default: only `sub`, more on request. Here ID tokens always have the sign-in's time and method; userinfo returns the grant's claims.
     claims: {
       openid: ['sub', 'auth_time', 'amr', 'acr'],
       profile: ['preferred_username', 'name', 'picture'],
@@ -198,7 +198,7 @@ export function createProvider(parts: ProviderParts): Provider {
       userinfo: { enabled: false }, // a separate route responds instead, since tokens for a resource never have the scope openid
       revocation: {
         enabled: true,
-        // Default: reveals other clients' tokens to confidential clients.
+        // Default: tells confidential clients that another client's token exists.
         allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
       },
       // Default: WebCrypto, see SynchronousSigningKey. If the experiment changes, startup fails; then pass the JWKs unchanged.

@@ -20,7 +20,7 @@ export async function rejectOtherResponses(
     // An empty parameter counts as omitted (RFC 6749 §3.1).
     if (mode && typeof mode === 'string' && !allowed?.includes(mode)) query.response_mode = 'unsupported';
     if (type && typeof type === 'string' && type !== 'code') query.response_type = 'unsupported';
-    // If the client sent neither, the library would reject the mode instead of the type.
+    // If the client sent neither type nor mode, the library would reject the mode instead of the type.
     if (!type && !mode && !request && !ctx.query.request_uri) query.response_mode = 'query';
     if (query.response_mode !== ctx.query.response_mode || query.response_type !== type) ctx.query = query;
   }

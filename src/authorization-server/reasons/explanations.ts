@@ -33,7 +33,7 @@ function explainEnd(ctx: KoaContextWithOIDC, { ended_at, reason }: EndedAccess):
   return `the access ended at ${ended_at} UTC: ${why}`;
 }
 
-/** Explains an error by the client's profile, its document, or the missing grant: the library's error is only "invalid". */
+/** Explains an error that the client's profile, its document or ended access caused, since the library only says "invalid". */
 export function explain(
   ctx: KoaContextWithOIDC,
   { error, reason }: RejectionWords,

@@ -37,7 +37,7 @@ export class Consents {
     return consent && isSeen(client, consent) ? consent : undefined;
   }
 
-  /** Tells whether the platform has not approved the app, and the member is neither its owner nor one of its testers. */
+  /** Tells whether the platform reviews members' apps, has not approved this app, and the member neither owns nor tests it. */
   async isClosedTo(userId: number, client: Client): Promise<boolean> {
     if (!this.config.reviewsApps || client.by_member !== true || client.is_approved === true) return false;
     return (await this.database.read(FIND_USABLE, [userId, client.clientId])).length === 0;
@@ -72,8 +72,8 @@ export class Consents {
   }
 
   /**
-   * Finds an authorization request's grant by the current decision, or by earlier decisions on every requested scope and this origin.
-   * Finds none if the member rejected all scopes. Native clients always prompt: other apps can claim their redirect URI (RFC 8252 §8.6).
+   * Creates an authorization request's grant from the current decision, or from earlier decisions on every requested scope and this origin,
+   * unless they reject all requested API scopes. Native clients always prompt: other apps can claim their redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;

@@ -16,7 +16,7 @@ import { addressOf } from '../../values/network.js';
 import { because } from '../reasons/rejection-reasons.js';
 import type { Duration } from '../../clients/access-durations.js';
 
-/** The external identity provider's session, as base64url HMACs. When it ends, the server finds the browser session by the HMACs. */
+/** A session at the external identity provider, as base64url HMACs. When that session ends, they find the browser session to end. */
 export interface UpstreamSession {
   /** HMAC of `sub`. */
   readonly subject: string;
@@ -26,7 +26,7 @@ export interface UpstreamSession {
   readonly at?: number;
 }
 
-/** A member's latest decision on a client's consent page. */
+/** A member's consent to a client: their latest decision on each scope. */
 export interface Consent {
   readonly granted: readonly string[];
   readonly rejected: readonly string[];
@@ -155,7 +155,7 @@ export class OauthRequest {
   readonly signIn = new RequestSignIn();
   readonly authorization: Authorization = {};
 
-  /** @param leaveSlot releases the slot before a wait for requests @param isOfAssistants whether the resource is the assistants' URL */
+  /** @param leaveSlot releases the slot while another host responds @param isOfAssistants whether the resource is the assistants' URL */
   constructor(
     readonly id: string,
     readonly ip: string | undefined,
@@ -180,7 +180,7 @@ export class OauthRequest {
 }
 
 /**
- * The authorization server's database: stores secrets by derived keys, and encrypts sensitive data. Each token request and authorization
+ * The authorization server's database: stores HMACs instead of secrets, and encrypts sensitive data. Each token request and authorization
  * writes in one statement, without open transactions. Runs no further statements of a request for which the database was unavailable.
  */
 @Injectable()
@@ -232,7 +232,7 @@ export class OauthDatabase {
   }
 }
 
-/** Handles rows whose grant, client or member was deleted meanwhile (23503). @throws InvalidGrant; other errors of `write` */
+/** Handles rows whose grant, client or member was deleted meanwhile (foreign key, 23503). @throws InvalidGrant; other errors of `write` */
 export async function rejectOrphans<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;

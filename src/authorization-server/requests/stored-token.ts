@@ -20,7 +20,7 @@ interface TokenRow extends Partial<EndedAccess> {
   readonly user_active: boolean;
   /** Seconds until the member’s chosen access duration expires; null if unlimited. */
   readonly seconds_left: number | null;
-  /** End of the token or of its grant, in seconds since 1970. */
+  /** Expiry of the token or end of the app's access, whichever is earlier, in seconds since 1970. */
   readonly ends_at: number;
 }
 

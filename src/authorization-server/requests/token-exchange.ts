@@ -40,7 +40,7 @@ export class TokenExchange {
     TokenExchange.#exchanges.set(ctx, this);
   }
 
-  /** Finds the exchange of a request; undefined at other endpoints. */
+  /** Finds the exchange of a token request; undefined for requests to other endpoints. */
   static of(ctx: KoaContextWithOIDC | undefined): TokenExchange | undefined {
     return ctx && TokenExchange.#exchanges.get(ctx);
   }
@@ -58,7 +58,7 @@ export class TokenExchange {
     return payloadOf(token, token.consumed && !token.kept);
   }
 
-  /** Consumes the token; {@link commit} decides which of several parallel requests succeeds. */
+  /** Marks the token as consumed in memory; {@link commit} decides which of several parallel requests succeeds. */
   accept(staysValid = false): void {
     const { step, token } = this.#progress;
     if (step !== 'read') throw new Error(`a token exchange in the step ${step} cannot accept a token`);
