@@ -55,7 +55,7 @@ interface UsedByApp extends Pick<UsedOnOneDay, 'app_name'> {
   readonly counts: readonly number[];
 }
 
-/** Times are in the API's format; lists begin with the latest. */
+/** Times are in the API's format; `used`, `signIns` and `events` begin with the latest. */
 export interface Activity {
   /** Days in UTC, oldest first: `2026-01-31`. */
   readonly days: readonly string[];

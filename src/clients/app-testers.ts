@@ -57,7 +57,7 @@ RETURNING c.approved_at IS NOT NULL AS is_approved`;
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Members who can use an app before its approval. When a tester leaves, the app loses access, so an owner cannot rotate testers. */
+/** Members who can use an app before its approval. A tester who leaves ends its access to their data, so owners cannot rotate testers. */
 @Injectable()
 export class AppTesters {
   constructor(

@@ -174,7 +174,7 @@ export function isPageUrl(uri: string): boolean {
   return url?.protocol === 'https:' && url.username === '' && uri.length <= 2048 && !/[\s\p{Cc}]/u.test(uri);
 }
 
-/** Finds the fault of a redirect URI (RFC 9700 §2.1, RFC 8252 §7), which requests must match exactly. @returns undefined if it has none */
+/** Finds the fault of a redirect URI (RFC 9700 §2.1, RFC 8252 §7). Requests must match it exactly, except a native app's loopback port. */
 export function redirectUriFault(
   uri: string,
   type: NewClient['type'],

@@ -188,7 +188,7 @@ export class ClientsService {
     if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
   }
 
-  /** The previous secret works during the overlap; older secrets end at once. @throws UnknownClient, TooManyChanges, OperatorError */
+  /** Adds a secret. The previous one works for the overlap; older ones end at once. @throws UnknownClient, TooManyChanges, OperatorError */
   async rotateSecret(
     id: string,
     { overlapSeconds, expiresInSeconds }: { overlapSeconds: number; expiresInSeconds: number | null },

@@ -20,7 +20,7 @@ interface ProfileRules {
   readonly requiresDpop: boolean;
   /** Whether each use replaces a refresh token; otherwise the token stays valid (FAPI 2.0 §5.3.2.1). */
   readonly rotatesRefreshTokens: boolean;
-  /** Whether the code's DPoP key binds refresh tokens; otherwise the client's key does (RFC 9449 §5). */
+  /** Whether refresh tokens are bound to the DPoP key, if any; otherwise, client authentication binds them (RFC 9449 §5). */
   readonly bindsRefreshTokens: boolean;
   /** Whether an assertion's audience may also be the token endpoint, not only the issuer. */
   readonly acceptsTokenEndpointAudience: boolean;

@@ -88,7 +88,7 @@ async function takeScopes(
   WHERE string_to_array(resource.value, ' ') && $2::text[]) RETURNING ${endedBy('$3')}`,
     [id, scopes, by ?? null],
   );
-  // Runs last, to narrow grants that were stored in the meantime.
+  // Runs last: the trigger `narrow_grants` narrows grants that were stored in the meantime.
   await manager.query(
     `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
 WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,

@@ -8,7 +8,7 @@ import { asShown, isName } from '../values/string-rules.js';
 import { ClientFault, isPageUrl, parseOrigin } from './client-rules.js';
 import { readClient, writeClient } from './registrations.js';
 
-/** Columns of an approved app whose changes need an approval; redirect URIs only for a new host, scopes only for a new scope. */
+/** Columns of an approved app whose changes need an approval; redirect URIs only for a new origin, scopes only for a new scope. */
 const REVIEWED = ['name', 'logo', 'redirect_uris', 'scopes'] as const satisfies (keyof OauthClient)[];
 
 /** If the owner changes one of these columns, the pending application ends. */
@@ -119,7 +119,7 @@ export class ClientReviews {
     });
   }
 
-  /** @param result `scopes`: the requested scopes that are approved @param appliedAt decides only on the application of this time */
+  /** Decides on the pending application. @param result `scopes` default: all @param appliedAt only of this time @returns ended grants */
   async review(
     id: string,
     result:

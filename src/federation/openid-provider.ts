@@ -20,7 +20,7 @@ const MAX_SECONDS = 3;
 /** Tolerated difference to the provider's clock in seconds, also for expired tokens. */
 const CLOCK_TOLERANCE_SECONDS = 90;
 const HOUR_MS = 3_600_000;
-/** Pause in ms before the next metadata request if the provider did not respond. */
+/** Pause in ms before the next metadata request if the provider did not respond, and the server knows no earlier metadata. */
 const RETRY_WHERE_AWAY_MS = 1_000;
 const RETRY_WHERE_KNOWN_MS = 60_000;
 /** Minimum interval between reads of the keys for unknown key ids, since anyone can send a forged logout token. */
@@ -59,7 +59,7 @@ interface Known {
   readonly algorithms: string[];
 }
 
-/** The external identity provider: authorization code with PKCE, state and nonce (openid-client), verified tokens (jose), not stored. */
+/** The external identity provider: authorization code with PKCE, state and nonce (openid-client). Verifies tokens (jose); stores none. */
 @Injectable()
 export class OpenidProvider implements OnApplicationBootstrap {
   #known: Known | undefined;
@@ -129,7 +129,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
         more && configuration.serverMetadata().userinfo_endpoint !== undefined
           ? await client.fetchUserInfo(configuration, tokens.access_token, payload.sub!)
           : {};
-      // Reads the email address and whether it is verified from the same document.
+      // Takes the claim and `email_verified` from the same source: the ID token, or else userinfo.
       const naming: UpstreamClaims = payload[claim] === undefined ? told : payload;
       const { [claim]: name, email_verified } = naming;
       return { idToken: payload, member: { ...told, ...payload, [claim]: name, email_verified } };

@@ -158,7 +158,7 @@ export class UpstreamSignIns {
     }
   }
 
-  /** Storage keys of a subject or session at the provider, by which browser sessions are found. The first key is for new sessions. */
+  /** Returns the keys that find browser sessions by the provider's `sub` or `sid`. New sessions store the first key. */
   keysOf(what: 'sub' | 'sid', value: string): Buffer[] {
     return this.keys.everyKeyOf(`Upstream.${what}`, value);
   }
