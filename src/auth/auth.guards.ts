@@ -25,7 +25,7 @@ export function accessOf(handler: Target, controller: Target): Access | undefine
   return known.get(handler);
 }
 
-/** Resolves the credential to its caller; responds with 401, or 429 over the limit. Rejects requests to routes without declared access. */
+/** Resolves the credential to its caller; responds with 401, or 429 after many rejections. Rejects routes without declared access. */
 @Injectable()
 export class CredentialsGuard implements CanActivate {
   constructor(

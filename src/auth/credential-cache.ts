@@ -14,7 +14,7 @@ const MAX_MS = 30_000;
 
 export interface KnownCredential {
   readonly principal: Caller;
-  /** Expiry by `performance.now()`, from the remaining lifetime that the database reported, so that no local clock matters. */
+  /** Expiry by `performance.now()`, from the remaining lifetime that the database reported, so a wrong wall clock has no effect. */
   readonly expiresAtMs: number;
   /** Networks from which the API key works; undefined for all. */
   readonly allowed: BlockList | undefined;
@@ -28,7 +28,7 @@ export interface KnownCredential {
 
 /**
  * Caches valid credentials, which saves a database round trip per request (docs/contributors/performance.md). Uses entries only if
- * the revocation channel responded within the last second. Their keys are digests of kind and credential, so memory holds no credentials.
+ * the revocation channel responded within the last second. Cache keys are digests of kind and credential, so memory holds no credentials.
  */
 @Injectable()
 export class CredentialCache {

@@ -6,7 +6,7 @@ import type { Logger } from '../runtime/logger.js';
 /** Minimum interval between renewals of a secret: during a change of SECRET_KEY, instances undo each other's renewals. */
 const RENEWED_MS = 30_000;
 
-/** Rehashes secrets under the current pepper after their use; no request waits for it. */
+/** Rehashes secrets under the current pepper after their use; no request waits for the update. */
 export class HashRenewal {
   readonly #renewed = new LRUCache<string | number, true>({ max: 10_000, ttl: RENEWED_MS });
 

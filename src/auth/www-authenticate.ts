@@ -11,7 +11,7 @@ type ToPath = Pick<Request, 'context'>;
 /** Scopes that assistants request first; they request write scopes when needed. */
 export const FIRST_SCOPES = Object.keys(READ_SCOPES);
 
-/** Makes `WWW-Authenticate` (RFC 6750 §3) with the metadata URL (RFC 9728 §5.1), whose `resource` clients compare (§3.3). */
+/** Makes `WWW-Authenticate` (RFC 6750 §3) with the metadata URL (RFC 9728 §5.1). Clients compare its `resource` with their URL (§3.3). */
 function challenge(
   publicUrl: string,
   { context }: ToPath,

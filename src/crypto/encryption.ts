@@ -99,7 +99,7 @@ export function openWith<T>(secret: string, sealed: Buffer, context: string): T 
   return open<T>(keyFor(secret, context), sealed, context);
 }
 
-/** A KeyObject: with a Buffer, Node first throws and catches two exceptions, which takes three times as long as the encryption. */
+/** Derives a KeyObject: with a Buffer, Node first throws and catches two exceptions, which takes three times as long as the encryption. */
 function keyFor(secret: string, context: string): KeyObject {
   return createSecretKey(deriveKey(secret, context));
 }

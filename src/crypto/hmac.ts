@@ -54,7 +54,7 @@ export class TokenKeys {
     return this.#hmac.of(`${model}:${id}`);
   }
 
-  /** Keys under every pepper for one-time use (USE_ONCE), so that all instances detect reuse while SECRET_KEY changes. */
+  /** Returns the keys under every pepper. With USE_ONCE, all instances detect reuse while SECRET_KEY changes. */
   everyKeyOf(model: string, id: string): Buffer[] {
     return this.#hmac.everyOf(`${model}:${id}`);
   }

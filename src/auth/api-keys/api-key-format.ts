@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { BASE62, randomText } from '../../crypto/random.js';
 
 const ID_LENGTH = 12;
-/** Characters of a secret: 62^43 > 2^256. */
+/** Length of a secret: 62^43 > 2^256. */
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 

@@ -15,7 +15,7 @@ const OAUTH_REQUESTS_PER_REFUSAL = 100;
 
 /** Windows start with the minutes of the host's clock. */
 const WINDOW_SECONDS = 60;
-/** Maximum callers per limit, 350 bytes each; one more clears the limit's counts, which exchanges restore from the store. */
+/** Maximum callers per limit, 350 bytes each; one more clears the limit's counts, which exchanges restore from the store, if any. */
 const MAX_CALLERS = 100_000;
 /** Maximum keys per exchange; further keys follow in the next exchange. */
 const MAX_EXCHANGED = 5_000;
@@ -23,7 +23,7 @@ const MAX_EXCHANGED = 5_000;
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
 type CredentialKind = LabelsOf<'rate_limit_refusals_total'>['credential'];
 
-/** The limits of docs/api-contract.md §10. Instances share them through PostgreSQL; the embedded database has one instance. */
+/** The limits of docs/api-contract.md §10. Instances share the counts through PostgreSQL; the embedded database has one instance. */
 @Injectable()
 export class RateLimits implements OnApplicationShutdown {
   readonly #quotas: Readonly<Record<LimitName, number>>;

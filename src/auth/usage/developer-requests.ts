@@ -137,7 +137,7 @@ export class DeveloperRequests {
     return (this.#written = this.#written.then(() => this.#write()));
   }
 
-  /** Finds the key or possible token in the two headers of a rejected request. */
+  /** Finds the key or possible token in the credential headers of a rejected request. */
   #namedBy({ headers, principal }: Request): Named | undefined {
     if (principal !== undefined) return undefined;
     const { 'x-api-key': key, authorization } = headers;
