@@ -120,7 +120,7 @@ export class AccessTokens {
     const id = await idOfProof(request, urls, credential.secret, thumbprint);
     if (id === undefined) throw refuse('no valid proof');
     const keys = this.keys.everyKeyOf('DPoP', `${thumbprint} ${id}`);
-    // Twice the time, since a proof is valid for PROOF_SECONDS before and after its `iat`.
+    // Stores the id for twice the time, since a proof is valid for PROOF_SECONDS before and after its `iat`.
     const first = await this.database.prepared(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
     if (first.length === 0) throw refuse('a proof that was used before');
   }

@@ -3,7 +3,7 @@ import type { Caller } from './principal.js';
 import type { PlatformScope, Scope } from './scopes.js';
 import { requestOf } from '../http/pipeline/request-context.js';
 
-/** What a route requires: a scope, any member's credential (`null`), or no credential (`public`). */
+/** A route's requirement: a scope, any member's credential (`null`), or no credential (`public`). */
 export type Access = Scope | PlatformScope | null | 'public';
 
 export const ACCESS = 'auth:access';
@@ -17,7 +17,7 @@ export const RequireCredential = () => SetMetadata(ACCESS, null satisfies Access
 /** Admits callers without a credential, and ignores any credential. */
 export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
-/** A member's `Principal`, or a `PlatformPrincipal` on platform routes. Not for public routes. */
+/** Injects a member's `Principal`, or a `PlatformPrincipal` on platform routes. Public routes have none. */
 export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   return requestOf(context).principal!;
 });

@@ -75,7 +75,7 @@ export class Authentication {
     return undefined;
   }
 
-  /** Whether a page of a foreign site (not the client's, not ours) sent the token: MCP requires this check against DNS rebinding. */
+  /** Tells whether a page of a foreign site (not the client's, not ours) sent the token: MCP requires this check against DNS rebinding. */
   #isForeignPage({ origins }: KnownCredential, { headers: { origin } }: Request): boolean {
     if (origin === undefined || origins === undefined) return false;
     return origin !== new URL(this.config.publicUrl).origin && !origins.includes(origin);

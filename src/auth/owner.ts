@@ -13,7 +13,7 @@ export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId,
 
 export class LimitReached extends OperatorError {}
 
-/** The member has made {@link MAX_CHANGES} within a day. */
+/** Thrown if a member has made {@link MAX_CHANGES} changes within 24 hours. */
 export class TooManyChanges extends Error {
   override name = 'TooManyChanges';
 }

@@ -19,7 +19,7 @@ import { CLAIMS, presentClaims, type Claims } from './userinfo.controller.js';
 import { SigningKeysService } from '../clients/signing-keys.service.js';
 import { Config } from '../config/config.js';
 
-/** oidc-provider, embedded: rebuilt when the signing keys change. */
+/** Embeds oidc-provider, and rebuilds it when the signing keys change. */
 @Injectable()
 export class AuthorizationServer implements OnModuleInit {
   provider: Provider;

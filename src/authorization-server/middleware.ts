@@ -353,7 +353,7 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   }
 }
 
-/** Whether the member has just used our page, which names the app. */
+/** Tells whether the member has just used our page, which names the app. */
 function isAnswered({ path }: KoaContextWithOIDC): boolean {
   return path.startsWith(`${ROUTES.authorization}/`);
 }

@@ -74,7 +74,7 @@ export interface OnwardPage {
   readonly isAutomatic: boolean;
 }
 
-/** A page between a form and another origin: Chromium and Safari apply `form-action` to every redirect after a form. */
+/** Makes a page that leads from a form to another origin: Chromium and Safari apply `form-action` to every redirect after a form. */
 export function onwardTo(to: string): OnwardPage {
   return { name: 'onward', to, isAutomatic: true };
 }

@@ -160,7 +160,7 @@ function withoutEmptyPassword({ headers }: IncomingMessage, form: string): strin
   return named === undefined ? `${form}&${new URLSearchParams({ client_id: clientId })}` : form;
 }
 
-/** Parses `Basic` with `id:`, both form-encoded (RFC 6749 §2.3.1). */
+/** Parses HTTP Basic credentials with a form-encoded id and an empty password (RFC 6749 §2.3.1). */
 function clientOfEmptyPassword(authorization: string | undefined): string | undefined {
   const [, encoded] = /^Basic ([A-Za-z0-9+/]+={0,2})$/i.exec(authorization ?? '') ?? [];
   const [, id] = /^([^:]+):$/.exec(Buffer.from(encoded ?? '', 'base64').toString()) ?? [];

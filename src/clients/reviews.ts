@@ -78,7 +78,7 @@ export function changesToReview(
   return Object.keys(changes).length === 0 ? null : changes;
 }
 
-/** Reviews of the apps that members register. */
+/** Manages reviews of the apps that members register. */
 @Injectable()
 export class ClientReviews {
   constructor(private readonly dataSource: DataSource) {}

@@ -42,7 +42,7 @@ export function isSame(one: Buffer, other: Buffer): boolean {
 /** The format of the authorization server's ids: base64url of at least 128 random bits. */
 const ID = /^[\w-]{20,100}$/;
 
-/** Storage keys of codes, tokens and session ids: HMAC-SHA-256(pepper, model ":" id). The id itself is not stored. */
+/** Computes the storage keys of codes, tokens and session ids: HMAC-SHA-256(pepper, model ":" id). The id itself is not stored. */
 export class TokenKeys {
   readonly #hmac: Hmac;
 
@@ -59,7 +59,7 @@ export class TokenKeys {
     return this.#hmac.everyOf(`${model}:${id}`);
   }
 
-  /** Possible storage keys of a secret, the current pepper's first. Empty if this server cannot have issued the secret. */
+  /** Returns the possible storage keys of a secret, the current pepper's first; none if this server cannot have issued the secret. */
   keysOf(model: string, id: string): Buffer[] {
     return ID.test(id) ? this.everyKeyOf(model, id) : [];
   }

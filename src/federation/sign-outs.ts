@@ -115,7 +115,7 @@ export class SignOuts implements UpstreamSignOut {
     return (await this.provider.endSessionUrl(state))?.href;
   }
 
-  /** The target after the provider's sign-out; accepts only a target that {@link addressFor} encrypted. */
+  /** Returns the target after the provider's sign-out; undefined if {@link addressFor} did not encrypt it, or if it has expired. */
   targetOf(state: unknown): string | undefined {
     if (typeof state !== 'string' || !/^[\w-]{1,8192}$/.test(state)) return undefined;
     const sealed = this.#encryption.open<{ target: string; until: number }>(

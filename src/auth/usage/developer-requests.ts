@@ -126,7 +126,7 @@ export class DeveloperRequests {
     return this.database.rows<ShownRequest>(LAST, [userId, of]);
   }
 
-  /** Response counts of the last 24 hours and 30 days. */
+  /** Writes gathered requests, then counts responses of the last 24 hours and 30 days. @param of only this app or key */
   async use(userId: number, of: string | null): Promise<DevelopedUse> {
     await this.flush();
     return developedUse(this.database, userId, of);

@@ -21,7 +21,7 @@ const USED_GRANTS = `INSERT INTO oauth_grant_usage AS u (grant_id, last_used_at)
 SELECT g.id, r.at FROM ${USED} JOIN oauth_grants g ON g.id = r.name ORDER BY g.id FOR KEY SHARE OF g
 ON CONFLICT (grant_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`;
 
-/** Name: `<days since 1970> <member> <scope> <kind of app> <id of app>`. The id may contain spaces, so it is last. */
+/** Name of a use: `<days since 1970> <member> <scope> <kind of app> <id of app>`. The id may contain spaces, so it is last. */
 const USED_DATA = `INSERT INTO member_usage AS u (user_id, day, app_kind, app_id, scope, uses, last_used_at)
 SELECT m.id, date '1970-01-01' + r.part[1]::integer, r.part[4], r.part[5], r.part[3], r.uses, r.at
 FROM (SELECT regexp_match(r.name, '^(\\d+) (\\d+) (\\S+) (\\S+) (.*)$') AS part, r.uses, r.at FROM ${USED}) r

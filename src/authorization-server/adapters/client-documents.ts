@@ -212,7 +212,7 @@ export class ClientDocuments {
     return client;
   }
 
-  /** Whether a document may be read now; counts the read. */
+  /** Tells whether a document may be read now, and if so counts the read. */
   #spend(network: string, clientId: string): boolean {
     const reading = [...this.#reading.values()];
     const ofAddress = reading.filter((other) => other.network === network);

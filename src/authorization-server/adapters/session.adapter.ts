@@ -99,8 +99,8 @@ interface Outcome {
 }
 
 /**
- * Browser sessions, encrypted, found by keys of id and uid. Reads member and consent with the session, and holds grant and code until the
- * session is stored. Reading and writing need one statement each.
+ * Stores encrypted browser sessions, and finds them by keys of id and uid. Reads member and consent with the session, and holds grant and
+ * code until the session is stored. Reading and writing need one statement each.
  */
 export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;

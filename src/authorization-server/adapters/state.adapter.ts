@@ -89,7 +89,7 @@ const CONSENTED = `${RECORDED}, remembered AS (
     )}
 )`;
 
-/** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and deleted within an hour. */
+/** Stores encrypted interactions (a sign-in or consent in progress) and pushed authorization requests, for less than an hour. */
 export function stateAdapter(
   database: OauthDatabase,
   model: 'Interaction' | 'PushedAuthorizationRequest',
@@ -204,7 +204,7 @@ function isPushedByAnother({ request }: AdapterPayload, clientId: string): boole
   return request !== undefined && decodeJwt(request).iss !== clientId;
 }
 
-/** Ids of client assertions and DPoP proofs: the insert decides which of two parallel uses is first. */
+/** Stores the ids of client assertions and DPoP proofs: the insert decides which of two parallel uses is first. */
 export function replayAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys } = database;
   const model = 'ReplayDetection';

@@ -5,7 +5,7 @@ import type { NewToken, OauthDatabase } from '../requests/oauth-database.js';
 import { endGrant, findToken, payloadOf } from '../requests/stored-token.js';
 import { TokenExchange } from '../requests/token-exchange.js';
 
-/** Codes, access tokens and refresh tokens. At the token endpoint, {@link TokenExchange} handles them. */
+/** Stores codes, access tokens and refresh tokens. At the token endpoint, {@link TokenExchange} handles them. */
 export function tokenAdapter(database: OauthDatabase, model: string): Partial<Adapter> {
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const exchange = TokenExchange.of(Provider.ctx);
@@ -46,7 +46,7 @@ const FIND_GRANT = {
   text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND LEAST(expires_at, access_ends_at) > now()',
 };
 
-/** Grants: one per sign-in of an app, with the member's consent. Their ids are not secret. */
+/** Stores grants: one per sign-in to an app, with the member's consent. Their ids are not secret. */
 export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const token = TokenExchange.of(Provider.ctx)?.token;

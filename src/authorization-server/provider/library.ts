@@ -126,7 +126,7 @@ export function isSignOutGone(error: Error): boolean {
   return (error as errors.OIDCProviderError).error_description === SIGN_OUT_GONE;
 }
 
-/** The library's state in the session between the sign-out page and its form. */
+/** Returns the library's state in the session between the sign-out page and its form. */
 export function signOutStateOf({ oidc }: KoaContextWithOIDC): { readonly secret: string } | undefined {
   return (oidc.session as { state?: { secret: string } } | undefined)?.state;
 }

@@ -84,7 +84,7 @@ export function signInPolicy(config: Config, database: OauthDatabase): interacti
     new Check(PASSKEY_WANTED, 'the app asks for a passkey', 'login_required', canStepUp),
   );
   prompts.get('login')!.checks.add(
-    // Default: checks all `claims` at once, and prompts repeatedly.
+    // Default: claimsParameter would handle all `claims`, and its checks of `acr` would prompt repeatedly.
     new Check('class_wanted', 'the app requires a class of sign-in', 'login_required', async (ctx) => {
       const { params, session, result } = ctx.oidc;
       const essential = essentialClasses(params?.claims);

@@ -20,7 +20,7 @@ interface TokenRow extends Partial<EndedAccess> {
   readonly user_active: boolean;
   /** Seconds until the member’s chosen access duration expires; null if unlimited. */
   readonly seconds_left: number | null;
-  /** Expiry of the token or end of the app's access, whichever is earlier, in seconds since 1970. */
+  /** The earlier of the token's expiry and the end of the app's access, in seconds since 1970. */
   readonly ends_at: number;
 }
 
