@@ -37,7 +37,7 @@ import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { TokenExchange } from './requests/token-exchange.js';
 
-/** Reasons in the audit log even without a member, hourly per app: pages cannot read `origin_not_allowed`; the others may be attacks. */
+/** Reasons audited even without a member, at most hourly per app: pages cannot read `origin_not_allowed`; the others may be attacks. */
 const RECORDED: readonly RejectionReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
@@ -268,8 +268,8 @@ export class Middleware {
   }
 
   /**
-   * Blocks redirects to an app that the member has not connected: anyone can register an app, and the server would be an open redirector
-   * (RFC 9700 §4.11.2). If the member neither consented nor has just used our page, the server sends a page with a link.
+   * Blocks redirects to an app that the member has not connected: without this, anyone could register an app and use this server as an
+   * open redirector (RFC 9700 §4.11.2). If the member neither consented nor has just used our page, the server sends a page with a link.
    */
   async #blockRedirectToUnconnectedApp(ctx: KoaContextWithOIDC): Promise<void> {
     const { client } = ctx.oidc ?? {};

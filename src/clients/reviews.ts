@@ -119,7 +119,7 @@ export class ClientReviews {
     });
   }
 
-  /** Decides on the pending application. @param result `scopes` default: all @param appliedAt only of this time @returns ended grants */
+  /** Decides on an application. @param result `scopes`: default all @param appliedAt its expected time @returns number of ended grants */
   async review(
     id: string,
     result:

@@ -120,7 +120,7 @@ export function createProvider(parts: ProviderParts): Provider {
       if (!rotatesRefreshTokens) TokenExchange.of(ctx)!.accept(true);
       return rotatesRefreshTokens;
     },
-    // Default: only with offline_access, which requires prompt=consent. Here unless access ends within the time of `once`.
+    // Default: only with offline_access, which requires prompt=consent. Here always, unless access ends within the time of `once`.
     issueRefreshToken: (ctx, client) =>
       Promise.resolve(client.grantTypeAllowed('refresh_token') && secondsLeft(ctx) > secondsOf('once')!),
     // Default: tokens end with the browser session. Here apps keep their access.
