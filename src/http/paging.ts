@@ -100,7 +100,7 @@ export class Paging {
     const links = [`<${url}>; rel="first"`];
     if (previous !== null) links.push(`<${url}&cursor=${previous}>; rel="prev"`);
     if (next !== null) links.push(`<${url}&cursor=${next}>; rel="next"`);
-    // Not a string: joining strings would copy the items two more times, at a high cost beyond Latin-1.
+    // Not a string: joining strings would copy the items two more times, at a high cost for characters beyond Latin-1.
     const json = Buffer.concat([
       HEAD,
       typeof items === 'string' ? Buffer.from(items) : (items ?? NOTHING),

@@ -39,7 +39,7 @@ export class RouteTable {
     }));
   }
 
-  /** The route's methods, including HEAD and OPTIONS; empty if there is no such route. */
+  /** Returns the HTTP methods of the routes at a path, with OPTIONS, and HEAD if one is GET; empty if there is no route. */
   methodsAt(path: string): string[] {
     const methods = this.routes
       .filter((route) => pathPattern(route.path).test(path))

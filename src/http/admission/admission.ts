@@ -2,13 +2,13 @@ import { AsyncResource } from 'node:async_hooks';
 
 /** Maximum wait of a request before its rejection, in ms. */
 const PATIENCE_MS = 250;
-/** The server is overloaded if the queue has never been empty for this time, in ms. */
+/** The server is overloaded if requests have waited in the queue without a gap for longer than this time, in ms. */
 const STANDING_MS = 100;
 /** Maximum time in ms for which a connection stays unread in overload. */
 const MAX_HOLD_MS = 1_000;
-/** Interval of checks for late requests, in ms. */
+/** Interval of checks for late requests and unread connections, in ms. */
 const LOOK_MS = 10;
-/** Maximum part of a pause of the process (host, garbage collection) that counts as waiting, in ms. */
+/** Maximum time from scheduling a check to its run that counts as waiting; more is a pause of the process (host, GC). In ms. */
 const MAX_PAUSE_MS = 50;
 
 /** The sender's network address, and its credential, valid or not; empty if there is none. */
@@ -42,11 +42,11 @@ export class Admission {
   readonly #held = new FairQueue<{ readonly since: number; readonly connection: Readable }>();
   #atWork = 0;
   #left = 0;
-  /** Time since which the queue has never been empty. */
+  /** Time at which the empty queue last received a request. */
   #standingSince = 0;
   #isOverloaded = false;
   #looking: NodeJS.Timeout | undefined;
-  /** Planned time of the next check, by the process's clock. */
+  /** Time at which the next check was scheduled, by `now`. */
   #plannedAt = 0;
   /** Total time in ms for which the process was paused; it does not count as waiting. */
   #paused = 0;
@@ -62,7 +62,7 @@ export class Admission {
     return { atWork: this.#atWork - this.#left, waiting: this.#waiting.size, held: this.#held.size };
   }
 
-  /** Calls `begin` at the caller's turn, or `refuse`. After `begin`, call {@link leave}. @param refuse undefined to wait without a limit */
+  /** Calls `begin` at the caller's turn, or `refuse` after a wait too long. After `begin`, call {@link leave}. @param refuse absent: no limit */
   enter({ address, credential }: Caller, begin: () => void, refuse?: () => void): void {
     if (this.#waiting.size === 0) {
       if (this.#atWork < this.maxConcurrent) {

@@ -7,7 +7,7 @@ import { networkOf, parseAddress } from '../../values/network.js';
 export const CONNECTION_BOUNDS = {
   /** Maximum open connections; for a further connection, the server closes others that are idle or still sending. */
   open: 4_096,
-  /** Maximum connections of one network address; for a further one, the server closes an idle one, or the new one unread. */
+  /** Maximum connections of one network address; for a further one, the server closes an idle one, or the new one if none is idle. */
   openOfPeer: 1_024,
   /** Maximum requests with incomplete bodies; for a further one, the server closes others. */
   unfinished: 1_024,
@@ -19,7 +19,7 @@ export const CONNECTION_BOUNDS = {
   unreadBytes: 64 * 1024 * 1024,
   /** Maximum time without any read by the client, in ms. */
   stalledMs: 10_000,
-  /** Maximum time to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
+  /** Maximum time for the client to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
   unreadMs: 60_000,
 };
 export type ConnectionBounds = Readonly<typeof CONNECTION_BOUNDS>;
@@ -115,7 +115,7 @@ export class Connections {
     response.once('close', () => {
       clearTimeout(late);
       this.#unread.delete(socket);
-      if (!this.isIdle(socket)) socket.setTimeout(0); // otherwise, the timeout would apply to the next response
+      if (!this.isIdle(socket)) socket.setTimeout(0); // the next response is in progress: the timeout must not apply to it
     });
   }
 

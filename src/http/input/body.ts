@@ -26,7 +26,7 @@ const readRaw = rawReader(BODY_LIMIT_BYTES);
 const JSON_TYPE = /^\s*application\/json\s*(;\s*charset\s*=\s*"?(utf-?8|us-ascii)"?\s*)?;?\s*$/i;
 const NDJSON_TYPE = /^\s*application\/x-ndjson\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 
-/** Injects the checked fields of the body, which is read last. @param resource its other fields are `read_only_field` @throws Problem */
+/** Injects the body's fields: reads and checks them after all guards. @param resource has further, read-only fields @throws Problem */
 export const JsonBody =
   (resource: Model): ParameterDecorator =>
   (controller, name, index) => {
@@ -159,7 +159,7 @@ export const Writable = (
 
 const WHOLE_BODY = { pointer: '#', field: null };
 
-/** @throws Problem validation_failed with every fault */
+/** @throws Problem validation_failed with one fault per invalid field, or only `too_many_fields` or `too_deep` */
 function checkFields(body: Record<string, unknown>, fields: new () => object, resource: Model): object {
   const names = Object.keys(body);
   if (names.length > MAX_FIELDS) {
@@ -204,7 +204,7 @@ function fieldError(
   return { pointer: pointerTo([wellFormed]), field: wellFormed, ...fault, detail };
 }
 
-/** Not recursive, since callers control the depth. */
+/** Not recursive, since clients control the depth. */
 export function isDeeperThan(body: object, deepest: number): boolean {
   let level: object[] = [body];
   for (let depth = 1; level.length > 0; depth++) {

@@ -29,7 +29,7 @@ export const VALIDATION = {
   validationError: { target: false },
 } as const;
 
-/** Returns the query as sent: no guard checks the queries of pages. */
+/** Returns a page's query as sent: no guard checks it. */
 export function queryOf({ originalUrl }: Request): URLSearchParams {
   return new URLSearchParams(queryTextOf(originalUrl));
 }
@@ -124,7 +124,7 @@ const USUAL_NAMES = [
 
 const withoutQuery = new Map<QueryClass, object>();
 
-/** Reads and checks a query string, without its question mark. @throws Problem with one entry per invalid parameter */
+/** Reads and checks a query string, without its question mark. @throws Problem with one entry per fault, at most 32 */
 export function parseQuery(accepted: QueryClass | QueryVariants, query: string): object {
   if (query === '' && typeof accepted !== 'function') accepted = accepted.absent.query;
   if (query === '' && typeof accepted === 'function') {

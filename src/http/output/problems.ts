@@ -1,6 +1,6 @@
 import { nameWords } from '../../model/json-schema.js';
 
-/** Every error code of the API: status, meaning, remedy, and a title if the code is not clear enough. The source of documents. */
+/** Every error code of the API: status, meaning, remedy, and a title if the code is not clear enough. Documents use this table. */
 const table = {
   invalid_json: [
     400,

@@ -114,7 +114,7 @@ export function noneMatch(header: string | undefined, etag: string): boolean {
   return header.trim() === '*' || entityTags(header).some((tag) => tag.replace(/^W\//, '') === etag);
 }
 
-/** Parses row states from If-Match (RFC 9110 §13.1.1); undefined for any row. Ignores weak and foreign tags. */
+/** Parses row states from If-Match (RFC 9110 §13.1.1); undefined (no header, or `*`) allows any state. Ignores weak and foreign tags. */
 export function parseStates(header: string | undefined): string[] | undefined {
   if (header === undefined || header.trim() === '*') return undefined;
   return entityTags(header).flatMap((tag) => {

@@ -10,7 +10,7 @@ const PARAMETER = /(?<![ \t])[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.
 /** Removes the parameters of the media ranges of `Accept`, except their weights. */
 export const withoutParameters = (accept: string) => accept.replace(PARAMETER, '');
 
-/** Tells whether a person sent the request: only browsers accept `text/html` explicitly. */
+/** Tells whether a browser sent the request for a person: other clients do not normally prefer `text/html`. */
 export function prefersHtml(request: Request): boolean {
   return request.accepts(['application/problem+json', 'application/json', 'text/html']) === 'text/html';
 }

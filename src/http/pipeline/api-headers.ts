@@ -3,7 +3,7 @@ import type { NextFunction, Request, Response } from 'express';
 /** The prefix of all routes of the members' API. */
 export const API_PREFIX = '/api/public';
 
-/** The API for assistants (Model Context Protocol), a separate protected resource for clients if ASSISTANTS is on. */
+/** Path of the API for assistants (Model Context Protocol). If ASSISTANTS is on, OAuth clients see it as a separate protected resource. */
 export const ASSISTANTS_PATH = `${API_PREFIX}/mcp`;
 
 /** The prefix of the metadata of protected resources (RFC 9728). */
@@ -40,12 +40,12 @@ const EXPOSED =
 
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'GET, HEAD, PUT',
-  // Excludes X-API-Key: keys are for servers, not for pages.
+  // Excludes X-API-Key: keys are for servers, not for web pages.
   'Access-Control-Allow-Headers': 'Authorization, Content-Type, DPoP, If-Match, If-None-Match, X-Request-Id',
   'Access-Control-Max-Age': '7200',
 };
 
-/** For {@link ASSISTANTS_PATH}: each message is a POST with descriptive headers. */
+/** Preflight headers of {@link ASSISTANTS_PATH}: assistants send each message by POST, with headers that describe the message. */
 const PREFLIGHT_OF_ASSISTANTS = {
   ...PREFLIGHT,
   'Access-Control-Allow-Methods': 'POST',
@@ -61,7 +61,7 @@ export const PREFLIGHT_OF_METADATA = {
   'Access-Control-Allow-Headers': '*', // assistants send a header with their protocol's version
 };
 
-/** Headers of every API response and every problem, readable from any origin. */
+/** Headers of every API response and every problem; pages of any origin can read these responses. */
 export const SHARED_HEADERS = {
   Vary: 'Authorization, X-API-Key, Origin',
   'X-Content-Type-Options': 'nosniff',

@@ -1,12 +1,12 @@
 import { createServer, type RequestListener } from 'node:http';
-import { ExpressAdapter } from '@nestjs/platform-express/adapters/express-adapter.js'; // the package's index also loads uploads
+import { ExpressAdapter } from '@nestjs/platform-express/adapters/express-adapter.js'; // the package's index also loads code for uploads
 import express, { type Request, type Response } from 'express';
 import { computeEtag, JsonResponse, noneMatch, UnchangingDocument } from '../output/responses.js';
 import type { Config } from '../../config/config.js';
 import { EntryPoint } from './entry-point.js';
 import { makeMessageClasses } from './messages.js';
 
-/** Express with exact paths, and one way to send a successful response: JSON bytes with a strong ETag, or 304. */
+/** Express with exact paths. Sends an object as JSON bytes: on GET and HEAD with a strong ETag, or 304 if the caller has this version. */
 export class ApiAdapter extends ExpressAdapter {
   entryPoint: EntryPoint;
 
@@ -17,7 +17,7 @@ export class ApiAdapter extends ExpressAdapter {
     app.disable('x-powered-by');
     app.disable('etag');
     app.set('query parser', false);
-    app.set('env', 'production'); // otherwise, Express shows stacks
+    app.set('env', 'production'); // in other environments, Express shows stack traces
     super(app);
   }
 

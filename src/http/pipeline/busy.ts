@@ -12,7 +12,7 @@ const HEADERS = Object.entries({
   'Content-Type': 'application/problem+json; charset=utf-8',
 }).flat();
 
-/** Sends the problem `temporarily_unavailable` from prepared parts: see {@link EntryPoint}. */
+/** Makes the function with which {@link EntryPoint} sends the problem `temporarily_unavailable` from prepared parts. */
 export function rejectBusy(publicUrl: string): RejectBusy {
   const { code, status, title, meaning } = PROBLEMS.get('temporarily_unavailable')!;
   const type = `${publicUrl}${API_PREFIX}/problems/${code}`;

@@ -34,7 +34,7 @@ export class EntryPoint {
   readonly refusals: Partial<Record<Kind, RejectBusy>> = {};
   /** Whether callers use https, up to the proxy that terminates TLS. */
   readonly #https: boolean;
-  /** Functions that start the delayed requests; undefined without a pause. */
+  /** Functions that start the delayed requests; undefined unless requests are paused. */
   #paused: (() => void)[] | undefined;
   #isEnding = false;
 
@@ -48,7 +48,7 @@ export class EntryPoint {
       if (this.#paused) this.#paused.push(AsyncResource.bind(() => this.#receive(request, response)));
       else this.#receive(request, response);
     };
-    // Behind a proxy, the proxy's connections carry the requests of all callers.
+    // Without a limit per address behind a proxy: all callers' requests arrive on the proxy's connections.
     const bounds =
       config.trustProxy === 0 ? CONNECTION_BOUNDS : { ...CONNECTION_BOUNDS, openOfPeer: Infinity };
     this.connections = new Connections(server, answer, bounds);
@@ -111,7 +111,7 @@ export class EntryPoint {
       if (context.isOver) leaveSlot(context);
       else this.#begin(request, response);
     };
-    // Only if there is a body: this closure keeps the request for another garbage collection, which costs half as much as a short request.
+    // Set only for a body: this closure keeps the request for another garbage collection, which costs half as much as a short request.
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
       context.awaitBody = () => this.connections.awaitBody(request);
     admission.enter(context.caller, begin, () => {

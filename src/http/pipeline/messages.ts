@@ -17,7 +17,7 @@ declare module 'node:http' {
 type Pairs = string[];
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** Makes message classes with Express's prototypes: otherwise, Express sets the prototype of each message, which slows it down. */
+/** Makes message classes with Express's prototypes: Express would set the prototype of each message of another class, at a cost. */
 export function makeMessageClasses(app: Express): {
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;

@@ -2,12 +2,12 @@ import { SetMetadata } from '@nestjs/common';
 
 const OUTSIDE_API = 'http:outside-api';
 
-/** Marks routes without the API's JSON: guards skip their `Accept` and query. The controller must still declare its access. */
+/** Marks a controller whose routes are outside the JSON API: guards ignore `Accept` and query. The controller must still declare its access. */
 export const OutsideApi = () => SetMetadata(OUTSIDE_API, true);
 
 const LIMITED = 'http:limited-by-address';
 
-/** Limits requests per address to all paths with the same first segment: `/account/…`. */
+/** Limits requests per address, counted together for all paths with the same first segment, such as `/account/…`. */
 export const LimitsByAddress = () => SetMetadata(LIMITED, true);
 
 /** Tells whether the controller has {@link LimitsByAddress}. */

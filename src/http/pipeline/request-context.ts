@@ -26,9 +26,9 @@ export class RequestContext {
   route: string | undefined = undefined;
   /** For a page: the language that the member or the browser prefers. */
   language: string | undefined = undefined;
-  /** The caller's address; see `addressOf`. */
+  /** The sender's address: from trusted proxies, or set by the first call of `addressOf`. */
   address: string | undefined = undefined;
-  /** The member, for the log and the metrics. */
+  /** The member, for the log. */
   userId: number | undefined = undefined;
   credentialId: string | undefined = undefined;
   /** The app or key that sent the request, if a member developed it: that member can see the request in the developer pages. */
@@ -46,7 +46,7 @@ export class RequestContext {
   indexInProgress = 0;
   caller = NOBODY;
   readonly requester = new Requester();
-  /** The admission while the request has a slot. */
+  /** The admission that gave the request a slot; undefined while it has none. */
   slot: Admission | undefined = undefined;
   /** Counts the body as incomplete until the returned function is called. */
   awaitBody: () => () => void = NO_BODY;
@@ -101,12 +101,12 @@ export async function withoutSlot<Result>(
   return result;
 }
 
-/** Checks the credential again, after waits and before writes and results. @throws Problem, or database errors */
+/** Checks the credential again. Call it after a wait, before a write or a result. @throws Problem, or database errors */
 export async function confirmCredential(request: IncomingMessage): Promise<void> {
   await request.context.confirm?.(request);
 }
 
-/** Reads a body while the request has no slot and no deadline, so that slow clients cause no 503; then checks the credential again. */
+/** Reads a body. Waits for an incomplete one without slot and deadline (slow clients cause no 503), then checks the credential again. */
 export async function receiving<Body>(request: IncomingMessage, read: () => Promise<Body>): Promise<Body> {
   if (request.complete) return read();
   const { context } = request;
@@ -124,7 +124,7 @@ export async function receiving<Body>(request: IncomingMessage, read: () => Prom
 
 /** The beginning of a target in absolute form, which servers must accept (RFC 9112 §3.2.2); rejects user and password. */
 const ORIGIN = /^https?:\/\/[^/?#@\\]+/i;
-/** A path and a query in visible ASCII: parsers could disagree about other characters. */
+/** A path and a query in visible ASCII without `#` and `\`: parsers could disagree about the excluded characters. */
 const TARGET = /^\/[!"$-[\]-~]*$/;
 /** Some clients add a slash to the assistants' URL, and to the path of its metadata. */
 const SLASHED = new RegExp(`^((/\\.well-known/oauth-protected-resource)?${ASSISTANTS_PATH})/(?=\\?|$)`);

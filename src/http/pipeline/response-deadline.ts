@@ -9,12 +9,12 @@ export function extendDeadline({ context }: IncomingMessage, milliseconds: numbe
   context.waitsSince = performance.now() + milliseconds;
 }
 
-/** Interval of checks. A timer per request would cost more. */
+/** Interval of checks, in ms. A timer per request would cost more. */
 const LOOK_MS = 25;
 
 /**
- * Responds 503 after `milliseconds`, which limits the sum of all database waits. Open transactions roll back, except during COMMIT. The
- * outcome of other writes is unknown: the client can repeat the PUT. The time restarts when the body is complete (see {@link JsonBody});
+ * Responds 503 after `milliseconds`, which limits the sum of all database waits. Open transactions roll back. The outcome of a COMMIT or
+ * a write without a transaction is unknown: the client can repeat the PUT. The time restarts when the body is complete ({@link JsonBody});
  * the server's `requestTimeout` limits the time to receive the body.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
