@@ -39,7 +39,7 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
   return app;
 }
 
-/** Sets up everything between the socket and the controllers, in order; used by main and by the tests. */
+/** Sets up the middleware, the error filter and the overload metrics; {@link createApp} and the tests call it. */
 export function configureApp(app: NestExpressApplication): void {
   const config = app.get(Config);
   const filter = app.get(ProblemFilter);
@@ -91,13 +91,13 @@ function linesForPeople(app: NestExpressApplication, { logLevel }: Config) {
   });
 }
 
-/** Maximum wait for requests in progress; operations.md promises the exit within 10 s after SHUTDOWN_DELAY. */
+/** Maximum wait in ms for requests in progress: docs/operators/operations.md promises the exit within 10 s after SHUTDOWN_DELAY. */
 const DRAIN_MS = 9_000;
 
-/** Delay in ms before the server closes idle connections: those accepted last may still send a request. */
+/** Delay in ms before the server closes idle connections: the last accepted connections may still send a request. */
 const IDLE_MS = 100;
 
-/** Maximum wait for the first request of a connection. */
+/** Maximum wait in ms, at shutdown, for the first request of a connection. */
 const SILENT_MS = 1_000;
 
 /** Ends the application: serves for SHUTDOWN_DELAY while /readyz fails, finishes requests, writes batches, and closes connections. */
@@ -134,8 +134,8 @@ async function closeStandIn(): Promise<void> {
   await listenersClosed(standIn);
 }
 
-const QUIET_MS = 50; // time without a new connection before the listener closes
-const QUIET_WITHIN_MS = 900; // maximum wait for this quiet time
+const QUIET_MS = 50; // time in ms without a new connection before the listener closes
+const QUIET_WITHIN_MS = 900; // maximum wait for QUIET_MS
 const EMPTY_WITHIN_MS = 1_000; // maximum wait for an event loop turn without work
 const LOOK_MS = 5; // pause between two checks
 /** Maximum duration, in ms, of an event loop turn without work. */

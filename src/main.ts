@@ -23,7 +23,7 @@ import { OperatorError } from './values/operator-error.js';
 /** Pause before replacing a dead worker, to avoid a tight loop. */
 const REPLACE_MS = 1_000;
 
-/** Loads while the embedded database opens, and only in processes that serve requests. */
+/** Loads the application's code while the embedded database opens, and only in processes that serve requests. */
 const loadApp = () => import('./app.js');
 
 /** Prepares shared resources, then serves in this process or in workers. */

@@ -84,11 +84,11 @@ export const parseUsername = (text: string) =>
 /** Reads an email address. @throws InvalidArgumentError */
 export const parseEmail = textThat(isEmailAddress, 'be an email address');
 
-/** Reads the id of an API key, also from a whole (leaked) key: does not use the secret, and no message repeats it. */
+/** Reads the id of an API key, also from a whole (leaked) key: the command does not use the secret, and no message repeats it. */
 export const parseKeyId = (text: string) =>
   namedKeyId(text) ?? text.replace(/[0-9A-Za-z]{13,}.*/s, (rest) => `${rest.slice(0, 12)}…`);
 
-/** Reads the id of a passkey. @throws InvalidArgumentError */
+/** Reads the id of a passkey or member. @throws InvalidArgumentError */
 export const parseNumber = (text: string) =>
   Number(textThat((id) => /^[1-9]\d{0,15}$/.test(id) && isId(Number(id)), 'be a whole number')(text));
 

@@ -11,7 +11,7 @@ export const profileOption = () =>
     'rules for the app: oauth21, oidc (secrets, form_post) or fapi2 (FAPI 2.0); see docs/developers/oauth.md',
   ).choices(PROFILE_NAMES);
 
-/** Makes the option for the authentication method. @param byDefault described to the reader */
+/** Makes the option for the authentication method. @param byDefault the default, as the help describes it */
 export const authOption = (byDefault: string) =>
   new Option('--auth <method>', `authentication method; ${byDefault}`).choices(
     unionOf(({ authMethods }) => authMethods),
@@ -31,7 +31,7 @@ export const longestAccessOption = () =>
     'longest access that members can give the app (default: ACCESS_LONGEST)',
   ).choices(DURATIONS);
 
-/** Makes the option that limits a decision to the application of this time. */
+/** Makes the option that limits a decision to an application that was made at this time. */
 export const appliedAtOption = () =>
   new Option('--applied-at <time>', 'decide only if `applied_at` is this time (see `pua clients review`)');
 

@@ -13,7 +13,7 @@ import { asTyped, plain, print } from './output.js';
 export const DECLINED = 'pua.declined';
 
 interface CommandWork extends Work {
-  /** Prints JSON with `--json`; otherwise, the caller must clean untrusted text with {@link plain}. */
+  /** Prints JSON with `--json`, else the text of `human`, which must clean untrusted parts with {@link plain}. */
   readonly print: <Result>(result: Result, human: (result: Result) => string) => void;
   /**
    * Requires confirmation of an irreversible action (`--yes` or on the terminal). @param what the effect, as a sentence @param unasked

@@ -52,7 +52,7 @@ const webhooks = stored(async ({ get }) => {
   return (await get(WebhooksService).list()).map(({ id, url }) => [id, url]);
 });
 
-/** Sources of candidates by option or argument, with the command group if its candidates differ. */
+/** Sources of candidates by option or argument, after the command group's name if the group has its own source. */
 const SOURCES: Readonly<Record<string, Source>> = {
   'keys --scopes': listOf(async () => [...ALL_SCOPES, ...ALL_PLATFORM_SCOPES]),
   '--scopes': scopes,

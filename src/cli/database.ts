@@ -20,7 +20,7 @@ import { OperatorError } from '../values/operator-error.js';
 import { WebhookSecrets, WebhookSender } from '../webhooks/webhook-sender.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
-/** Maximum attempts to reach the process that serves the embedded database, which may end at any time. */
+/** Maximum attempts to reach the process that serves the embedded database: that process may end at any time. */
 const MAX_ATTEMPTS = 10;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -57,7 +57,7 @@ export function readConfig(): Config {
 /** The schema that a command accepts: this version's schema; any version's, for commands that revoke; or anything. */
 export type AcceptedSchema = 'this version' | 'any version' | 'anything';
 
-/** Runs a command on the database; opens and migrates the embedded database if necessary. @throws OperatorError for pending migrations */
+/** Runs a command on the database. Opens the embedded database; migrates it if empty. @throws OperatorError if `accepted` does not fit */
 export async function onDatabase<T>(
   work: (of: Work) => Promise<T>,
   accepted: AcceptedSchema = 'this version',

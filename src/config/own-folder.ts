@@ -5,13 +5,13 @@ export class UnsafeFolder extends Error {
   override name = 'UnsafeFolder';
 }
 
-/** Creates `folder` (mode 0700), or checks that only this user can write to it; files in it are private. @throws UnsafeFolder */
+/** Creates `folder` (mode 0700), or checks that only this user can write to it: its files are private. @throws UnsafeFolder */
 export function ownFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   refuse(folder, statSync(folder), 0o022, 'is writable by others');
 }
 
-/** Creates `folder` (mode 0700) in a public place, or checks that it is private and not a link. @throws UnsafeFolder */
+/** Creates `folder` (mode 0700) where all users can write, or checks that it is private and not a link. @throws UnsafeFolder */
 export function secretFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);

@@ -7,7 +7,7 @@ interface Setting {
   readonly read: z.ZodType;
   /** Default in the format of an environment variable. */
   readonly default?: string;
-  /** The documentation's text if the default depends on other settings. */
+  /** The documentation's text if the default is not a fixed value. */
   readonly otherwise?: string;
   readonly meaning: string;
   /** The end of the documentation's sentence "Set it …". */
@@ -24,7 +24,7 @@ const setting = <Type extends z.ZodType>(read: Type, value: string, texts: Texts
 
 const optional = <Type extends z.ZodType>(read: Type, texts: Texts) => ({ read: read.optional(), ...texts });
 
-/** The only list of settings, from which {@link Config} reads its values and `npm run docs` generates documents. */
+/** The only list of settings: {@link Config} takes its values from it, and `npm run docs` generates documents from it. */
 export const SETTINGS = {
   NODE_ENV: setting(is.oneOf('development', 'test', 'production'), 'development', {
     meaning:

@@ -24,7 +24,7 @@ const NAMED_BY = new Map(
   Object.entries({ 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }),
 );
 
-/** Serves MCP by its SDK: a server for the current and one for earlier revisions. Internal ids replace clients' ids, which may collide. */
+/** Serves MCP with its SDK: one server for the current revision, one for earlier ones. Replaces clients' ids, which may collide. */
 @Injectable()
 export class Assistants {
   readonly #exchanges = new Map<unknown, Exchange>();
@@ -83,7 +83,7 @@ export class Assistants {
     let status = 200;
     const answer = await new Promise<JSONRPCResponse>((resolve) => {
       exchange.settle = (settled) => {
-        // A request that reached no handler is malformed; for this, the current revision requires an error status.
+        // A request that reached no handler is malformed: the current revision then requires an error status.
         if (!isHandled && era === 'current' && 'error' in settled)
           status = settled.error.code === METHOD_NOT_FOUND ? 404 : 400;
         resolve(settled);
@@ -114,7 +114,7 @@ export class Assistants {
       }));
   }
 
-  /** Makes a server, which stays open and keeps no state of a request, and its message handler. */
+  /** Makes a server that keeps no state between requests. @returns its open transport, which receives all messages */
   async #serve(
     sdk: Sdk,
     classification: { era: 'modern' | 'legacy'; revision?: string },
@@ -143,7 +143,7 @@ export function writeFault(
   return { status, text: JSON.stringify({ jsonrpc: '2.0', id: own, error: { code, message, data } }) };
 }
 
-/** Finds a header that contradicts the body (SEP-2243). The SDK checks only revision and method. */
+/** Finds a header that is missing or contradicts the body (SEP-2243). The SDK compares only revision and method. */
 function headerFault(
   { method, params }: Pick<JSONRPCRequest, 'method' | 'params'>,
   headers: Json,

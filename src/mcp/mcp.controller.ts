@@ -8,7 +8,7 @@ import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Assistants, writeFault, type MessageAnswer } from './assistants.js';
 
-/** Maximum body size: the longest profile with every character escaped, and an envelope. */
+/** Reads a body up to the size of the longest profile with every character escaped, and an envelope. */
 const readMessage = rawReader(131_072);
 const DEEPEST = 32;
 

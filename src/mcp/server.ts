@@ -46,7 +46,7 @@ interface Context {
   readonly mcpReq: { readonly id: unknown };
 }
 
-/** Makes a server without state between requests. @param exchangeOf finds a request by its id */
+/** Makes a server without state between requests. @param exchangeOf finds the exchange by the internal id of its request */
 export function makeServer(
   sdk: Sdk,
   config: Config,
@@ -66,7 +66,7 @@ export function makeServer(
       capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
       instructions: INSTRUCTIONS,
       supportedProtocolVersions: [...EARLIER, CURRENT],
-      // Accepts all arguments, since routes check them, and report more helpful errors.
+      // Never called: the SDK checks only input that a server requests from clients. Routes check arguments.
       jsonSchemaValidator: {
         getValidator: () => () => ({ valid: false, data: undefined, errorMessage: '' }),
       },

@@ -306,7 +306,7 @@ interface ObjectSchema extends JsonSchema {
 
 const propertiesIn = (schema: JsonSchema) => (inlined(schema) as ObjectSchema).properties;
 
-/** Lists an item's fields, if the response is a page of a list, and the texts in the item's objects, such as `location.city`. */
+/** Lists the fields of a list's items, and the texts in their objects (`location.city`); undefined for a response that is no page. */
 function fieldsOfItem(response: JsonSchema): string[] | undefined {
   const { data, pagination } = propertiesIn(response);
   if (!data || !pagination) return undefined;
@@ -320,7 +320,7 @@ function fieldsOfItem(response: JsonSchema): string[] | undefined {
   });
 }
 
-/** Returns a query's parameters as arguments, except parameters that only query strings or generated clients need. */
+/** Returns a query's parameters as arguments, without the schema keywords that only query strings or generated clients need. */
 function describeArguments(query: QueryClass): Record<string, JsonSchema> {
   const defaults = new query() as Json;
   return Object.fromEntries(

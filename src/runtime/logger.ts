@@ -23,7 +23,7 @@ const SECRET_PATHS = [
   'client_secret',
 ].flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]);
 
-/** Creates the log: JSON lines on stdout (formatted lines if LOG_FORMAT is pretty), without secrets, found by path and by pattern. */
+/** Creates the log: JSON lines on stdout (formatted lines if LOG_FORMAT is pretty). Redacts secrets by path and by pattern. */
 export function createLogger(config: Config): Logger {
   const options = {
     level: config.logLevel,
@@ -39,7 +39,7 @@ export function createLogger(config: Config): Logger {
     : pino(options);
 }
 
-/** Omits other properties: a database error contains the statement's values. */
+/** Describes an error by these properties only: further properties of a database error contain the statement's values. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const { name, message, stack, cause } = error;

@@ -4,7 +4,7 @@ import type { PostResponse } from './public-https.js';
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const MAX_WAIT = 10 * HOUR;
-/** Waits after each failed attempt, in seconds; after the last wait, a failure is final. */
+/** Waits after each failed attempt, in seconds; if the attempt after the last wait fails, the failure is final. */
 export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, MAX_WAIT, MAX_WAIT] as const;
 /** Seconds to record the outcome of an attempt: twice an attempt's maximum duration. */
 export const LEASE_SECONDS = 20;
@@ -27,7 +27,7 @@ export interface Attempt {
   readonly seconds: number;
   /** Whether the response was 410: the endpoint no longer exists. */
   readonly gone: boolean;
-  /** Requested pause, in seconds. */
+  /** Pause that the endpoint requests (Retry-After), in seconds; 0 if none. */
   readonly retryAfter: number;
 }
 
@@ -42,7 +42,7 @@ function retrySeconds({ status, retryAfter = '' }: PostResponse): number {
   return Math.min(Math.max(0, seconds || 0), MAX_WAIT);
 }
 
-/** Computes the wait after an attempt. @param before number of earlier attempts @returns seconds; undefined after the last attempt */
+/** Computes the wait after an attempt. @param before number of earlier attempts @returns seconds; undefined if no attempt follows */
 export function waitAfter(before: number, { taken, retryAfter }: Attempt): number | undefined {
   const wait = taken ? undefined : RETRY_AFTER[before];
   return wait === undefined ? undefined : Math.max(wait, retryAfter);
@@ -87,7 +87,7 @@ interface Queue<Message> {
   /** Claims due messages for {@link LEASE_SECONDS}. @param most maximum in total @returns `again`: whether to claim again at once */
   claim(most: number): Promise<{ messages: readonly Message[]; again?: boolean }>;
 
-  /** Sends a message once and records the outcome; otherwise the claim expires. @param stop aborts sending: then release the message */
+  /** Sends once and records the outcome; if none is recorded, the claim expires. @param stop aborts sending: then release the message */
   send(message: Message, stop: AbortSignal): Promise<void>;
 
   /** Called if an outcome could not be recorded. */

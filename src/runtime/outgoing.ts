@@ -35,7 +35,7 @@ export function send(
     const asked = request(url, { ...options, headers: { 'User-Agent': USER_AGENT, ...headers }, lookup });
     asked.on('error', reject);
     asked.on('response', (response) => {
-      response.on('error', () => undefined); // code that reads the response has another listener
+      response.on('error', () => undefined); // code that reads the response has its own listener
       resolve({ asked, response });
     });
     asked.end(body);

@@ -56,7 +56,7 @@ export async function resolveAddresses(
   throw reason;
 }
 
-/** Connects to untrusted URLs: https and public addresses only (checked while connecting), no redirects, bounded time and size. */
+/** Connects to untrusted URLs: public https (checked while connecting), or also `loopback`; no redirects, bounded time and size. */
 @Injectable()
 export class PublicHttps {
   /** Tells whether a connection to the address is allowed. */
@@ -115,7 +115,7 @@ export class PublicHttps {
       requireAllowed(found.map(({ address }) => address));
       return found;
     };
-    // Always opens a new connection: an open connection was checked for another name.
+    // Always opens a new connection: the address of an open one was checked for an earlier request.
     return send(url, lookUp, { ...options, agent: false, maxHeaderSize: MAX_BYTES }, body);
   }
 }

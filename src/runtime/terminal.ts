@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 
 type Format = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan';
 
-/** Applies color only on a terminal, even with CI or FORCE_COLOR, and not with NO_COLOR. */
+/** Formats text only on a terminal: CI and FORCE_COLOR do not force this, and NO_COLOR prevents it. */
 export function styled(format: Format, text: string): string {
   return process.stdout.isTTY ? styleText(format, text, { stream: process.stdout }) : text;
 }

@@ -59,7 +59,7 @@ export function doctorCommand(command: Command): void {
     });
 }
 
-/** @returns true if the last known status of no check is `fail` */
+/** Repeats the quick checks until `ended`. @returns whether no check has the status `fail` at the end */
 async function lookAgain(
   look: (asked: Examination) => Promise<Findings>,
   json: boolean | undefined,

@@ -43,7 +43,7 @@ export function statusCommand(command: Command): void {
 const versions = (running: string | null) =>
   running === null || running === VERSION ? VERSION : `${running}, and ${VERSION} of this command`;
 
-/** Omits parts that are zero, as in `3, 1 disabled`. */
+/** Writes a total with its parts, such as `3, 1 disabled`; omits parts that are zero. */
 const sum = (total: number, parts: Readonly<Record<string, number>>) =>
   [String(total), ...Object.entries(parts).flatMap(([what, n]) => (n > 0 ? [`${n} ${what}`] : []))].join(
     ', ',

@@ -62,7 +62,7 @@ export class Admission {
     return { atWork: this.#atWork - this.#left, waiting: this.#waiting.size, held: this.#held.size };
   }
 
-  /** Calls `begin` at the caller's turn, or `refuse` after a wait too long. After `begin`, call {@link leave}. @param refuse absent: no limit */
+  /** Calls `begin` at the caller's turn, or `refuse` after too long. After `begin`, call {@link leave}. @param refuse absent: no limit */
   enter({ address, credential }: Caller, begin: () => void, refuse?: () => void): void {
     if (this.#waiting.size === 0) {
       if (this.#atWork < this.maxConcurrent) {

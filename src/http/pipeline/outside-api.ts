@@ -2,7 +2,7 @@ import { SetMetadata } from '@nestjs/common';
 
 const OUTSIDE_API = 'http:outside-api';
 
-/** Marks a controller whose routes are outside the JSON API: guards ignore `Accept` and query. The controller must still declare its access. */
+/** Marks a controller outside the JSON API: guards ignore `Accept` and query of its requests. It must still declare its access. */
 export const OutsideApi = () => SetMetadata(OUTSIDE_API, true);
 
 const LIMITED = 'http:limited-by-address';

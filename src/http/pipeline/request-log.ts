@@ -48,7 +48,7 @@ export function requestLog(logger: Logger) {
 /** Paths that monitoring systems request every few seconds. */
 const PROBES = ['/livez', '/readyz'];
 
-/** Writes one line per request, except probes, to a terminal, without query values (possible secrets). Caches the results of `usernameOf`. */
+/** Writes one line per request, except probes, to a terminal, without query values (possible secrets). Caches results of `usernameOf`. */
 export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
   const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
   return (request: Request, response: Response, next: NextFunction): void => {
