@@ -306,7 +306,7 @@ interface ObjectSchema extends JsonSchema {
 
 const propertiesIn = (schema: JsonSchema) => (inlined(schema) as ObjectSchema).properties;
 
-/** Lists the fields of a list's items, and the texts in their objects (`location.city`); undefined for a response that is no page. */
+/** Lists the fields of a list's items, and the texts in their objects (`location.city`); undefined unless the response is a page. */
 function fieldsOfItem(response: JsonSchema): string[] | undefined {
   const { data, pagination } = propertiesIn(response);
   if (!data || !pagination) return undefined;

@@ -10,7 +10,7 @@ interface Trace {
   readonly item?: readonly [member: string, id: string];
 }
 
-/** A resource: a member's rows, which of them are visible, and the changes that affect them. All SQL except `about` and `scope`. */
+/** A resource: a member's rows, the visible ones, and changes that affect them. All properties except `about` and `scope` are SQL. */
 export interface ResourceDeclaration {
   /** Description in the API's documentation. */
   readonly about: string;

@@ -1,4 +1,4 @@
-/** Denormalized columns from another row, so that a list reads one table. Foreign keys keep them equal. */
+/** Denormalized columns from another row, so that a list reads one table. Foreign keys or triggers keep them equal. */
 export interface Copies {
   readonly from: 'users' | 'events';
   /** Column with the other row's id. */

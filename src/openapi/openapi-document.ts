@@ -191,7 +191,7 @@ const IF_NONE_MATCH: Json = {
   description: 'ETag of an earlier response',
 };
 
-/** The route's body with the first example that has one. */
+/** Describes the route's body, with the body of the first example that has one. */
 function withExample(body: RequestBody, examples: readonly Example[]): Json {
   const value = examples.find(({ request }) => request.body !== undefined)?.request.body;
   const content = Object.entries(body.content).map(([type, { schema }]) => [
@@ -205,7 +205,7 @@ function pathOf({ path }: Route): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-/** License in the document, which grants none for the server: operators who publish the API state the terms. */
+/** License in the document: it grants no right to the server. Operators who publish the API state the terms. */
 const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
 const TAGS: Readonly<Record<string, string>> = {

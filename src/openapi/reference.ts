@@ -7,7 +7,7 @@ type Json = Record<string, unknown>;
 /** Schemas by name: the document's schemas, or the schemas of an object's keys. */
 type Schemas = Record<string, Json>;
 
-/** Lists every operation of an OpenAPI 3.1 document by group, public operations last. */
+/** Lists every operation of an OpenAPI 3.1 document: first those that require a scope, then a credential, then none. */
 export function listEndpoints(document: Json): Endpoint[] {
   const { paths, components } = withWords(document) as {
     paths: Record<string, Record<string, Json>>;
@@ -104,7 +104,7 @@ function describeFields(schema: Json, schemas: Schemas, parent = ''): Field[] {
   });
 }
 
-/** The schema or its target, ignoring null. */
+/** Returns the schema, or the schema that it references; ignores the alternative null. */
 function resolve(schema: Json, schemas: Schemas): Json {
   const wrapped = (schema.allOf ?? schema.anyOf) as Json[] | undefined;
   if (wrapped) return resolve(wrapped[0]!, schemas);

@@ -12,7 +12,7 @@ import type { Example } from './examples.js';
 
 type Json = Record<string, unknown>;
 
-/** Headers to declare per response, because programs use them; the texts only name the others, to keep generated types small. */
+/** Headers to declare per response, because programs use them. `x-response-headers` names the others: types stay small. */
 export const DECLARED: readonly string[] = ['ETag', 'Link', 'X-Total-Count'];
 const EVERYWHERE = ['X-Request-Id', 'Cache-Control', 'Vary'];
 
@@ -84,7 +84,7 @@ export function describeResponses(route: Route, examples: readonly Example[]): J
   };
 }
 
-/** Builds the shared responses: one per error, and one per set of errors that always occur together. */
+/** Builds the shared responses: one per code for routes with one code of a status, and one per status for routes with several. */
 export function sharedResponses(routes: readonly Route[], examples: readonly Example[]): Json {
   const shared = new Map<string, { status: number; codes: Set<ProblemCode> }>();
   for (const route of routes) {

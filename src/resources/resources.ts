@@ -11,7 +11,7 @@ const DECLARATIONS = {
   achievements: achievementsAccess,
 };
 
-/** Resources of a member's API, to which changes refer. */
+/** Resources of the members' API; each change concerns one of them. */
 export const RESOURCES = Object.keys(DECLARATIONS) as (keyof typeof DECLARATIONS)[];
 export type Resource = keyof typeof DECLARATIONS;
 
@@ -44,7 +44,7 @@ export function listOf(resource: Resource) {
   return { name: resource, rows, id, ...accessTo(resource) };
 }
 
-/** Scope that a credential requires for any access to the resource. */
+/** Scope that a credential requires to read the resource. */
 export const readScope = <Name extends string>(resource: Name) => `${resource}:read` as const;
 /** The scope in SQL. */
 export const readScopeSql = (resource: string) => `(${resource} || ':read')`;

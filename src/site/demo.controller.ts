@@ -11,7 +11,7 @@ const CLIENT = new URL('../../clients/typescript/src/', import.meta.url);
 
 const textOf = (name: string, folder = FOLDER) => readFileSync(new URL(name, folder), 'utf8');
 
-/** Serves the demo app of `examples/browser-client`, only in development and with demo members. */
+/** Serves the demo app of `examples/browser-client`, only on a server with demo members (SEED_DEMO). */
 @Controller('demo')
 @Public()
 @OutsideApi()

@@ -25,7 +25,7 @@ const PLAIN = {
   'Cache-Control': 'max-age=86400',
 };
 
-/** RFC 9309: excludes members' pages and endpoints for programs from search engines. */
+/** RFC 9309: asks search engines to skip members' pages and endpoints for programs. */
 const ROBOTS = `User-agent: *
 Disallow: /api/
 Disallow: /oauth/
@@ -91,7 +91,7 @@ export class FrontController {
     return this.#icon;
   }
 
-  /** Open Graph image: the platform's logo, if it is loaded, and all sites support its type. */
+  /** Open Graph image: the platform's logo if it is loaded and all sites support its type, else a card. */
   @Get('social-card')
   card(): UnchangingDocument {
     const { image } = this.logo;

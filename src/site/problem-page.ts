@@ -32,7 +32,7 @@ export class ProblemPage {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Shows people a page instead of a problem. @returns false for programs and below /api/public, which get the problem */
+  /** Shows people a page instead of a problem. @returns false for programs and API paths, which get the problem */
   answer(
     { definition: { code, status }, detail }: Problem,
     headers: Readonly<Record<string, string>>,

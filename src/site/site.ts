@@ -43,7 +43,7 @@ export interface SitePage {
   readonly content: object;
 }
 
-/** Renders the public pages. Scripts copy, filter and try requests; everything else works without them. */
+/** Renders the public pages. Scripts copy code, filter the contents and send requests; everything else works without them. */
 @Injectable()
 export class Site {
   readonly #script = new InlineText(joinScripts(MODULES));

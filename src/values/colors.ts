@@ -16,7 +16,7 @@ function luminanceOf(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** Computes the contrast of two colors, from 1 to 21 (WCAG 2.2, “contrast ratio”): text needs 4.5 on its background. */
+/** Computes the contrast of two colors, from 1 to 21 (WCAG 2.2, “contrast ratio”): text of normal size needs at least 4.5. */
 export function contrastOf(one: string, other: string): number {
   const [dark, light] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b) as [number, number];
   return (light + 0.05) / (dark + 0.05);

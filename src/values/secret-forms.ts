@@ -32,5 +32,5 @@ const ANYWHERE = new RegExp(
   'gi',
 );
 
-/** Replaces with `[redacted]` what {@link ANYWHERE} finds in a text. */
+/** Replaces the secrets that {@link ANYWHERE} finds in a text with `[redacted]`. */
 export const withoutSecrets = (text: string): string => text.replace(ANYWHERE, '[redacted]');

@@ -120,7 +120,7 @@ export const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a
 const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*) FROM user_achievements o
       WHERE o.user_id = $1 AND o.pin_position <= ua.pin_position) END`;
 
-/** Time rounded down to half a minute, so that a response keeps its ETag for a while. Shares are at most a second old. */
+/** Time rounded down to half a minute, so that a response keeps its ETag for a while. Rarities are at most a second old. */
 export const COMPUTED_AT = `date_bin('30 seconds', now(), 'epoch')`;
 
 const AchievementProgress = new Model('AchievementProgress', {

@@ -32,7 +32,7 @@ export class User extends row({
   username: text(LENGTHS.users.username).about('Unique on the platform'),
   /** The member's id in another system, such as the subject at the external identity provider. */
   external_id: text(LENGTHS.users.external_id).nullable,
-  /** Address for password-reset emails. No API returns it. */
+  /** Address for notices and password resets. No API returns it. */
   email: text(LENGTHS.users.email).nullable,
   first_name: text(LENGTHS.users.first_name).about('As written by the member').nullable,
   last_name: text(LENGTHS.users.last_name).about('As written by the member').nullable,
@@ -50,7 +50,7 @@ export class User extends row({
   sign_ins_valid_since: timestamp.nullable,
   /** Time of erasure: only the id remains. */
   erased_at: timestamp.nullable,
-  /** Number of changes to the profile; part of the state that If-Match compares. */
+  /** Version of the profile, from 1, increased by each change; part of the state that If-Match compares. */
   version: bigint.default(1).generated,
   /** Profile fields that the member has changed through the API since the last import of these fields. */
   edited_fields: stored(texts).sqlDefault("'{}'"),

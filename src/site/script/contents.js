@@ -77,11 +77,11 @@ const MAX_FOUND = 12;
 const EXCERPT = 110;
 let index;
 
-/** Finds passages of the guides and operations with every word; those with a word in the title are first. */
+/** Finds passages of the guides and operations with every word; those with the most words in the title are first. */
 async function search(wanted) {
   index ??= fetch('/docs/search.json')
     .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.statusText))))
-    .catch(() => (index = undefined)); // loads the index again at the next letter
+    .catch(() => (index = undefined)); // the next letter loads the index again
   const words = wanted.split(/\s+/);
   const inTitle = ({ title }) => words.filter((word) => title.toLowerCase().includes(word)).length;
   return ((await index) ?? [])

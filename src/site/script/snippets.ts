@@ -18,7 +18,7 @@ interface Sent {
   readonly withKey: boolean;
 }
 
-/** Writes a request in each language with its standard library. Without imports, because the page's script contains it. */
+/** Writes a request as code in each language, using only standard libraries. No imports here: this becomes part of the page's script. */
 export function writeSnippets(
   { method, path, body, type = 'application/json', headers = {} }: SentRequest,
   publicUrl: string,

@@ -8,7 +8,7 @@ export interface Token {
   readonly text: string;
 }
 
-/** Splits code into tokens without loss. Without imports, because the page's script contains it. */
+/** Splits code into tokens without loss. This module has no imports, because it becomes part of the page's script. */
 export function tokenize(code: string): Token[] {
   const tokens: Token[] = [];
   let end = 0;

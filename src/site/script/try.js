@@ -78,7 +78,7 @@ function openLinked() {
   }
   form.closest('.try').open = true;
   writeSample(form);
-  afterPaint(() => section.scrollIntoView()); // so that nothing visible moves
+  afterPaint(() => section.scrollIntoView()); // after the layout changes, so that the section does not move again
   return undefined;
 }
 
@@ -104,7 +104,7 @@ function startTrying() {
       const { open } = callOf(form);
       const hint = one('.try-hint', form);
       const send = one('[type="submit"]', form);
-      // Also disabled, since Enter in a field would send the form; on load, a quick click would send it without the token.
+      // Disables the hidden button: Enter in a field would still send the form, and on load, a quick click would send it without the token.
       send.hidden = send.disabled = !open && !signedIn;
       if (open) hint.textContent = 'No credential is needed.';
       else if (signedIn) hint.textContent = 'This sends your access token.';
