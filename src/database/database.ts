@@ -22,7 +22,7 @@ const LONG_SHARE = 0.2;
 
 export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 
-/** Runs statements on TypeORM's pool without its layers. Multi-statement writes use `dataSource.transaction`. */
+/** Runs single statements directly on TypeORM's pool. Writes of several statements use `dataSource.transaction`. */
 @Injectable()
 export class Database {
   readonly #pool: Pool;
@@ -52,24 +52,24 @@ export class Database {
       config.databaseUrl === undefined || config.sqlRequestIds ? undefined : new PipelinedReads(config);
   }
 
-  /** Runs a hot read of constant text, well under a millisecond. @throws Unavailable if too many requests wait for a connection */
+  /** Runs a frequent read that has a constant text and takes well under 1 ms. @throws Unavailable if too many requests wait */
   read<Row>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
     const { name, text } = statement;
     const pooled = () => this.#query<Row>(this.#ownSessions ? { name, text, values } : { text, values });
     return this.#pipelined ? this.#pipelined.rows<Row>(statement, values, pooled) : pooled();
   }
 
-  /** Runs any other statement. @throws Unavailable if too many requests wait for a connection */
+  /** Runs a statement without preparing it. @throws Unavailable if too many requests wait for a connection */
   async rows<Row>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#query({ text, values });
   }
 
-  /** Prepares and runs a statement whose text is constant and contains no values. @throws Unavailable if too many requests wait */
+  /** Runs a statement of constant text without values; prepares it if the session keeps it. @throws Unavailable if too many wait */
   async prepared<Row>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#query(this.#ownSessions ? { name: nameOf(text), text, values } : { text, values });
   }
 
-  /** Runs a statement like {@link prepared}, and retries for two seconds while its row is locked. @param beforeAgain runs before each retry */
+  /** Runs a statement like {@link prepared}; retries for 2 s while a row is locked. @param beforeAgain runs before each retry */
   async patient<Row>(text: string, values: unknown[], beforeAgain: () => Promise<void>): Promise<Row[]> {
     const latest = performance.now() + LOCK_PATIENCE_MS;
     for (;;) {
@@ -84,14 +84,14 @@ export class Database {
     }
   }
 
-  /** Runs a statement that reads many rows; few run at once. @param statement named if constant @throws Unavailable, also after a wait */
+  /** Runs a statement that reads many rows, in at most a fifth of the pool. @throws Unavailable if too many wait, or this waits too long */
   async long<Row>({ name, text }: Pick<QueryConfig, 'name' | 'text'>, values: unknown[]): Promise<Row[]> {
     return this.#long.take(() =>
       this.#query({ ...(name !== undefined && this.#ownSessions ? { name } : {}), text, values }),
     );
   }
 
-  /** Opens connections for background work on first use, since most instances never need them. After a failure, the next call retries. */
+  /** Opens connections for a kind of background work on first use: many instances never do some kinds. After a failure, a call retries. */
   background(use: BackgroundUse): Promise<DataSource> {
     let opening = this.#background.get(use);
     if (!opening) {

@@ -75,14 +75,14 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
   /** A filter for each parameter of the query except limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
-  /** SQL of the stored total, for a list without filters. Otherwise, one scan of all matching rows returns total and page, unless `few`. */
+  /** SQL of the stored total, for queries without filters. For others, one scan finds total and page; if `few`, two queries do. */
   readonly total?: string;
   readonly few?: boolean;
 }
 
 /** The single result row of a page query; rows are numbered in the direction of reading. */
 interface PageRow {
-  /** JSON texts of the items, in the list's order and separated by commas, as UTF-8 bytes if possible; null if there are none. */
+  /** JSON texts of the items in the list's order, separated by commas; UTF-8 bytes from a pipelined read; null if there are none. */
   items: Buffer | string | null;
   /** Number of rows found: one more than the page size if more rows follow. */
   found: number;
@@ -207,7 +207,7 @@ function hasUsual(filter: AnyFilter): filter is UsualFilter {
   return typeof filter === 'object' && typeof filter.otherwise === 'function';
 }
 
-/** Builds the statement of one page; see {@link PageRow}. Values: the conditions' values, then limit, id and key of the position. */
+/** Builds the statement of one page; see {@link PageRow}. Values: the conditions' values, the limit, the position's id and key. */
 function pageStatement<Query extends ListQuery>(
   declaration: ListDeclaration<Query>,
   sort: Sort,

@@ -13,7 +13,7 @@ const SPREAD = 0x9e3779b1;
 type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
 
-/** Reads from replicas (DATABASE_READ_URL) known to have all of the member's writes; otherwise, and after a failure, from the primary. */
+/** Reads from a replica (DATABASE_READ_URL) that has all of the member's writes; from the primary if there is none, or the read fails. */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
@@ -105,7 +105,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     for (const replica of this.#inOrder(userId)) {
       const rows = await ask(replica);
       if (rows === undefined) continue;
-      if (rows.length === 0) break; // after a possible failure, reads go to the primary
+      if (rows.length === 0) break; // perhaps because of a failure: the primary serves this read
       this.reads.replica++;
       return rows;
     }

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sha256 } from '../../crypto/digests.js';
 
-/** The folder of the embedded database's Unix socket, for plain `pg`. */
+/** Address of the embedded database for `pg`: the folder that contains its Unix socket, and a port. */
 export interface EmbeddedAddress {
   readonly host: string;
   readonly port: number;

@@ -41,7 +41,7 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
     process.umask(0o077); // makes the new socket inaccessible to other users
     if (!existsSync(folder) || readdirSync(folder).length === 0) await fillFromSnapshot(folder);
     mkdirSync(folder, { recursive: true });
-    chmodSync(folder, 0o700); // PGlite sets the modes of the folder's files
+    chmodSync(folder, 0o700); // protects the folder's files, whose modes PGlite sets
     const { close } = await startThread({ folder, socket });
     return {
       ...address,

@@ -22,7 +22,7 @@ import { sha256 } from '../../crypto/digests.js';
 
 /** Folder next to the build, where only users who may change the program can write. */
 const SNAPSHOTS = join(import.meta.dirname, '../../../.snapshots');
-/** Age at which files of other versions count as unused. */
+/** Age from which other versions' snapshots, and drafts, count as unused. */
 const OLD_MS = 3_600_000;
 /** Leaves out the two template databases: they are half of all files, and nobody creates another database. */
 const WITHOUT_TEMPLATES = [
@@ -31,7 +31,7 @@ const WITHOUT_TEMPLATES = [
   'DROP DATABASE template1',
 ];
 
-/** Fills an empty `folder` from the snapshot, in a tenth of a migration's time. Does nothing if the program's read-only folder has none. */
+/** Fills an empty `folder` from the snapshot, in a tenth of a migration's time. Does nothing if {@link readySnapshot} finds none. */
 export async function fillFromSnapshot(folder: string): Promise<void> {
   const snapshot = await readySnapshot();
   if (snapshot === undefined) return;
@@ -41,7 +41,7 @@ export async function fillFromSnapshot(folder: string): Promise<void> {
   renameSync(draft, folder); // atomically
 }
 
-/** Makes a missing snapshot; safe for concurrent processes. @returns its folder; undefined if the program's read-only folder has none */
+/** Finds or makes the snapshot; safe for concurrent processes. @returns its folder; undefined if there is none and none can be written */
 export async function readySnapshot(): Promise<string | undefined> {
   const snapshot = join(SNAPSHOTS, await version());
   if (existsSync(snapshot)) return snapshot;
@@ -105,7 +105,7 @@ async function makeDatabase(folder: string): Promise<void> {
   }
 }
 
-/** Removes snapshots of other versions and drafts of killed processes. */
+/** Removes snapshots of other versions, and drafts of killed processes, that are older than {@link OLD_MS}. */
 function removeOld(snapshot: string): void {
   for (const path of readdirSync(SNAPSHOTS).map((name) => join(SNAPSHOTS, name))) {
     if (path !== snapshot && Date.now() - statSync(path).mtimeMs > OLD_MS)

@@ -25,7 +25,7 @@ export interface OpenInThread {
   close(patienceMs?: number): Promise<void>;
 }
 
-/** A thread that serves PGlites on Unix sockets: one in a server; tests reuse it, since starting threads is slow. */
+/** A thread that serves PGlites on Unix sockets. A server's thread serves one; tests reuse a thread, since starting threads is slow. */
 export class EmbeddedThread {
   readonly #worker = new Worker(new URL('./worker.js', import.meta.url));
   readonly #failed: Promise<never>;

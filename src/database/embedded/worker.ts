@@ -14,12 +14,12 @@ interface Message {
   readonly failed: (error: Error) => void;
 }
 
-/** Messages that complete an exchange: Query, Sync, Terminate, and the start-up. */
+/** First bytes of messages that complete an exchange: Query, Sync, Terminate, password, and (0) the startup message. */
 const LAST_OF_A_QUERY = new Set([...'QSXp'].map((type) => type.charCodeAt(0)).concat(0));
 
 /**
  * Assigns PGlite's session to one connection per query or transaction. Replaces the socket server's queue, which in 0.2.17 interleaves
- * queries and rolls back other connections' transactions. Remove this class once a release fixes the fault (tests of embedded.ts).
+ * queries and rolls back other connections' transactions. Remove this class once a release passes embedded.ts's tests without it.
  */
 class Turns {
   #waiting: Message[] = [];

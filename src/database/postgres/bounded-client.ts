@@ -9,7 +9,7 @@ import { Unavailable } from './unavailable.js';
 /** `routine` of PostgreSQL's warning about a canceled wait for a standby; the warning's text depends on the language. */
 const CANCELLED_WAIT = 'SyncRepWaitForLSN';
 
-/** After this many consecutive commits without a standby's confirmation, writes are rejected for a while. */
+/** After this many consecutive commits without a standby's confirmation, all writes except one per {@link REFUSED_MS} are rejected. */
 const MAX_UNCONFIRMED = 3;
 const REFUSED_MS = 1_000;
 

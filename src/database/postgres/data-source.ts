@@ -49,8 +49,8 @@ class RetryingDataSource extends DataSource {
 }
 
 /**
- * Makes a DataSource. `requests` is a {@link RequestPool} with {@link Config.databaseDeadlines}; `maintenance` has two direct connections
- * without deadlines for migrations, imports and commands. The others are direct connections for background work ({@link BACKGROUND}).
+ * Makes a DataSource. `requests` is a {@link RequestPool} with {@link Config.databaseDeadlines}; `maintenance`, for migrations, imports
+ * and commands, has two direct connections and no statement timeout. The others are for background work ({@link BACKGROUND}).
  */
 export function createDataSource(config: Config, use: DataSourceUse): DataSource {
   const options: DataSourceOptions = {
@@ -105,7 +105,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
   const isStaging = use === 'feeding' || use === 'settling';
   const options = [
     ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
-    // Staging tables have no indexes, and PostgreSQL plans their statements each time.
+    // These uses scan staged records, whose tables have no indexes.
     ...(hasOwn ? [isStaging ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS] : []),
   ];
   const isForRequests = use === 'requests';
@@ -115,7 +115,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
   return {
     max,
     idleTimeoutMillis: stay,
-    // Old plans, including those of foreign key checks, may scan tables that have grown since.
+    // Replaces sessions soon: old plans, including those of foreign key checks, may scan tables that have grown since.
     ...(isForRequests ? {} : { maxLifetimeSeconds: 1 }),
     connectionTimeoutMillis: isForRequests ? config.databaseDeadlines.connect : patienceOf(config),
     lock_timeout: lock,
@@ -137,10 +137,10 @@ const patienceOf = ({ databaseDeadlines: { connect } }: Config) => Math.max(5_00
 /** Parallel workers and JIT do not help short statements, and would let one caller's list take all cores. */
 const ONE_PROCESS = '-c max_parallel_workers_per_gather=0 -c jit=off';
 
-/** Forbids scans of whole tables: they are cheapest while a table is small, but sessions would keep these plans while the table grows. */
+/** Avoids scans of whole tables: they are cheapest while a table is small, but sessions would keep these plans while the table grows. */
 export const REQUEST_PLANS = `${ONE_PROCESS} -c enable_seqscan=off -c enable_mergejoin=off`;
 
-/** Poolers and the embedded database share sessions and accept no options; docs/operators/scaling.md sets them for the role. */
+/** Poolers and the embedded database share sessions and accept no options; docs/operators/scaling.md sets the options for the role. */
 function hasOwnSessions(config: Config, use: DataSourceUse): boolean {
   return config.databaseUrl !== undefined && (use !== 'requests' || isDirect(config));
 }

@@ -68,7 +68,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
         keepAlive: true,
       });
       this.#client = client;
-      client.on('error', () => undefined); // the heartbeat also fails, and reconnects
+      client.on('error', () => undefined); // the next heartbeat fails and causes a reconnect
       client.on('notification', ({ payload }) => {
         if (client === this.#client) this.hear(payload);
       });

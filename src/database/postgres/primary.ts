@@ -3,12 +3,12 @@ import { SessionClient, type SessionConfig } from './session.js';
 import { Unavailable } from './unavailable.js';
 
 export interface PrimaryConfig extends SessionConfig {
-  /** Whether to accept only the primary; false behind a pooler, which repeats outdated values. */
+  /** Whether to accept only the primary; false behind a pooler, whose report of the server's role may be outdated. */
   readonly primary: boolean;
 }
 
 /**
- * Rejects standbys: in their stale data, a revoked credential may be valid. After a failover, clients would keep using the old primary.
+ * Rejects standbys: in their stale data, a revoked credential may be valid, and clients would keep using an old primary after a failover.
  * PostgreSQL 14 and later report `in_hot_standby` to every new connection, without a query.
  */
 export class PrimaryClient extends SessionClient {

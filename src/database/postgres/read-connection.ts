@@ -45,12 +45,12 @@ const READY_FOR_QUERY = 0x5a;
 const DESCRIBE = serialize.describe({ type: 'P' });
 const EXECUTE_AND_SYNC = Buffer.concat([serialize.execute(), serialize.sync()]);
 
-/** SQLSTATE if the session has not prepared the statement, or prepared it with other columns. */
+/** SQLSTATEs if the session has not prepared the statement, or the result's columns have changed since. */
 const PREPARE_AGAIN = new Set(['26000', '0A000']);
 
 /**
  * Executes prepared statements in pipeline mode (PostgreSQL §55.2.4). pg connects, and pg-protocol writes and reads all messages except
- * rows, which stay bytes up to the caller's socket. pg's own `pipeline: true` needs 1.4 times the CPU (docs/contributors/performance.md). A
+ * rows, whose `bytes` column stays raw. pg's own `pipeline: true` needs 1.4 times the CPU (docs/contributors/performance.md). A
  * read prepares its statement if the session lacks it, which also works behind a pooler (`pooled`): names derive from texts.
  * Behind a pooler, each read requests its columns, since sessions may see a changed table at different times.
  */
@@ -130,7 +130,7 @@ export class ReadConnection extends PrimaryClient {
     this.connection.stream.destroy(error);
   }
 
-  /** Closes the connection after `most` calls during which no read finished. Counts calls: a busy process must first read arrived input. */
+  /** Closes the connection if no read finishes during `most` calls. Counts calls, not time: a busy process reads its input late. */
   look(most: number): void {
     if (this.#reads.length === 0) this.#looks = 0;
     else if (++this.#looks === most) this.destroy();

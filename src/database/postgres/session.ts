@@ -17,7 +17,7 @@ const UNPOOLED_FORMATS = {
   quote_all_identifiers: 'off',
 };
 
-/** The client of every connection: uses the same value formats in all sessions, and reports failures to connect as Unavailable. */
+/** Base of all clients of a PostgreSQL server: sets the same value formats in all sessions; a failure to connect is Unavailable. */
 export class SessionClient extends pg.Client {
   protected readonly pooled: boolean;
 
@@ -46,7 +46,7 @@ export class SessionClient extends pg.Client {
       await super.connect();
       return this;
     } catch (error) {
-      // TLS errors have codes that network errors lack, or no code.
+      // isUnavailable does not recognize TLS errors: they have other codes, or none.
       throw isUnavailable(error) ? error : new Unavailable((error as Error).message, { cause: error });
     }
   }
@@ -54,7 +54,7 @@ export class SessionClient extends pg.Client {
 
 type Connected = ((error: Error) => void) & ((error: null, client: pg.Client) => void);
 
-/** Opens a pool of such clients. Ignores errors of idle clients: the pool drops these, and statements report their errors. */
+/** Opens a pool of {@link SessionClient}s. Ignores errors of idle clients: the pool drops these, and statements report their errors. */
 export function openPool(options: PoolConfig & SessionConfig): pg.Pool {
   const Client = SessionClient as unknown as typeof pg.Client;
   const pool = new pg.Pool({ ...options, Client } as PoolConfig);

@@ -15,8 +15,8 @@ const NETWORK_ERRORS =
 
 /**
  * Transient classes and codes (PostgreSQL, appendix A): connection, resources, operator intervention (57014: statement_timeout), system
- * errors, a standby (25006), lost races, locks, failing logins. Also missing tables, columns and functions, if the schema is another
- * version's (`/readyz` reports this).
+ * errors, rejected logins, a missing database, a standby (25006), transaction timeouts, lost races, locks. Also missing tables, columns
+ * and functions: the schema may be another version's (`/readyz` reports this).
  */
 const TRANSIENT_STATES = /^(08|53|57|58|28|3D|25006|40001|40P01|55P03|25P03|25P04|42P01|42703|42883)/;
 

@@ -12,7 +12,7 @@ export const MAX_LAG_SECONDS = 5;
 const MAX_LAG_MS = MAX_LAG_SECONDS * 1_000;
 /** Maximum lag for lists that promise all changes since a time: less than the margin of two seconds in schema/changes.sql. */
 const MAX_RECENT_LAG_MS = 1_500;
-/** Lifetime of a proof: the database keeps change marks for an hour (schema/changes.sql), so replicas still have the proof. */
+/** Lifetime of a proof: the database keeps every change mark for an hour (schema/changes.sql), so replicas still have the proof. */
 const PROOF_MS = 600_000;
 /** Maximum marked members; above this number, all members count as marked. */
 const MAX_MARKS = 10_000;

@@ -9,7 +9,7 @@ import { commented } from '../postgres/callers.js';
 import { openPool } from '../postgres/session.js';
 import { Semaphore } from '../postgres/semaphore.js';
 
-/** Pause between two checks of a session's position, in ms; one check serves all waiting reads. */
+/** Minimum time in ms between two checks of a session's position that reads start. */
 const LOOK_AGAIN_MS = 2;
 /** Time in ms for which a check is valid, since a server may be promoted. */
 const LOOK_COUNTS_MS = 1_000;

@@ -107,7 +107,7 @@ const users = MEMBER_TABLES.find(({ name }) => name === 'users')!;
 /** SQL: assignments that clear a member's row in `users`, except for the mark of erasure. */
 export const CLEARED_OF_USERS = clearing((users.erase as { clear: readonly string[] }).clear);
 
-/** Erases everything except the members' rows in `users`, referencing rows first. Rows that a foreign key deletes need no statement. */
+/** Erases all rows except kept ones and those in `users`, referencing rows first. Rows that a foreign key deletes need no statement. */
 export const ERASURES: readonly Erasure[] = MEMBER_TABLES.flatMap((table) => {
   const { name, erase, owner } = table;
   if (table === users || (erase !== 'delete' && 'keep' in erase)) return [];

@@ -57,7 +57,7 @@ export async function migrate(
       const ahead = total - schema.pending.length;
       const begin = (name: string) => {
         const number = ahead + schema.pending.indexOf(name) + 1;
-        if (number <= reported) return; // an earlier attempt, which could not get its locks, has reported this migration
+        if (number <= reported) return; // reported before its steps, or by an attempt that could not get its locks
         reported = number;
         report(number, total!, name);
       };
@@ -146,7 +146,7 @@ export async function collectStatements(
   return statements;
 }
 
-/** Undoes the last migration. @param only its expected name @returns it if undone @throws OperatorError for another version's database */
+/** Undoes the last migration if its name is `only`, or without `only`. @returns its name if undone @throws OperatorError */
 export async function rollback(dataSource: DataSource, only?: string): Promise<string | undefined> {
   const [last] = await lastMigrations(dataSource);
   if (!last || last.name !== (only ?? last.name)) return undefined;
@@ -215,7 +215,7 @@ async function runStep(runner: QueryRunner, step: string): Promise<void> {
       [index],
     );
     if (made?.valid) return;
-    // An interrupted CREATE INDEX leaves an index that PostgreSQL writes but never reads.
+    // If CREATE INDEX CONCURRENTLY is interrupted, an index remains that PostgreSQL writes but never reads.
     if (made) await runner.query(`DROP INDEX CONCURRENTLY ${index}`);
   }
   // CREATE INDEX CONCURRENTLY blocks neither reads nor writes, so it may wait for its locks.

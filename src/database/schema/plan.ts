@@ -3,7 +3,7 @@ import { collectStatements, stepsOf } from './migrate.js';
 import { readSchema, REPEATABLE, requireFit } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 
-/** The statements on a table that must wait until the transaction ends. */
+/** Whose statements on a table must wait until the transaction ends. */
 export type Waiting = 'nobody' | 'writers' | 'readers and writers';
 
 /** A transaction with its locks and duration. */
@@ -22,7 +22,7 @@ export interface PlannedStep {
 const SPEED = { scan: 400e6, index: 100e6, rewrite: 20e6 };
 type Work = keyof typeof SPEED;
 
-/** New columns rewrite a table only if their values must be computed. */
+/** PostgreSQL rewrites a table to compute the values of a new column, or to change a column's type. */
 const REWRITES =
   /GENERATED ALWAYS AS \(|ALTER COLUMN \w+ (?:SET DATA )?TYPE|DEFAULT (?:gen_random_uuid|clock_timestamp|random)/;
 const SCANS = /\bCHECK \(|SET NOT NULL|FOREIGN KEY|REFERENCES/;
@@ -54,7 +54,7 @@ const KINDS: readonly { of: RegExp; waiting: Waiting; work?: (statement: string)
 ];
 const ORDER: readonly Waiting[] = ['nobody', 'writers', 'readers and writers'];
 
-/** Estimates the locks of pending migrations, except inside DO blocks and functions. @throws OperatorError for a newer database */
+/** Estimates the locks of pending migrations, except inside DO blocks and functions. @throws OperatorError if it is too old or new */
 export async function planMigrations(dataSource: DataSource): Promise<PlannedStep[]> {
   const schema = await readSchema(dataSource);
   if (schema.tooOld !== undefined || schema.incompatible.length > 0) requireFit(schema);

@@ -3,7 +3,7 @@ import { bigint, boolean, bytea, jsonb, row, anyText, timestamptz } from '../../
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 
-/** The response to all requests with the same Idempotency-Key for a day. */
+/** The response to all of a key's requests with the same Idempotency-Key, for a day. */
 @Entity('idempotent_responses')
 @Expires({ at: 'created_at', kept: '24 hours' })
 @OfMember<IdempotentResponse>({ owner: ['key_id'], export: { none: 'responses to the platform’s own keys' } })
@@ -16,7 +16,7 @@ export class IdempotentResponse extends row({
   created_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** A member's changes from an import. The import commits them with its other records; a moment later, the server applies them. */
+/** A member's changes from an import. The import commits them with its other records, then applies them; if it is killed, a server does. */
 @Entity('pending_members')
 @OfMember<PendingMember>({
   secrets: ['record'],
@@ -30,7 +30,7 @@ export class PendingMember extends row({
   record: jsonb.as<Record<string, unknown>>(),
 }) {}
 
-/** Latest version of a record from a feed, kept even if the record is deleted. */
+/** Latest version of a record from a feed or import, kept even if the record is deleted. */
 @Entity('record_versions')
 @OfMember<RecordVersion>({
   only: `type IN ('participants', 'user_achievements')`,
@@ -38,7 +38,7 @@ export class PendingMember extends row({
 })
 export class RecordVersion extends row({
   type: anyText.primary,
-  /** 0 if the record belongs to no member. */
+  /** 0 for types whose records have an `id`; otherwise, the record's member. */
   user_id: bigint.primary,
   id: bigint.primary,
   version: bigint,

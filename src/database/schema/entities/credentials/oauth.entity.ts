@@ -55,7 +55,7 @@ export class OauthClient extends row({
   document_read_at: timestamptz.nullable,
   /** The member who registered the client; null if an admin registered it, or a document describes it. */
   owner_id: bigint.nullable.refersTo(() => User),
-  /** Whether its owner disabled it: the owner cannot enable a client that others disabled. */
+  /** Whether the owner disabled the client: the owner cannot enable a client that others disabled. */
   disabled_by_owner: boolean.default(false),
   /** Maximum duration of access that members can choose; null for the client type's default (`clients/access-durations.ts`). */
   longest_access: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
@@ -262,7 +262,7 @@ export class OauthLogout extends row({
   due_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** State that lives for minutes: interactions, pushed authorization requests, ids of used proofs. */
+/** State of interactions, pushed authorization requests, sign-ins and used proofs, for minutes; of password resets, for up to a day. */
 @Entity('oauth_state')
 @Expires({ at: 'expires_at' })
 @OfMember<OauthState>({
