@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { Attempt } from '../runtime/outbox.js';
 import { prepared } from '../database/postgres/data-source.js';
 
-/** Condition on a message `d` found by key, in a form that no partial index matches: else PostgreSQL may scan one that seems empty. */
+/** Condition on a message `d` found by key. No partial index matches its form: PostgreSQL might scan such an index if it seems empty. */
 export const IS_PENDING = `(d.status = 'pending') IS TRUE`;
 
 /** Records delivered messages $1 with statuses $2 and durations $3 in ms. @param ifLocked how to treat locked rows */
@@ -25,7 +25,7 @@ interface Taken {
   readonly reject: (error: Error) => void;
 }
 
-/** Records delivered messages in batches: one commit for all that arrived during the previous commit. */
+/** Records delivered messages in batches: one commit for all messages that were delivered during the previous commit. */
 export class TakenMessages {
   readonly #taken: Taken[] = [];
   #isRecording = false;

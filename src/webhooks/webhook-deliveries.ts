@@ -22,7 +22,7 @@ const SLICES = [
 const STATEMENT_TIMEOUT = '57014';
 /** Number of slices without a timeout after which the server tries the next larger size again. */
 const ENOUGH_IN_TIME = 20;
-/** A platform endpoint, which depends on no credential. */
+/** SQL: whether the endpoint `e` is the platform's, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
 
 /** Endpoints to notify of `members`: (endpoint_id, user_id, scopes). Requires a valid key, or a client with a live grant and token. */
@@ -134,18 +134,18 @@ const IS_LEASED = 'd.leased_until > now()';
 const MAX_LISTED = 200;
 
 /**
- * Locks endpoints with due messages for a claim; skips endpoints that other instances have locked. The claim reads messages in the order of an
- * index: on a small table, PostgreSQL would keep a plan that sorts all waiting messages.
+ * Locks endpoints with due messages for a claim; skips endpoints that other instances have locked. Disables sorts, so that the claim reads
+ * messages in the order of an index: on a small table, PostgreSQL would keep a plan that sorts all waiting messages.
  */
 const LOCK_READY = `SELECT e.id, set_config('enable_sort', 'off', true)
 FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.disabled_at IS NULL
 ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED`;
 
 /**
- * Claims due messages of the endpoints $1: at most $2 in progress per endpoint (one if it fails), $3 in all, for $4 seconds. Sends one
- * message per member at a time, in order; a message that failed twice no longer blocks the next. Shares capacity round-robin: members by id
- * after $5 (the endpoint's last), endpoints by messages in progress. Returns messages that the credential may no longer see as
- * `withheld`.
+ * Claims due messages of the endpoints $1: at most $2 in progress per endpoint (one if it is failing), $3 in all, for $4 seconds. Claims
+ * one message per member at a time, in order; a message that failed twice no longer blocks the next. Shares capacity round-robin: each
+ * endpoint continues after its last member ($5), and endpoints with fewer messages in progress come first. Returns messages that the
+ * credential may no longer see as `withheld`.
  */
 const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.sequence, next.turn, e.id AS endpoint_id
@@ -290,7 +290,7 @@ export class WebhookDeliveries {
     return { messages, withheld: rows.length - messages.length };
   }
 
-  /** Records the outcome of an attempt. @returns undefined if recorded already, or if another instance has claimed the message */
+  /** Records an attempt. @returns undefined if the message is already settled or, after a failure, claimed by another instance */
   async finish(message: Message, attempt: Attempt): Promise<Outcome | undefined> {
     if (!attempt.taken) return this.#failed(message, attempt);
     // Locks an endpoint before its messages, in the order of a claim.

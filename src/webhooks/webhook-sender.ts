@@ -7,7 +7,7 @@ import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entiti
 import { attempt, type Attempt } from '../runtime/outbox.js';
 import { PublicHttps } from '../runtime/public-https.js';
 
-/** The type that `pua webhooks test` sends. */
+/** The type of test messages, from `pua webhooks test` or a developer's page. */
 export const TEST_TYPE = 'webhook.test';
 
 /** A message that this process has claimed, with its endpoint. */
@@ -20,7 +20,7 @@ export interface Message
     Pick<WebhookEndpoint, 'url' | 'secret' | 'previous_secret'> {
   /** The message's id: 32 hexadecimal digits. */
   readonly id: string;
-  /** End of the claim, in the database's format; required for recording the outcome. */
+  /** End of the claim, in the database's format: only the claim's holder can record a failure or release the message. */
   readonly lease: string;
   readonly failing: boolean;
 }
@@ -86,7 +86,7 @@ UNION ALL SELECT id, 'previous_secret', previous_secret FROM webhook_endpoints W
   );
 }
 
-/** Sends messages by Standard Webhooks, signed with every valid secret. */
+/** Sends messages in the format of Standard Webhooks, with a signature by each valid secret. */
 @Injectable()
 export class WebhookSender {
   constructor(

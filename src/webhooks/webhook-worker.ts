@@ -15,7 +15,7 @@ const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHE
 const OLDEST_DUE = `SELECT COALESCE(EXTRACT(epoch FROM now() - min(due.due_at)), 0)::float8 AS seconds
 FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.failing_since IS NULL`;
 
-/** Creates messages (one instance at a time), and sends them (all instances). After 20 s, another instance resends an unfinished claim. */
+/** Creates messages (one instance at a time), and sends them (all instances). A claim expires after 20 s; then any instance may resend. */
 @Injectable()
 export class WebhookWorker implements OnApplicationShutdown {
   readonly #outbox = new Outbox<Message>({
@@ -65,7 +65,7 @@ export class WebhookWorker implements OnApplicationShutdown {
         behind = told.behind;
       }
       const claiming = due ? this.#outbox.claim(end) : undefined;
-      // While changes remain, ignores the claim's duration and errors: the claim after the last batch reports its errors.
+      // While changes remain, neither waits for the claim nor reports its errors: the claim after the last batch does.
       if (behind) claiming?.catch(() => undefined);
       else await claiming;
     } while (behind && !end.aborted);

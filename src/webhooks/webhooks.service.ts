@@ -102,7 +102,7 @@ const DETAILS = `SELECT e.id, CASE WHEN e.disabled_at IS NOT NULL THEN 'disabled
   (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending') AS pending_count
 FROM webhook_endpoints e LEFT JOIN oauth_clients c ON c.id = e.client_id LEFT JOIN api_keys k ON k.id = e.key_id`;
 
-/** SQL: whether the member `owner` may see the endpoint `e`, which needs their app or key; null: an admin, who sees all. */
+/** SQL: whether the endpoint `e` is of an app or self-issued key of the member `owner`; if null, the caller is an admin and sees all. */
 const isSeenBy = (owner: string) => `(${owner}::bigint IS NULL
   OR EXISTS (SELECT FROM oauth_clients own WHERE own.id = e.client_id AND own.owner_id = ${owner})
   OR EXISTS (SELECT FROM api_keys own WHERE own.id = e.key_id AND own.user_id = ${owner} AND own.self_issued))`;
@@ -127,7 +127,7 @@ const DELIVERIES = `SELECT 'msg_' || replace(d.id::text, '-', '') AS id, d.type,
 FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id WHERE e.id = $1 AND ${isSeenBy('$2')}
 ORDER BY d.sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
 
-/** The caller can see no message or endpoint with this id. */
+/** No message or endpoint with this id exists, or the caller may not see it. */
 export class UnknownMessage extends OperatorError {
   constructor(id: string) {
     super(`There is no message ${id}: \`pua webhooks show\` lists the last messages of an endpoint`);
@@ -165,7 +165,7 @@ export class WebhooksService {
       if (owner)
         await takeSlot(manager, owner, IS_FULL, `${MAX_OWN_WEBHOOKS} webhooks for it`, clientId, keyId);
       if (clientId !== null || keyId !== null) await checkScopes(manager, types, clientId, keyId);
-      // While there are no endpoints, no instance advances the position.
+      // While no endpoint is active, no instance advances the position.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
       const told = await manager.query<unknown[]>(
         'SELECT FROM webhook_endpoints WHERE disabled_at IS NULL LIMIT 1',
@@ -201,7 +201,7 @@ ORDER BY e.created_at DESC, e.id`,
     return this.dataSource.query<DeliveryDetails[]>(DELIVERIES, [id, owner?.userId ?? null]);
   }
 
-  /** Makes a new secret. The previous secret also signs until the overlap ends. @throws OperatorError if there is no such active endpoint */
+  /** Makes a secret; the old one also signs until the overlap ends. @throws OperatorError if no such endpoint is active, TooManyChanges */
   async rotate(
     id: string,
     overlapSeconds: number,
@@ -262,7 +262,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     });
   }
 
-  /** @param id of a message (`msg_…`), or of an endpoint for all its dead messages @throws UnknownMessage, TooManyChanges, OperatorError */
+  /** Resends a message (`id` is `msg_…`), or all dead messages of an endpoint. @throws UnknownMessage, TooManyChanges, OperatorError */
   async redeliver(id: string, actor: Actor, owner?: Owner): Promise<number> {
     const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1] ?? null;
     return audited(this.dataSource, async (manager) => {
