@@ -197,7 +197,7 @@ export const countryCode = textThat(100, 'two capital letters (ISO 3166-1)', (va
 );
 export const timeZone = textThat(100, 'an IANA time zone', isTimeZone);
 
-/** Limits of a day, so that local times in all zones are also within the years 1 to 9999. */
+/** First and last day of an imported time: local times in all zones are then also within the years 1 to 9999. */
 const [FIRST_DAY, LAST_DAY] = ['0001-01-02', '9999-12-30'] as const;
 
 /** A time, converted to RFC 3339 in UTC with microseconds, so that texts sort like times. */

@@ -52,7 +52,7 @@ export interface ImportReport {
   committed_through: SourceLine | null | undefined;
 }
 
-/** Imports a source in one transaction, or one per batch. @throws OperatorError if unreadable or canceled, or if another import runs */
+/** Imports a source in one transaction, or one per batch. @throws OperatorError if it is unreadable or canceled, or another runs */
 export async function importRecords(
   dataSource: DataSource,
   source: Source,
@@ -128,7 +128,7 @@ class ImportRun {
     const { signal } = options;
     let cancel = () => {};
     try {
-      // Not by the data source, which retries: the lines can be read only once.
+      // Bypasses dataSource.transaction, which retries after deadlocks: the lines can be read only once.
       return await dataSource.manager.transaction(async (manager) => {
         const [{ pid }] = await manager.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
         cancel = () => void dataSource.query('SELECT pg_cancel_backend($1)', [pid]).catch(() => undefined);

@@ -148,7 +148,7 @@ export class ImportSet {
     }
   }
 
-  /** Reads lines into the staging tables; lines that are invalid regardless of other lines become rejects. */
+  /** Reads lines into the staging tables; lines that could not be parsed, or have invalid values, become rejects. */
   async #stage(portions: Portions, keepsText: boolean): Promise<void> {
     const rowsFor = (table: string, columns: string) => new StagedRows(this.staging, table, columns);
     const rows = new Map(
@@ -209,7 +209,7 @@ export class ImportSet {
     return [...this.counts.values()].reduce((sum, { rejected }) => sum + rejected, 0);
   }
 
-  /** Removes records that break a rule, then records that reference them, until nothing changes. */
+  /** Rejects the type's records that break a rule, until none does: without a rejected record, another record may break a rule. */
   async #applyRules(
     type: RecordType,
     rules: readonly string[],
@@ -257,7 +257,7 @@ FROM ${withPresent(type)}`,
       counts[outcome] = Math.ceil(number / type.rowsPerRecord);
   }
 
-  /** Writes the lines, or releases the locks if another transaction changed the same rows first. @returns false if the caller must retry */
+  /** Writes the lines; rolls back after a lost race, or if the database rejects a line. @returns false if the caller must retry */
   async #tryToWrite(): Promise<boolean> {
     const { feedBy, keepProfile = false } = this.options;
     await this.staging.manager.query('SAVEPOINT checked');

@@ -33,7 +33,7 @@ SELECT id, $1, to_jsonb(moved) - '{line,text,version,counts,deleted}'::text[] FR
   );
 }
 
-/** Locks members and writes their pending changes. @param ifLocked default: waits @returns the number of completed changes */
+/** Locks members and writes their pending changes. @param ifLocked default: waits for locks @returns the number of completed changes */
 export async function writePendingMembers(
   staging: Staging,
   condition: string,

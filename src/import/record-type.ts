@@ -197,7 +197,7 @@ export function differs({ values, compared }: RecordType, only?: readonly string
 }
 
 /**
- * Changes existing rows, locked by key, {@link RecordType.referred} columns first. A statement that can write such a column, like
+ * Changes existing rows, locked in key order, {@link RecordType.referred} columns first. A statement that can write such a column, like
  * INSERT … ON CONFLICT DO UPDATE, blocks inserts that reference the row. @param changesReferred whether any such column changes
  */
 export function updateSql(type: RecordType, changesReferred = true): string[] {
@@ -252,7 +252,7 @@ WHERE t.${type.key[0]!} IS NULL ORDER BY ${columnList(type.key, 's')} ${type.joi
 export const withPresent = ({ source, name, key }: RecordType): string =>
   `${source} LEFT JOIN ${name} t ON (${columnList(key, 't')}) = (${columnList(key, 's')})`;
 
-/** SQL of the member and the id under which a staged record's version is stored; 0 for a record without a member. */
+/** SQL of the member and the id under which a staged record's version is stored; the member is 0 for types with an `id`. */
 const versionKey = ({ version }: RecordType): string =>
   version.length > 1 ? columnList(version, 's') : `0, ${columnList(version, 's')}`;
 

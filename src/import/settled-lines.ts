@@ -66,7 +66,7 @@ function replacedBy(
   return remove ? same.filter(isPut) : same;
 }
 
-/** Copies omitted fields from an earlier line if an omitted field keeps its value. */
+/** Copies fields that the line omits from an earlier line, if omitting the field keeps the stored value. */
 function sayWhatIsSilent(fields: Fields, row: StagedRow, earlier: StagedRow): void {
   for (const [column, { absent }] of columnsOf(fields)) {
     if (absent === 'the time of the import') row[column] ??= earlier[column];

@@ -103,7 +103,7 @@ function readFileLine(type: RecordType, line: Line): ReadLine {
 
 const ENVELOPE = { type: true, op: true, record: true, version: true };
 
-/** Parses a line that names its type: `{"type": "participants", "op": "put", "record": {…}, "version": 3}`; `op` and `version` are optional. */
+/** Parses a line such as `{"type": "participants", "op": "put", "record": {…}, "version": 3}`; `op` and `version` are optional. */
 export function readFeedLine(line: Line): ReadLine {
   const { value, faults: unread } = parse(line);
   if (unread) return { ...line, faults: unread };
@@ -168,7 +168,7 @@ export function recordKeys({ type, row }: ReadLine): string[] {
   });
 }
 
-/** Maximum line length: the longest legitimate record, an event of 20,000 characters, has at most 160 KB with escapes. */
+/** Maximum line length: the longest legitimate record, an event of 20,000 characters, has less than half of it, even with escapes. */
 const MAX_LINE_BYTES = 1_048_576;
 const SHOWN_OF_A_LONG_LINE = 1_000;
 
