@@ -25,7 +25,7 @@ export class Upkeep {
     return this.#untilDone('SELECT fold_totals($1) AS done', 5_000, 1, end);
   }
 
-  /** Copies new names to others' connections, for search and sorting, about a second later, so that renames are quick. */
+  /** Copies new names to other members' connections, for search and sorting, about a second later, so that renames are quick. */
   @Periodic({ work: 'names', everyMs: SECOND_MS, failure: 'names of renamed members could not be copied' })
   copyNames(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT copy_names($1) AS done', 500, 1, end);
@@ -82,7 +82,7 @@ export class Upkeep {
     return this.#untilDone('SELECT tell_apps_of_access($1) AS done', AT_ONCE, 1, end);
   }
 
-  /** Makes webhook messages for apps and keys that end within 7 days, and for keys that have ended. */
+  /** Makes webhook messages about access and keys that end within 7 days, and about keys that have ended. */
   @Periodic({
     work: 'ending_credentials',
     everyMs: ENDING_KEYS_MS,

@@ -11,7 +11,7 @@ import { writeWhole } from '../../config/draft-file.js';
 import { styled } from '../../runtime/terminal.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** The demo's first id, above the ids of imports. */
+/** The demo's first id, above the ids that platforms are expected to import. */
 export const FIRST_ID = 900_000_001;
 
 export const LAST_MEMBER_ID = 900_000_024;
@@ -47,7 +47,7 @@ export function demoRows(today: Date): ReadonlyMap<string, readonly Row[]> {
 export async function seedDemo(dataSource: DataSource, today = new Date()): Promise<void> {
   const besides: Readonly<Record<string, object>> = {
     users: { password_hash: await hashPassword(DEMO_PASSWORD) },
-    participants: { changed_in: null }, // no change for the members, since they are seeded at the same time
+    participants: { changed_in: null }, // reports no change to the members, who are seeded at the same time
   };
   await dataSource.transaction(async (manager) => {
     // A concurrent second server waits here, and then finds members.
@@ -106,7 +106,7 @@ async function insert(
   }
 }
 
-/** Finds or creates the first demo member's test key in DATA_DIR. @returns undefined without this member @throws OperatorError if DATA_DIR is not writable */
+/** Finds or creates the first demo member's test key in DATA_DIR. @returns undefined without an active such member @throws OperatorError */
 export async function testKey(dataSource: DataSource, config: Config): Promise<string | undefined> {
   const owners = await dataSource.query<unknown[]>(
     'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',

@@ -67,13 +67,13 @@ interface Seals {
   readonly webhookSeals: () => Promise<EncryptionCounts>;
 }
 
-/** Results; `isWhole`: whether all checks have run. */
+/** Results; `isWhole` is false if a failed check prevented the others. */
 export interface Findings {
   readonly isWhole: boolean;
   readonly checks: readonly Check[];
 }
 
-/** Checks the database: keys, denormalized columns and counters in one snapshot. */
+/** Checks the database; unless `quick`, reads keys, denormalized columns and counters in one snapshot. */
 export async function checkDatabase(
   dataSource: DataSource,
   config: Config,

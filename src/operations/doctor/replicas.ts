@@ -24,7 +24,7 @@ interface Primary {
   position: string;
 }
 
-/** Checks each server in DATABASE_READ_URL: a replica (with its lag), or the primary after a failover. The server ignores others. */
+/** Checks whether each server in DATABASE_READ_URL is a replica without too much lag, or the primary: reads use no other server. */
 export async function checkReplicas(dataSource: DataSource, urls: readonly string[]): Promise<Check[]> {
   if (urls.length === 0) return [];
   const [primary] = await dataSource.query<Primary[]>(

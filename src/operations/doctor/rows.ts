@@ -19,7 +19,7 @@ interface BadSequence {
   readonly highest: string;
 }
 
-/** SQL: the table's sequence if it is exhausted, or if it will return a used id. */
+/** SQL: the table's sequence if it is exhausted, or may return a used id. */
 const badSequence = (table: string) =>
   // Ignores the demo's ids, which are deliberately above every sequence.
   `SELECT '${table}_id_seq' AS sequence, next::text, greatest::text, highest::text
@@ -138,7 +138,7 @@ const LEFTOVERS = ERASURES.map(
   ({ table, left }) => `SELECT '${table}' AS table, count(*) AS rows FROM (${left}) l`,
 );
 
-/** Remaining rows of erased members, for example from a backup or another program. */
+/** Counts remaining rows of erased members by table, for example from a backup or another program. */
 const findLeftovers = (manager: EntityManager): Promise<{ table: string; rows: number }[]> =>
   manager.query(`SELECT * FROM (${LEFTOVERS.join(' UNION ALL ')}) c WHERE rows > 0`);
 

@@ -15,7 +15,7 @@ interface LiveHashes {
   readonly unknown: number;
 }
 
-/** SQL: columns of {@link LiveHashes}; the rows follow in FROM. */
+/** SQL: columns of {@link LiveHashes}; $1 and $2 are the current and the previous pepper. */
 const COUNTED = `count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
   count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown`;
 

@@ -52,7 +52,7 @@ const totalOf = (table: string, { of, column, counts }: Total): Kept => {
   };
 };
 
-/** The platform's single row, with id 1. */
+/** Query for a wrong number of active members; the platform's single row counts as id 1. */
 const WRONG_ACTIVE_USERS = `SELECT * FROM (SELECT 1::bigint AS id, count(*) AS counted,
     (SELECT active_users_count FROM platform_totals)
       + COALESCE((SELECT sum(active_users_count) FROM platform_total_deltas), 0) AS kept
@@ -68,7 +68,7 @@ const TOTALS: readonly Kept[] = [
   },
 ];
 
-/** Denormalized columns of a referenced row, which foreign keys maintain. */
+/** Denormalized columns of a referenced row: foreign keys keep them equal, and copy_names keeps members' names equal. */
 const copyOf = ({ table, copies: { from, by, columns } }: Derived): Kept => {
   const copies = Object.keys(columns);
   const originals = Object.values(columns);
@@ -109,7 +109,7 @@ const PARTS = 10;
 function drawSample(manager: EntityManager): Extent {
   const part = 1 + Math.floor(Math.random() * PARTS);
   return async (owners) => {
-    if (owners !== 'users' && owners !== 'events') return ALL; // these tables have few rows on any platform
+    if (owners !== 'users' && owners !== 'events') return ALL; // the other tables have few rows on any platform
     const [drawn] = await manager.query<{ low: string; high: string; owners: number }[]>(
       `SELECT (min(id) - 1)::text AS low, max(id)::text AS high, max(owners) AS owners FROM (
   SELECT id, ntile(${PARTS}) OVER (ORDER BY id) AS part, count(*) OVER () AS owners FROM ${owners}) o WHERE part = $1`,

@@ -12,7 +12,7 @@ export interface Counts {
   readonly keys_expiring: number;
   /** Enabled webhooks. */
   readonly webhooks: number;
-  /** Enabled webhooks whose last message failed. */
+  /** Enabled webhooks that have accepted no message since a failed attempt. */
   readonly webhooks_failing: number;
   readonly messages_due: number;
 }

@@ -22,7 +22,7 @@ export class HealthController {
     );
   }
 
-  /** Checks only the process, so that an unreachable database restarts no server. */
+  /** Checks only the process, so that orchestrators restart no server because of an unreachable database. */
   @Get('livez')
   live(): object {
     return { status: 'ok' };

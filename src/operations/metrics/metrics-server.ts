@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.js';
 import { metricOf } from '../../runtime/metrics.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** Time limit in ms for a worker, after which its last values count, so that scrapes never hang. */
+/** Time limit in ms for a worker, after which its last counters are used, so that scrapes never hang. */
 const PATIENCE_MS = 1_000;
 
 type Snapshot = readonly { readonly name: string; readonly type: string }[];
@@ -29,7 +29,7 @@ export function tellPrimary(registry: Registry): void {
   };
 }
 
-/** Combines the workers' metrics. Keeps the last values of ended and unresponsive workers: otherwise, rate() would see a restart. */
+/** Combines the workers' metrics. Keeps the counters of ended and unresponsive workers: if a sum fell, rate() would see a restart. */
 export class WorkersMetrics {
   /** Last snapshots of live workers, by id. */
   readonly #said = new Map<number, Snapshot>();

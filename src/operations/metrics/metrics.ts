@@ -181,7 +181,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 }
 
-/** Yields every possible set of labels; none if a label's values are not listed. */
+/** Returns every possible set of labels; none if a label's values are not listed. */
 function combine(labels: Readonly<Record<string, readonly string[] | string>>) {
   let combinations: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {

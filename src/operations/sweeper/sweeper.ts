@@ -16,7 +16,7 @@ const MAX_PAUSE_MS = 1_000;
 /** Expired rows of one table: those whose `moment` is before `before`. */
 type ExpiredRows = ReturnType<typeof expiredRows>[number];
 
-/** Lists the expiring rows that the entities declare, in sweeping order. */
+/** Lists the kinds of expiring rows that the entities declare, in sweeping order; a retention of 0 disables a kind. */
 export function expiredRows(retention: Pick<Config, 'auditRetentionSeconds' | 'changesRetentionSeconds'>) {
   return EXPIRIES.flatMap(({ entity, at, kept = '0', only = 'true', name, also }) => {
     const table = tableNameOf(entity);
@@ -127,7 +127,7 @@ export class Sweeper {
         'expired rows could not be deleted',
       );
     }
-    // After an error, the last known time remains, so the reported age grows.
+    // If this query fails, the last known time remains, so the reported age grows.
     await this.#lookForOldest(rows, sweeping).catch(() => undefined);
     return deleted;
   }
