@@ -61,7 +61,7 @@ export class AuditLog {
     return [...events, ...(await this.#refusals(filter.errorId))].slice(0, limit);
   }
 
-  /** Yields the events and then new ones, each once, oldest first, until `signal` aborts. @param everyMs polling interval */
+  /** Yields old events by time (for an error id, after rejections), then new ones, until `signal` aborts. @param everyMs poll interval */
   async *follow(filter: AuditFilter, signal: AbortSignal, everyMs: number): AsyncGenerator<AuditEvent> {
     const start = await this.#lastId(COMMITTED_AFTER_MS);
     if (filter.errorId !== undefined) yield* await this.#refusals(filter.errorId);

@@ -10,7 +10,7 @@ interface DetailTypes {
   counts: Readonly<Record<string, number>>;
 }
 
-/** @param details names of details, in addition to time, actor, member, client and key */
+/** @param details by name: type and meaning; besides the columns, such as time, actor, member, client and key */
 const event = <const Details extends Readonly<Record<string, readonly [keyof DetailTypes, string]>> = {}>(
   meaning: string,
   details = {} as Details,
@@ -225,7 +225,7 @@ const COLUMNS = '(type, actor, user_id, client_id, key_id, ip, error_id, details
 
 const RECORD_EVENT = `INSERT INTO auth_events ${COLUMNS} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
 
-/** Makes SQL that records an event per row of `source`, as part of a statement. @param first parameter number of {@link eventValues} */
+/** Makes SQL that records an event per row of `source`, as part of a statement. @param first number of the first event value */
 export function recordEventIf(source: string, first: number): string {
   const types = ['text', 'text', 'bigint', 'text', 'text', 'inet', 'text', 'jsonb'];
   const values = types.map((type, i) => `$${first + i}::${type}`);
@@ -251,7 +251,7 @@ declare const AUDITED: unique symbol;
 /** A transaction from {@link audited}, as {@link recordEvent} requires. */
 export type AuditedTransaction = EntityManager & { readonly [AUDITED]: true };
 
-/** Makes changes and records them in one transaction; retries after a deadlock. @param database if in a transaction, joins it */
+/** Makes and records changes in one transaction, or in the open transaction of `database`; a DataSource retries after a deadlock. */
 export function audited<Result>(
   database: DataSource | EntityManager,
   act: (transaction: AuditedTransaction) => Promise<Result>,

@@ -12,7 +12,7 @@ import type { PlatformChangeItem, PlatformChangesAnswer, PlatformChangesQuery } 
 
 type CursorPlace = [origin: string, changedIn: number, sequence: number];
 
-/** $4: types; null for all types. Returns one row more than $3 if further rows exist. */
+/** $4: types; null for all types. `items` has one change more than the limit $3 if more changes exist. */
 const READ = `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
   EXISTS (SELECT FROM change_places WHERE name = 'platform_swept' AND (changed_in, sequence) > ($1::bigint, $2::bigint)
     AND changed_in < ${AHEAD}) AS swept,
@@ -49,7 +49,7 @@ export class PlatformChangesService {
     private readonly cursors: SignedCursors,
   ) {}
 
-  /** Returns the changes after the cursor, after waiting for one if necessary. @throws Problem invalid_cursor, cursor_expired */
+  /** Returns the changes after the cursor; if there is none, waits for one (`wait`). @throws Problem invalid_cursor, cursor_expired */
   async list(
     { after, limit, types, wait }: PlatformChangesQuery,
     request: Request,

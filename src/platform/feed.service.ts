@@ -33,7 +33,7 @@ const WAIT_MS = 10_000;
 /** Deadline of a whole feed, including its wait. */
 export const FEED_PATIENCE_MS = 30_000;
 
-/** Maximum attempts of a feed that conflicts with other feeds on the same rows. */
+/** Maximum attempts of a feed while other transactions change the same rows. */
 const ATTEMPTS = 5;
 const MAX_PAUSE_MS = 100;
 
@@ -44,7 +44,7 @@ interface Feed {
   readonly idempotencyKey: string | undefined;
 }
 
-/** Applies the platform's feeds by the rules of the import, a few at a time on separate connections. */
+/** Applies the platform's feeds by the rules of the import, two at a time, on connections that requests do not use. */
 @Injectable()
 export class FeedService {
   readonly #slots = new Semaphore(FEEDS_AT_ONCE, MAX_WAITING, WAIT_MS);
@@ -93,7 +93,7 @@ export class FeedService {
     const runner = dataSource.createQueryRunner();
     try {
       if (keepsTables) await keepStaging(runner, types);
-      // Not by the data source, which would also retry it.
+      // Bypasses dataSource.transaction, which would add its own retries.
       return await runner.manager.transaction(async (manager) => {
         if (!keepsTables) await createStaging(manager, types);
         const staging = new Staging(manager, keepsTables && lines.length <= FEW_LINES);

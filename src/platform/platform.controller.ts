@@ -54,7 +54,7 @@ export class PlatformController {
         ],
       });
     extendDeadline(request, FEED_PATIENCE_MS);
-    // Two feeds run at a time; waiting feeds release their slot.
+    // Feeds release their request slot: their own limit (two at a time) replaces it.
     const confirm = () => confirmCredential(request);
     return withoutSlot(request, () => this.feeds.feed(keyId, body, idempotencyKey, confirm));
   }
