@@ -75,7 +75,7 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
   /** A filter for each parameter of the query except limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
-  /** SQL of the stored total, for queries without filters. For others, one scan finds total and page; if `few`, two queries do. */
+  /** SQL of the stored total, for queries without filters. Without it, or with filters, one scan finds total and page; two if `few`. */
   readonly total?: string;
   readonly few?: boolean;
 }

@@ -33,7 +33,7 @@ export async function takeEmbeddedLock(
       if (replacesEmpty(offered, lock)) return () => rmSync(join(lock, mine), { force: true });
       const holder = holderOf(lock);
       if (holder === undefined) continue;
-      // A live holder is starting or stopping; a lock file without a live holder is removed.
+      // A live holder is starting or stopping the database; a dead holder's file blocks the lock until its removal.
       if (isAlive(holder.pid) && holder.pid !== process.pid) await setTimeout(LOOK_MS);
       else rmSync(holder.file, { force: true });
     }

@@ -146,7 +146,7 @@ export async function collectStatements(
   return statements;
 }
 
-/** Undoes the last migration if its name is `only`, or without `only`. @returns its name if undone @throws OperatorError */
+/** Undoes the last migration; with `only`, if that is its name. @returns its name if undone @throws OperatorError if versions differ */
 export async function rollback(dataSource: DataSource, only?: string): Promise<string | undefined> {
   const [last] = await lastMigrations(dataSource);
   if (!last || last.name !== (only ?? last.name)) return undefined;

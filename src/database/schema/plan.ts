@@ -54,7 +54,7 @@ const KINDS: readonly { of: RegExp; waiting: Waiting; work?: (statement: string)
 ];
 const ORDER: readonly Waiting[] = ['nobody', 'writers', 'readers and writers'];
 
-/** Estimates the locks of pending migrations, except inside DO blocks and functions. @throws OperatorError if it is too old or new */
+/** Estimates pending migrations' locks, except in DO blocks and functions. @throws OperatorError if the database is too old or new */
 export async function planMigrations(dataSource: DataSource): Promise<PlannedStep[]> {
   const schema = await readSchema(dataSource);
   if (schema.tooOld !== undefined || schema.incompatible.length > 0) requireFit(schema);

@@ -137,7 +137,7 @@ export function summarizeNames(names: readonly string[]): string {
   return names.length < 2 ? names.join() : `${names.length}, from ${names[0]} to ${names.at(-1)}`;
 }
 
-/** Writes new and changed functions and triggers of schema/, and drops removed ones. @returns whether any changed */
+/** Writes new or changed functions and triggers, drops removed ones, in the caller's transaction. @returns whether any changed */
 export async function applyRepeatable(manager: EntityManager): Promise<boolean> {
   const [{ objects, there }] = (await manager.query(`SELECT objects, ARRAY(
   SELECT 'FUNCTION ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace

@@ -262,7 +262,7 @@ export class OauthLogout extends row({
   due_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** State of interactions, pushed authorization requests, sign-ins and used proofs, for minutes; of password resets, for up to a day. */
+/** State such as interactions, pushed authorization requests and used proofs, for minutes; counts of password resets, for a day. */
 @Entity('oauth_state')
 @Expires({ at: 'expires_at' })
 @OfMember<OauthState>({
