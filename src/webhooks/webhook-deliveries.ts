@@ -290,7 +290,7 @@ export class WebhookDeliveries {
     return { messages, withheld: rows.length - messages.length };
   }
 
-  /** Records an attempt. @returns undefined if the message is already settled or, after a failure, claimed by another instance */
+  /** Records an attempt. @returns undefined if the message is no longer pending or, after a failure, claimed by another instance */
   async finish(message: Message, attempt: Attempt): Promise<Outcome | undefined> {
     if (!attempt.taken) return this.#failed(message, attempt);
     // Locks an endpoint before its messages, in the order of a claim.

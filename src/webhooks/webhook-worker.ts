@@ -15,7 +15,7 @@ const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHE
 const OLDEST_DUE = `SELECT COALESCE(EXTRACT(epoch FROM now() - min(due.due_at)), 0)::float8 AS seconds
 FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.failing_since IS NULL`;
 
-/** Creates messages (one instance at a time), and sends them (all instances). A claim expires after 20 s; then any instance may resend. */
+/** Creates messages (one instance at a time) and sends them (all instances). If no outcome is recorded in 20 s, any instance resends. */
 @Injectable()
 export class WebhookWorker implements OnApplicationShutdown {
   readonly #outbox = new Outbox<Message>({

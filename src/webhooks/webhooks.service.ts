@@ -102,7 +102,7 @@ const DETAILS = `SELECT e.id, CASE WHEN e.disabled_at IS NOT NULL THEN 'disabled
   (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending') AS pending_count
 FROM webhook_endpoints e LEFT JOIN oauth_clients c ON c.id = e.client_id LEFT JOIN api_keys k ON k.id = e.key_id`;
 
-/** SQL: whether the endpoint `e` is of an app or self-issued key of the member `owner`; if null, the caller is an admin and sees all. */
+/** SQL: whether the endpoint `e` belongs to an app or self-issued key of the member `owner`; null for an admin, who sees all. */
 const isSeenBy = (owner: string) => `(${owner}::bigint IS NULL
   OR EXISTS (SELECT FROM oauth_clients own WHERE own.id = e.client_id AND own.owner_id = ${owner})
   OR EXISTS (SELECT FROM api_keys own WHERE own.id = e.key_id AND own.user_id = ${owner} AND own.self_issued))`;

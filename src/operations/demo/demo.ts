@@ -106,7 +106,7 @@ async function insert(
   }
 }
 
-/** Finds or creates the first demo member's test key in DATA_DIR. @returns undefined without an active such member @throws OperatorError */
+/** Finds or creates the first demo member's key in DATA_DIR. @returns undefined if they are missing or disabled @throws OperatorError */
 export async function testKey(dataSource: DataSource, config: Config): Promise<string | undefined> {
   const owners = await dataSource.query<unknown[]>(
     'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',

@@ -67,7 +67,7 @@ interface Seals {
   readonly webhookSeals: () => Promise<EncryptionCounts>;
 }
 
-/** Results; `isWhole` is false if a failed check prevented the others. */
+/** Results; `isWhole` is false if a failed check prevented further checks. */
 export interface Findings {
   readonly isWhole: boolean;
   readonly checks: readonly Check[];
