@@ -74,7 +74,7 @@ describe('a calendar link', () => {
     const after = (await browser.open('/account/calendar')) as FormPage;
     expect(after.html).toContain('Phone, &lt;b&gt;mine&lt;/b&gt;');
     expect(after.html).not.toMatch(LINK);
-    expect(after.html).not.toContain('Not seen yet');
+    expect(after.html).not.toContain('Not used yet');
     const revoked = (await browser.submit(after, {}, /\/revoke$/)) as FormPage;
     expect(revoked.html).toContain('That calendar link no longer works.');
     expect((await read(link)).status).toBe(404);

@@ -64,10 +64,10 @@ describe('GET and POST /account/apps', () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);
     const browser = oauth.browser();
-    expect((await browser.signIn('/account/apps', member.username)).html).toContain('Not seen yet');
+    expect((await browser.signIn('/account/apps', member.username)).html).toContain('Not used yet');
     expect(await oauth.me(access_token)).toBe(200);
     const page = await browser.view('/account/apps');
-    expect(page.html).not.toContain('Not seen yet');
+    expect(page.html).not.toContain('Not used yet');
     expect(page.html).toContain('Use appears here within a minute.');
     const [, used, exact, ago] =
       /<dt>Last used<\/dt><dd><time datetime="([^"]+)" title="([^"]+)">([^<]+)</.exec(page.html)!;
@@ -236,7 +236,7 @@ FROM generate_series(1, 7999) n`,
       page.html.search(/action="\/account\/sessions\/[0-9a-f]{64}/),
     );
     expect(page.html.indexOf('Sign out of all others')).toBeLessThan(page.html.indexOf('This browser'));
-    expect(page.html).toContain('And 7900 older sessions');
+    expect(page.html).toContain('And 7900 more, last seen earlier');
     expect(page.html.length).toBeLessThan(150_000);
 
     const { stdout, stderr } = await pua(oauth.api.environment, [
@@ -276,7 +276,7 @@ describe('GET and POST /account/activity', () => {
     );
     expect(page.html).toContain('You allowed <bdi>Reads &lt;b&gt;me&lt;/b&gt;</bdi> to use your account');
     // The chart and its table have one day and one app.
-    expect(page.html).toContain('aria-label="Requests per day over the last 90 days, by app"');
+    expect(page.html).toContain('aria-label="Requests per day over the last 90 days, by app or key"');
     expect(page.html.match(/<rect x=/g)).toHaveLength(1);
     expect(page.html).toMatch(/<tr><th scope="row">\d+ \w+ \d{4}<\/th><td>3<\/td><\/tr>/);
     expect(page.html).not.toContain('Reads others');
@@ -293,8 +293,8 @@ describe('GET and POST /account/activity', () => {
       row!.replace(/\s*<[^>]*>\s*/g, '|').replace(/\|+/g, '|'),
     );
     expect(rows).toEqual([
-      '|now|Firefox on Linux|This computer|Your password|Signed in|',
-      '|now|Firefox on Linux|This computer|Your password|Rejected|The password was wrong|',
+      '|now|Firefox on Linux|The server’s computer|Your password|Signed in|',
+      '|now|Firefox on Linux|The server’s computer|Your password|Rejected|The password was wrong|',
     ]);
     const recorded = await oauth.query<{ details: object }>(
       `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'`,
@@ -348,7 +348,7 @@ describe('GET and POST /account/keys', () => {
     expect(page.html).toContain(`pua_live_${idOf(cut)}_…`);
     expect(page.html).toContain('See the events you organize, attend or are invited to');
     expect(page.html).toContain('Only show whose key it is.');
-    expect(page.html.match(/Not seen yet/g)).toHaveLength(1);
+    expect(page.html.match(/Not used yet/g)).toHaveLength(1);
     expect(page.html).not.toContain(idOf(gone));
     for (const key of [cut, kept]) expect(page.html).not.toContain(key.split('_')[3]!.slice(0, 8));
 

@@ -132,7 +132,7 @@ describe('the platform’s name and texts', () => {
     expect(consent.html).toContain('Zugriff auf dein Konto geben?');
     const wrong = oauth.request(clientId, { ui_locales: 'de', redirect_uri: 'https://other.example/' }).url;
     expect((await oauth.browser().view(wrong)).html).toContain(
-      'Deine Antwort wurde nicht an die App gesendet',
+      'Wir können dich nicht zu dieser App zurückleiten',
     );
   });
 

@@ -76,7 +76,7 @@ postgres.describe('a developer in Chromium', () => {
 
     // The registered redirect URI has an extra slash.
     await page.goto(await ask());
-    await page.getByRole('heading', { name: 'Your answer was not sent to the app' }).waitFor();
+    await page.getByRole('heading', { name: 'We can’t send you back to this app' }).waitFor();
     const errorId = await page.locator('.error-id code').innerText();
     const reason = await reasonOf(page, errorId);
     expect(reason).toContain('The redirect URI is not registered for the client');

@@ -514,8 +514,8 @@ describe('an app or key of another member or the platform', () => {
       expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
     }
     const overview = (await mallory.open('/developer')).html;
-    expect(overview).toContain('You have not registered an app.');
-    expect(overview).toContain('You have not created a key.');
+    expect(overview).toContain('You have no apps.');
+    expect(overview).toContain('You have no keys.');
     expect(await clients().find(clientId)).toMatchObject({ name: 'Ada’s', disabled_at: null });
     expect(await clients().find(ofPlatform)).toMatchObject({ disabled_at: null });
   });

@@ -310,7 +310,7 @@ describe('an error without a redirect to the app', () => {
     [
       'an unregistered redirect URI',
       { redirect_uri: 'https://app.example/other' },
-      'Your answer was not sent to the app',
+      'We can’t send you back to this app',
       'invalid_redirect_uri',
     ],
     ['no redirect URI', { redirect_uri: undefined }, 'The app made a mistake', 'invalid_request'],
@@ -344,7 +344,7 @@ describe('an error without a redirect to the app', () => {
       const { url } = oauth.request(await oauth.client(), sent);
       const { html } = await oauth.browser().view(url);
       expect(html.replace(/\n/g, '')).toContain(
-        `The app sent this value, which it has not registered:</p><p><code>${name}=${shown}</code></p>`,
+        `The app sent this value, which is not registered:</p><p><code>${name}=${shown}</code></p>`,
       );
       const shownOf = /Registered for this app:[^]*?<ul>\s*<li><code>([^<]*)<\/code>/.exec(html)?.[1];
       expect(shownOf).toBe(registered);

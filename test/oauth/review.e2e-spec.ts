@@ -244,7 +244,7 @@ DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
   it.each(['', ' ', 'x'.repeat(101), '\u202e'])('is not invited as %j', async (username) => {
     const app = await ownApp();
     const page = await app.developer.post(`/developer/review/${app.id}/testers`, { username });
-    expect([page.status, page.html]).toEqual([400, expect.stringContaining('This cannot be a username.')]);
+    expect([page.status, page.html]).toEqual([400, expect.stringContaining('This is not a valid username.')]);
     expect(await testers.list(app.id)).toEqual([]);
   });
 

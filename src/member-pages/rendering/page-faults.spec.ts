@@ -32,7 +32,7 @@ describe('the error text of a page', () => {
     expect(titleOf(new errors.SessionNotFound('x'))).toBe('This sign-in has expired');
     expect(titleOf(new errors.InvalidRequestUri('x'))).toBe('This sign-in has expired');
     expect(titleOf(new errors.InvalidClient('x'))).toBe('This app is not known here');
-    expect(titleOf(new errors.InvalidRedirectUri())).toBe('Your answer was not sent to the app');
+    expect(titleOf(new errors.InvalidRedirectUri())).toBe('We can’t send you back to this app');
     expect(titleOf(new errors.InvalidRequest('x'))).toBe('The app made a mistake');
     expect(titleOf(new errors.InvalidRequest('x'), true)).toBe('You were not signed out');
   });

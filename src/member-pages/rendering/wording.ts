@@ -203,7 +203,7 @@ export class DateTimes {
   }
 }
 
-/** Returns `Once`, `30 days`, `Until I remove it`. */
+/** Returns `Once`, `30 days`, `Until I revoke it`. */
 export function formatDuration(duration: Duration, { durations }: Texts, moments: DateTimes): string {
   return duration === 'once' || duration === 'unlimited'
     ? durations[duration]
