@@ -221,7 +221,7 @@ DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
     expect(outcomes.toSorted()).toEqual(['fulfilled', 'rejected']);
     expect(await testers.list(app.id)).toHaveLength(MAX_TESTERS);
     const full = await app.developer.post(`/developer/review/${app.id}/testers`, { username: 'three' });
-    expect([full.status, full.html]).toEqual([409, expect.stringContaining('You have 25 testers.')]);
+    expect([full.status, full.html]).toEqual([409, expect.stringContaining('This app has 25 testers,')]);
   });
 
   it('is invited with the same response as an unknown name', async () => {
