@@ -22,6 +22,7 @@ describe('a displayed time', () => {
     [10 * 86_400, '10 days ago', 'vor 10 Tagen'],
     [60 * 86_400, '2 December 2025', '2. Dezember 2025'],
     [-30, 'now', 'jetzt'],
+    [-61, '31 January 2026, 23:59 UTC', '31. Januar 2026, 23:59 UTC'],
   ])('for %d seconds ago uses natural words', (seconds, inEnglish, inGerman) => {
     const now = Date.parse('2026-01-31T23:59:59Z') + seconds * 1_000;
     const moment = seconds > 30 * 86_400 ? '2025-12-02 23:59:59' : '2026-01-31 23:59:59';

@@ -167,13 +167,17 @@ export class DateTimes {
   timestamp(moment: string, now = Date.now()) {
     const machine = `${moment.replace(' ', 'T')}Z`;
     const day = this.#days.format(new Date(machine));
-    const seconds = Math.max(0, (now - Date.parse(machine)) / 1_000);
+    const minute = `${day}, ${moment.slice(11, 16)} UTC`;
+    const past = (now - Date.parse(machine)) / 1_000;
+    const seconds = Math.max(0, past);
     const unit = UNITS.find(([, length, most]) => seconds / length < most);
-    const ago =
-      unit === undefined
+    const isFuture = past < -60; // the clocks of server and database may differ a little
+    const ago = isFuture
+      ? minute
+      : unit === undefined
         ? day
         : this.#relative.format(unit[1] === SECOND ? 0 : -Math.floor(seconds / unit[1]), unit[0]);
-    return { machine, day, minute: `${day}, ${moment.slice(11, 16)} UTC`, ago };
+    return { machine, day, minute, ago };
   }
 
   /** Formats seconds as a wait, rounded up: `125` → `3 minutes`. */
