@@ -43,7 +43,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/keys.command.js')).signingKeysCommands,
   },
   secrets: {
-    description: 'Secrets of the server',
+    description: 'Generate a SECRET_KEY',
     load: async () => (await import('./commands/keys.command.js')).secretsCommands,
   },
   audit: {

@@ -52,7 +52,7 @@ describe('encrypted text', () => {
     expect(before.open(encryption.seal('x', 'Session'), 'Session')).toBeUndefined();
   });
 
-  it('does not decrypt in a row if it was encrypted without row keys', () =>
+  it('does not decrypt with a row key if it was encrypted without one', () =>
     expect(encryption.open(encryption.seal('x', 'Session'), 'Session', ROW)).toBeUndefined());
 });
 

@@ -17,7 +17,7 @@ export async function openDatabase(
   const [embedded] = await Promise.all([opening, meanwhile?.()]);
   if (!config.databaseUrl && !embedded) {
     throw new OperatorError(
-      `The data folder ${config.dataDir} is in use by another running server: stop that server, or name another DATA_DIR`,
+      `The data folder ${config.dataDir} is in use by another process (a server or pua): stop it, or name another DATA_DIR`,
     );
   }
   try {

@@ -294,7 +294,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
       if (!isBroken && (feedBy || !isLostRace(error))) throw error;
       if (!isBroken && ++this.#lostRaces === ATTEMPTS)
         throw new OperatorError(
-          `Another program changed the same rows during each of ${ATTEMPTS} attempts (${(error as Error).message}): nothing was imported`,
+          `Nothing was imported: in each of ${ATTEMPTS} attempts, another program changed the same rows (${(error as Error).message}). Import again when it has finished`,
           { cause: error },
         );
       await this.staging.manager.query('ROLLBACK TO SAVEPOINT checked');

@@ -147,7 +147,7 @@ const NUMBER = { type: 'number', format: 'double' };
 /** Any number; `from`: SQL of a numeric or double precision. */
 export const numberField = declaring<number, NumberRules>('number', NUMBER);
 
-/** A count from 0; PostgreSQL counts up to 63 bits. */
+/** A count, 0 or more; `int64`, since PostgreSQL counts in bigint. */
 export const countField = declaring<number>('number', { ...integer(), minimum: 0 });
 
 const PERCENTAGE = { ...NUMBER, minimum: 0, maximum: 100, description: '2 decimals' };

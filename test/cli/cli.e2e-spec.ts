@@ -228,7 +228,7 @@ describe('pua', () => {
       expect(JSON.parse(stdout)).toMatchObject({ first_name });
     });
 
-    it('prints all earlier events with --follow, also more than fit into one read', async () => {
+    it('prints all earlier events with --follow, even if they need several reads', async () => {
       const user = await api.platform.user({ username: 'busy' });
       await api.dataSource.query(
         `INSERT INTO auth_events (type, actor, user_id, occurred_at, details)

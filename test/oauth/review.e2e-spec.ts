@@ -322,7 +322,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     ['policy_uri', 'javascript:alert(1)'],
     ['reason-events:read', ''],
     ['reason-events:read', 'x'.repeat(301)],
-  ])('is not sent with the %s %j', async (field, value) => {
+  ])('is rejected if the field %s is %j', async (field, value) => {
     const { id, developer } = await ownApp();
     const page = await developer.post(`/developer/review/${id}`, { ...FORM, [field]: value });
     expect(page.status).toBe(400);

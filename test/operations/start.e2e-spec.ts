@@ -188,7 +188,7 @@ postgres.describe('the first start', () => {
     expect(second).toEqual({
       code: 1,
       stdout: `Starting on the embedded database in ${folder} …\n`,
-      stderr: `The data folder ${folder} is in use by another running server: stop that server, or name another DATA_DIR\n`,
+      stderr: `The data folder ${folder} is in use by another process (a server or pua): stop it, or name another DATA_DIR\n`,
     });
   });
 

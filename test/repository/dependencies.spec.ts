@@ -21,7 +21,7 @@ describe('the installed packages', () => {
     expect(described.filter((pattern) => !names.some((name) => stands(name, pattern)))).toEqual([]);
   });
 
-  it(`use at most ${MAX_MB} MB on disk, once prepared`, async () => {
+  it(`use at most ${MAX_MB} MB on disk, without the files that bin/unused.mjs lists`, async () => {
     const { UNUSED } = (await import(`${process.cwd()}/bin/unused.mjs`)) as { UNUSED: readonly string[] };
     const removed = new Set(globSync(UNUSED.flatMap((path) => [path, `${path}/**`])));
     // A program may have several names (hard links).

@@ -82,7 +82,7 @@ export interface NewToken {
 interface NewAccess {
   /** Seconds until access ends; null for no end. */
   readonly seconds: number | null;
-  /** The chosen duration; null for an earlier consent. Access ends with the consent, unless another decision replaced the consent. */
+  /** The chosen duration; null if an earlier consent applies. Except for `once`, access also ends with the consent, unless it was replaced. */
   readonly chosen: Duration | null;
   /** Seconds without use after which the access ends. */
   readonly idleSeconds: number;

@@ -9,7 +9,7 @@ export function embeddedLock(dataDir: string): string {
   return join(dataDir, 'embedded.holder');
 }
 
-/** Limits the wait for a holder that opens or closes the database to a minute, since a busy host is slow. */
+/** Number of looks, so a minute in all, while a holder opens or closes the database: a busy host is slow. */
 const MAX_ATTEMPTS = 300;
 const LOOK_MS = 200;
 

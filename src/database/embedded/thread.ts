@@ -10,7 +10,7 @@ export interface EmbeddedFiles {
   readonly socket: string;
 }
 
-/** Makes the thread open a database. The thread responds at the port; a time limit in ms, sent to the port, closes the database. */
+/** Makes the thread open a database. The thread responds at the port. A message with a time limit in ms makes it close the database. */
 export interface ThreadRequest {
   readonly files: EmbeddedFiles;
   readonly port: MessagePort;

@@ -105,7 +105,7 @@ export class PasswordResets implements OnApplicationShutdown {
     this.#pending.add(sent);
   }
 
-  /** @returns the link's member; undefined if the link is unknown, used or expired, or its member has no enabled password */
+  /** @returns the link's member; undefined if the link is unknown, used or expired, or its member is disabled or has no enabled password */
   async memberOf(token: string): Promise<{ id: number; username: string } | undefined> {
     const keys = eitherOf(this.keys.keysOf(MODEL, token));
     const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, keys);

@@ -23,12 +23,15 @@ describe('a displayed time', () => {
     [60 * 86_400, '2 December 2025', '2. Dezember 2025'],
     [-30, 'now', 'jetzt'],
     [-61, '31 January 2026, 23:59 UTC', '31. Januar 2026, 23:59 UTC'],
-  ])('for %d seconds ago uses natural words', (seconds, inEnglish, inGerman) => {
-    const now = Date.parse('2026-01-31T23:59:59Z') + seconds * 1_000;
-    const moment = seconds > 30 * 86_400 ? '2025-12-02 23:59:59' : '2026-01-31 23:59:59';
-    expect(english.timestamp(moment, now).ago).toBe(inEnglish);
-    expect(german.timestamp(moment, now).ago).toBe(inGerman);
-  });
+  ])(
+    '%d seconds ago is in natural words, or a date if it is old or in the future',
+    (seconds, inEnglish, inGerman) => {
+      const now = Date.parse('2026-01-31T23:59:59Z') + seconds * 1_000;
+      const moment = seconds > 30 * 86_400 ? '2025-12-02 23:59:59' : '2026-01-31 23:59:59';
+      expect(english.timestamp(moment, now).ago).toBe(inEnglish);
+      expect(german.timestamp(moment, now).ago).toBe(inGerman);
+    },
+  );
 });
 
 describe('a waiting time', () => {
