@@ -89,15 +89,15 @@ export class AuditLog {
 
   /** Yields all events up to an id, in pages. */
   async *#past(filter: AuditFilter, upTo: number, signal: AbortSignal): AsyncGenerator<AuditEvent> {
-    let found: StoredEvent[] | undefined;
+    let found: (StoredEvent & { readonly at: string })[] | undefined;
     while (!signal.aborted && (found === undefined || found.length === FOLLOWED)) {
-      found = await this.dataSource.query<StoredEvent[]>(
-        `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} AND id <= $7
-  AND ($8::bigint IS NULL OR (auth_events.occurred_at, id) > (SELECT l.occurred_at, l.id FROM auth_events l WHERE l.id = $8))
-ORDER BY auth_events.occurred_at, id LIMIT ${FOLLOWED}`,
-        [...valuesOf(filter), upTo, found?.at(-1)!.id ?? null],
+      const last = found?.at(-1); // may be deleted in the meantime
+      found = await this.dataSource.query(
+        `SELECT ${LINE}, auth_events.occurred_at::text AS at FROM auth_events WHERE ${MATCHES} AND id <= $7
+  AND ($8::timestamptz IS NULL OR (auth_events.occurred_at, id) > ($8, $9::bigint)) ORDER BY auth_events.occurred_at, id LIMIT ${FOLLOWED}`,
+        [...valuesOf(filter), upTo, last?.at ?? null, last?.id ?? null],
       );
-      yield* found;
+      for (const { at: _, ...event } of found!) yield event;
     }
   }
 
