@@ -31,6 +31,8 @@ interface AccessEvent {
   readonly type: (typeof ACCESS_EVENTS)[number];
   /** Name of the affected app or key; null if there is none, or it no longer exists. */
   readonly app_name: string | null;
+  /** Whether the access of all apps was revoked. */
+  readonly of_all_apps: boolean;
 }
 
 /** Audit events that members can see. */
@@ -139,7 +141,8 @@ GROUP BY u.day, u.app_kind, u.app_id, c.id, k.id ORDER BY max(u.last_used_at) DE
   );
   const signIns = await dataSource.query<SignInLine[]>(FIND_SIGN_INS, [userId]);
   const events = await dataSource.query<AccessEvent[]>(
-    `SELECT api_time(e.occurred_at) AS occurred_at, e.type, COALESCE(c.name, k.name) AS app_name
+    `SELECT api_time(e.occurred_at) AS occurred_at, e.type, COALESCE(c.name, k.name) AS app_name,
+  e.type = 'access.revoked' AND e.client_id IS NULL AS of_all_apps
 FROM auth_events e LEFT JOIN oauth_clients c ON c.id = e.client_id LEFT JOIN api_keys k ON k.id = e.key_id
 WHERE e.user_id = $1 AND e.type = ANY ($2) AND e.occurred_at > now() - interval '${DAYS} days'
 ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${SHOWN_EVENTS}`,

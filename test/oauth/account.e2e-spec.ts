@@ -3,6 +3,7 @@ import { SignInThrottle, type ReservedAttempt } from '../../src/accounts/sign-in
 import { Usage } from '../../src/auth/usage/usage.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { readActivity } from '../../src/clients/activity.js';
+import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
 import { postgres, thorough } from '../support/database.js';
@@ -280,6 +281,10 @@ describe('GET and POST /account/activity', () => {
     expect(page.html.match(/<rect x=/g)).toHaveLength(1);
     expect(page.html).toMatch(/<tr><th scope="row">\d+ \w+ \d{4}<\/th><td>3<\/td><\/tr>/);
     expect(page.html).not.toContain('Reads others');
+    await oauth.api.app.get(ConnectedApps).revokeAll(member.id, { actor: 'system', ip: null });
+    expect((await oauth.browser().signIn('/account/activity', member.username)).html).toContain(
+      'Access was revoked: all apps',
+    );
   });
 
   it('list each accepted and rejected sign-in with device, network and method', async () => {

@@ -557,8 +557,13 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { ...signInLine, method: 'upstream', browser: null, system: null, network: null },
     ],
     events: [
-      { occurred_at: '2026-11-19 21:00:00', type: 'consent.granted', app_name: 'Trailmix' },
-      { occurred_at: '2026-11-18 21:00:00', type: 'access.revoked', app_name: null },
+      {
+        occurred_at: '2026-11-19 21:00:00',
+        type: 'consent.granted',
+        app_name: 'Trailmix',
+        of_all_apps: false,
+      },
+      { occurred_at: '2026-11-18 21:00:00', type: 'access.revoked', app_name: null, of_all_apps: true },
     ],
   },
   'no activity': activity,
@@ -568,7 +573,9 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     days: ['2026-11-20'],
     apps: [{ app_name: HOSTILE, app_kind: 'client', counts: [1] }],
     used: [{ ...used, app_name: HOSTILE, app_host: HOSTILE, uses: 1 }],
-    events: [{ occurred_at: '2026-11-20 07:00:00', type: 'consent.granted', app_name: HOSTILE }],
+    events: [
+      { occurred_at: '2026-11-20 07:00:00', type: 'consent.granted', app_name: HOSTILE, of_all_apps: false },
+    ],
   },
   'consent to an app of a member’s own': { ...consent, client: { ...web, unreviewed: 'byMember' } },
   'consent to an unregistered app': { ...consent, client: { ...web, unreviewed: 'byDocument' } },
