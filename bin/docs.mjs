@@ -29,7 +29,7 @@ export async function pages() {
   const { RECORD_TYPES } = await import('../dist/src/import/record-types.js');
   const errors = [
     '# Error codes',
-    'For developers: the meaning of each error, and how to fix it. Every error is `application/problem+json` (RFC 9457) with one of these codes.',
+    "For developers: how to fix each error. The API's errors are `application/problem+json` (RFC 9457) with one of these codes.",
     'Its `type` is the URL of its description, `GET /api/public/problems/{code}`.',
     '<!-- Made by `npm run docs` from `src/http/output/problems.ts`. -->',
     '',

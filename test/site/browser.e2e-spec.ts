@@ -155,10 +155,10 @@ postgres.describe('the public pages in Chromium', () => {
     await page.keyboard.type('ov');
     await failed; // the next typed letter searches again
     await page.keyboard.type('erwritten conflict');
-    await found.filter({ hasText: 'Caching: Nothing overwritten' }).waitFor();
+    await found.filter({ hasText: 'Caching: Avoid overwritten changes' }).waitFor();
     expect(await found.first().locator('mark').allTextContents()).toEqual(['overwritten', 'conflict']);
     await page.keyboard.press('Enter');
-    await page.waitForURL('**/docs/caching#nothing-overwritten');
+    await page.waitForURL('**/docs/caching#avoid-overwritten-changes');
     await page.keyboard.press('/');
     await page.keyboard.type('ip_not_allowed');
     await found.filter({ hasText: 'Errors: ip_not_allowed' }).waitFor();
