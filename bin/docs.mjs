@@ -30,7 +30,7 @@ export async function pages() {
   const errors = [
     '# Error codes',
     "For developers: how to fix each error. The API's errors are `application/problem+json` (RFC 9457) with one of these codes.",
-    'Its `type` is the URL of its description, `GET /api/public/problems/{code}`.',
+    "Each error's `type` is the URL of its description, `GET /api/public/problems/{code}`.",
     '<!-- Made by `npm run docs` from `src/http/output/problems.ts`. -->',
     '',
     '| Status | Code | Meaning | Fix |',
