@@ -108,7 +108,7 @@ export async function pages() {
   const personalData = [
     '# Personal data',
     'For reviewers: this page lists every table with members’ data: the column that names the member, the effect of erasure (`pua users erase`, or a',
-    'feed’s deletion), and the part of the data export (`/account/data`) that contains the rows. The export contains no secrets.',
+    'deletion by an import or feed), and the part of the data export (`/account/data`) that contains the rows. The export contains no secrets.',
     '<!-- Made by `npm run docs` from the entities’ `@OfMember`. -->',
     '',
     '| Table | Member’s id in | Erasure | Data export | Secrets |',
