@@ -44,7 +44,7 @@ export const SETTINGS = {
   PUBLIC_URL: optional(is.origin, {
     otherwise: 'http://localhost:PORT',
     meaning: 'origin at which callers reach the server; also the OAuth issuer',
-    set: 'if other hosts can reach the server; later changes invalidate everything issued under the old URL',
+    set: 'if other hosts can reach the server; later changes break apps, passkeys and links that use the old URL',
   }),
   DATA_DIR: setting(
     is.nonEmpty.transform((folder) => resolve(folder)),
@@ -104,7 +104,7 @@ export const SETTINGS = {
   }),
   RATE_LIMIT_AUTH: setting(is.integer(0, 1_000_000), '20', {
     meaning:
-      'rejected credentials and sign-ins per minute and address; OAuth routes and pages allow 100 times as many requests; 0: no limit',
+      'rejected credentials and failed sign-ins per minute and address; OAuth routes and pages allow 100 times as many requests; 0: no limit',
     set: 'higher if many members share an address, as in an office',
   }),
   RATE_LIMIT_SYNC: setting(is.integer(10, 500), '200', {
@@ -200,7 +200,7 @@ export const SETTINGS = {
     set: 'if no import or feed creates the members first',
   }),
   UPSTREAM_LOGOUT: setting(is.flag, 'false', {
-    meaning: 'when members sign out here, also sign them out at UPSTREAM_ISSUER',
+    meaning: 'when members who signed in at UPSTREAM_ISSUER sign out here, also sign them out there',
     set: 'if members share devices',
   }),
   LOCAL_SIGN_IN: setting(is.flag, 'true', {
@@ -216,12 +216,13 @@ export const SETTINGS = {
   ACCESS_LONGEST: optional(is.oneOf('once', '30', '180', 'unlimited'), {
     otherwise: '180 for public apps in a browser, unlimited for others',
     meaning:
-      'longest access that members can give an app, in days; members’ unapproved apps get at most 180; `pua clients update --longest-access` sets it per app',
+      'longest access that members can give an app: `once`, `30`, `180` (days) or `unlimited`; unapproved apps: at most 180; `pua clients update` overrides it',
     set: 'to limit all apps',
   }),
   ACCESS_PRESELECTED: optional(is.oneOf('once', '30', '180', 'unlimited'), {
     otherwise: '30 for public apps in a browser, 180 for others',
-    meaning: 'duration that the consent page suggests, in days, up to the app’s longest access',
+    meaning:
+      'duration that the consent page first suggests: `once`, `30`, `180` (days) or `unlimited`, up to the app’s longest access',
     set: 'to suggest a shorter or longer access',
   }),
   DEVELOPER_OIDC: setting(is.flag, 'false', {
@@ -285,7 +286,7 @@ export const SETTINGS = {
   }),
   SQL_REQUEST_IDS: setting(is.flag, 'false', {
     meaning:
-      'append the request id to each SQL statement as a comment. Statements are then not prepared, which costs CPU ([monitoring.md](monitoring.md#from-postgresqls-log-to-ours))',
+      'append the request id to each SQL statement of a request as a comment. Statements are then not prepared, which costs CPU ([monitoring.md](monitoring.md#from-postgresqls-log-to-ours))',
     set: 'while you investigate which requests run slow statements',
   }),
   SEED_DEMO: optional(is.flag, {

@@ -24,7 +24,7 @@ export const METRICS = {
     together: 'first',
   },
   server_processes: {
-    help: 'Server processes that responded to this scrape (`answering`) or did not (`silent`); for silent processes, the response has their last values',
+    help: 'Server processes that responded to this scrape (`answering`) or did not (`silent`); for silent processes, the response has only their last counters and histograms',
     labels: { state: ['answering', 'silent'] },
   },
   server_ready: {
@@ -32,7 +32,7 @@ export const METRICS = {
     together: 'min',
   },
   http_request_duration_seconds: {
-    help: 'Duration of requests; the route is `none` if no route matches',
+    help: 'Duration of requests, except requests rejected before they start (overload); the route is `none` if no route matches',
     labels: { method: ['GET', 'HEAD', 'PUT', 'POST', 'OPTIONS', 'other'], route: NAMES, status: NAMES },
     buckets: SHORT,
   },
@@ -40,7 +40,7 @@ export const METRICS = {
     help: 'Requests in progress',
   },
   http_problems_total: {
-    help: 'Error responses (problem+json), by code (docs/developers/errors.md)',
+    help: 'Error responses (problem+json), by code (docs/developers/errors.md), except for requests rejected before they start',
     labels: { code: NAMES },
   },
   rate_limit_refusals_total: {
@@ -51,7 +51,7 @@ export const METRICS = {
     },
   },
   rate_limits_shared: {
-    help: '1 while the instances share rate limits; 0 while the database is unavailable and this instance counts only its own requests',
+    help: '1 while the instances share rate limits; 0 while this instance counts only its own requests; absent on the embedded database',
     together: 'min',
   },
   overload_refusals_total: {
@@ -101,7 +101,7 @@ export const METRICS = {
     together: 'max',
   },
   database_replica_asked: {
-    help: '1 while the server reads from this replica (lag at most five seconds), 0 while it reads from the primary; by position in DATABASE_READ_URL',
+    help: '1 while the server may read from this replica (lag at most five seconds), else 0; by position in DATABASE_READ_URL',
     labels: { replica: NAMES },
     together: 'min',
   },
@@ -118,7 +118,7 @@ export const METRICS = {
     together: 'max',
   },
   signing_key_age_seconds: {
-    help: 'Age of the oldest signing key in use; absent before the first key',
+    help: 'Time since the activation of the oldest signing key in use; absent before the first key',
     together: 'max',
   },
   api_keys_expiring: {
@@ -147,7 +147,7 @@ export const METRICS = {
     labels: { outcome: ['delivered', 'failed', 'dead', 'withheld'] },
   },
   webhook_attempt_duration_seconds: {
-    help: 'Time until a webhook endpoint responded or the attempt timed out',
+    help: 'Time until a webhook endpoint responded or the attempt failed',
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
   webhook_delay_seconds: {
