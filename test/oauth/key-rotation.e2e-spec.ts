@@ -3,11 +3,12 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { createApp } from '../../src/app.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
+import { TokenKeys } from '../../src/crypto/hmac.js';
 import { pepperIdsOf } from '../../src/crypto/secret-hashes.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { thorough } from '../support/database.js';
 import { endApp } from '../support/api.js';
-import { basic, clientWithSecret } from '../support/client-kinds.js';
+import { basic, clientWithKey, clientWithSecret, dpopKey } from '../support/client-kinds.js';
 import { eventually } from '../support/timing.js';
 import { OauthTest, PASSWORD, type Browser } from '../support/oauth.js';
 
@@ -59,6 +60,31 @@ describe('a new SECRET_KEY', () => {
       expect(after.status).toBe(200);
       expect(await oauth.me(after.body.access_token, url)).toBe(200);
       expect((await oauth.refresh(clientId, after.body.refresh_token, {}, url)).status).toBe(200);
+    });
+
+    it('moves a refresh token that stays valid to the new key, and accepts parallel uses', async () => {
+      const { id, assertion } = await clientWithKey(oauth, { profile: 'fapi2' });
+      const prove = await dpopKey(oauth);
+      const { username } = await oauth.member();
+      const request = oauth.request(id);
+      const parameters = { ...Object.fromEntries(request.url.searchParams), ...(await assertion()) };
+      const pushed = oauth.pushedUrl(id, await oauth.post('/oauth/par', parameters));
+      const form = request.formOf(await oauth.browser().authorize(pushed, { username }));
+      const { refresh_token } = (await oauth.token({ ...form, ...(await assertion()) }, await prove())).body;
+      const refresh = async () =>
+        oauth.token(
+          { grant_type: 'refresh_token', refresh_token, ...(await assertion()) },
+          await prove(),
+          url,
+        );
+      const statuses = (await Promise.all([refresh(), refresh(), refresh()])).map(({ status }) => status);
+      expect([...statuses, (await refresh()).status]).toEqual([200, 200, 200, 200]);
+      const stored = await oauth.query<{ key: Buffer }>(
+        `SELECT t.key FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id
+WHERE g.client_id = $1 AND t.model = 'RefreshToken'`,
+        [id],
+      );
+      expect(stored).toEqual([{ key: new TokenKeys(new Secrets(NEW)).keyOf('RefreshToken', refresh_token) }]);
     });
 
     it('still detects the reuse of a refresh token', async () => {

@@ -82,7 +82,8 @@ export class TokenExchange {
     this.#tellEnd(token);
     const response = staysValid ? null : await encryptResponse(this.ctx);
     const event = this.database.eventValues(buildEvent(this.ctx));
-    const { text, values } = storing(progress, response, idleOf(this.ctx), event);
+    const keys = this.database.keys.keysOf(token.model, token.id);
+    const { text, values } = storing(progress, keys, response, idleOf(this.ctx), event);
     const [stored] = await this.database.rows<Pick<StoredToken, 'seconds_left'>>(text, values);
     if (stored) return this.#tellEnd(stored); // the member may have changed the end since `read`
     // Another request used the token first: respond as if this request had come later.
@@ -144,10 +145,13 @@ function buildEvent({ oidc }: KoaContextWithOIDC): NewAuthEvent {
 
 /**
  * Writes all results, or none. Locks the grant first, like revocations. Consumes the token by a conditional UPDATE, so only one of several
- * parallel requests succeeds. Separate parameters for each issued token are cheaper than arrays.
+ * parallel requests succeeds; a token that stays valid moves to the current SECRET_KEY. Separate parameters for each issued token are
+ * cheaper than arrays.
+ * @param keys the token's possible storage keys, the current one first
  */
 function storing(
   { token, staysValid, issued }: Accepted,
+  keys: readonly Buffer[],
   response: Buffer | null,
   idleSeconds: number | null,
   event: readonly unknown[],
@@ -155,8 +159,10 @@ function storing(
   const parameters = new SqlParameters();
   const grant = parameters.add(token.grant_id);
   const idle = parameters.add(idleSeconds, 'float8');
+  const [key, ...others] = (staysValid ? keys : [token.key]).map((each) => parameters.add(each));
+  const moved = token.key.equals(keys[0]!) ? '' : `, key = ${key}, created_at = now()`;
   const change = staysValid
-    ? `expires_at = now() + make_interval(secs => ${idle})`
+    ? `expires_at = now() + make_interval(secs => ${idle})${moved}`
     : `successor = ${parameters.add(response)}, consumed_at = clock_timestamp(),
     expires_at = LEAST(t.expires_at, now() + make_interval(secs => ${LIFETIMES.usedRefreshToken}))`;
   const rows = issued.map(({ key, model, grantId, payload, seconds }) => {
@@ -171,7 +177,7 @@ function storing(
   SELECT id, access_ends_at FROM oauth_grants WHERE id = ${grant} FOR UPDATE
 ), used AS (
   UPDATE oauth_tokens t SET ${change}
-  FROM family WHERE t.key = ${parameters.add(token.key)} AND t.grant_id = family.id AND t.consumed_at IS NULL
+  FROM family WHERE t.key IN (${[key, ...others].join(', ')}) AND t.grant_id = family.id AND t.consumed_at IS NULL
   RETURNING EXTRACT(epoch FROM family.access_ends_at - now())::float8 AS seconds_left
 ), renewed AS (
   UPDATE oauth_grants g SET expires_at = now() + make_interval(secs => ${idle} + 86400) FROM used
