@@ -32,7 +32,7 @@ const SERVICES = [
   RefreshGracePeriod,
 ];
 
-/** The embedded authorization server. {@link OauthRoutes} precedes its controllers; `ports.ts` declares what other modules provide to it. */
+/** The embedded authorization server. Other modules implement the abstract classes in `ports.ts`. */
 @Module({
   imports: [AccountsModule, AuthModule, ClientsModule],
   controllers: [UserinfoController, ProtectedResourceController],

@@ -97,7 +97,6 @@ export class AuthorizationServer implements OnModuleInit {
     };
   }
 
-  /** Tells whether the member is enabled; needs no query if the request has already read the member. */
   async #canSignIn(ctx: KoaContextWithOIDC, userId: number): Promise<boolean> {
     const token = TokenExchange.of(ctx)?.token;
     if (token?.user_id === userId) return token.user_active;
@@ -113,7 +112,7 @@ const FIND_ACCOUNT = {
 };
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 
-/** Stores oidc-provider's models; omits methods of disabled features. @param algorithms for which the provider has keys */
+/** Returns the adapter of each oidc-provider model, without methods for disabled features. @param algorithms those of the loaded keys */
 export function adapterFactory(
   database: OauthDatabase,
   clients: ClientCache,

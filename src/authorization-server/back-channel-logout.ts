@@ -12,7 +12,6 @@ import { PublicHttps } from '../runtime/public-https.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 
-/** Time between checks for due notices of ended sessions; the first instance that claims a notice sends it. */
 const PAUSE_MS = 250;
 
 /** The event in a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
@@ -23,7 +22,7 @@ const TOLD = 'c.backchannel_logout_uri IS NOT NULL AND c.disabled_at IS NULL';
 const DUE = keyed('oauth_logouts l', 'l.client_id = c.id AND l.due_at <= now() ORDER BY l.due_at');
 const LOOK = `SELECT EXISTS (SELECT FROM oauth_clients c JOIN ${DUE} WHERE ${TOLD}) AS due`;
 
-/** Claims up to $1 due notices, at most {@link MAX_PER_ENDPOINT} in progress per client and process. $2: clients of notices in progress. */
+/** $1: maximum notices to claim; $2: the client of each notice that this process is sending. */
 const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.id, c.backchannel_logout_uri AS url FROM oauth_clients c CROSS JOIN LATERAL (
     SELECT l.id, row_number() OVER (ORDER BY l.due_at, l.id) AS turn FROM oauth_logouts l
@@ -52,7 +51,7 @@ interface Logout {
 
 /**
  * Notifies clients of ended sessions (OpenID Connect Back-Channel Logout 1.0). The database records them (`tell_clients` in
- * schema/sign-ins.sql); this class sends the notices like webhooks: with retries, and only to the public internet.
+ * schema/sign-ins.sql); this class sends the notices, with retries like webhooks.
  */
 @Injectable()
 export class BackChannelLogout implements OnApplicationShutdown {
@@ -120,7 +119,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
       );
   }
 
-  /** Stops notifying the app until it registers a URI again. @returns whether the URL was still the app's URI */
+  /** @returns false if the URL is no longer the app's URI */
   #removeUri(clientId: string, url: string): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       const [, clients] = await manager.query<[unknown, number]>(REMOVE_URI, [clientId, url]);

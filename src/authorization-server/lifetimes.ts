@@ -1,7 +1,7 @@
 const MINUTE = 60;
 const DAY = 24 * 60 * MINUTE;
 
-/** All lifetimes in seconds; a test checks the rules between them. */
+/** Lifetimes in seconds; a test checks the rules between them. */
 export const LIFETIMES = {
   authorizationCode: MINUTE,
   accessToken: 10 * MINUTE,
@@ -11,11 +11,11 @@ export const LIFETIMES = {
   passwordReset: 30 * MINUTE,
   /** Maximum validity of a client's assertion, whose id is stored until it expires. */
   clientAssertion: 5 * MINUTE,
-  /** Lifetime of a browser session from its last use. */
+  /** Lifetime of a browser session with a member, from its last use. */
   session: DAY,
   /** Maximum lifetime of a browser session from the sign-in. */
   maxSession: 30 * DAY,
-  /** A browser session without a member, which only carries a sign-out form. */
+  /** Lifetime of a browser session without a member. */
   anonymousSession: 10 * MINUTE,
   /** Storage time of the mark that a session ended at the external identity provider: longer than any sign-in takes. */
   upstreamEnd: 60 * MINUTE,
@@ -23,6 +23,6 @@ export const LIFETIMES = {
   grant: 181 * DAY,
   /** Access under an old consent, which the member gave before members could choose the duration. */
   earlierGrant: 14 * DAY,
-  /** Storage time of used refresh tokens, to detect reuse. */
+  /** Maximum storage time of a used refresh token, to detect reuse. */
   usedRefreshToken: 30 * DAY,
 } as const;

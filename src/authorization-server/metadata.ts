@@ -6,7 +6,7 @@ import { apiResource, SUPPORTED_SCOPES } from './client-scopes.js';
 
 const AUTH_METHODS = unionOf(({ authMethods }) => authMethods);
 
-/** Corrects the metadata (RFC 8414, RFC 9728 §4): the library lists features that are not available here. */
+/** Corrects the metadata (RFC 8414, RFC 9728 §4), in which the library lists unavailable features, and sets `Cache-Control`. */
 export async function correctMetadata(
   ctx: KoaContextWithOIDC,
   next: () => Promise<void>,
@@ -16,7 +16,7 @@ export async function correctMetadata(
   await next();
   if (ctx.status !== 200) return;
   if (ctx.path === ROUTES.jwks) {
-    ctx.set('Cache-Control', 'public, max-age=60'); // each key is published one rotation before it signs
+    ctx.set('Cache-Control', 'public, max-age=60'); // rotation activates a key that is already published
   } else if (ctx.path.startsWith('/.well-known/')) {
     ctx.set('Cache-Control', 'public, max-age=300');
     ctx.body = {

@@ -37,7 +37,7 @@ import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { TokenExchange } from './requests/token-exchange.js';
 
-/** Reasons audited even without a member, at most hourly per app: pages cannot read `origin_not_allowed`; the others may be attacks. */
+/** Reasons audited even without a member: pages cannot read the response to `origin_not_allowed`; the others may be attacks. */
 const RECORDED: readonly RejectionReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
@@ -126,7 +126,7 @@ export class Middleware {
     });
   }
 
-  /** Sends the response by a form (OAuth 2.0 Form Post Response Mode); for an unconnected app, only after a click. */
+  /** Implements OAuth 2.0 Form Post Response Mode. */
   async postForm(ctx: KoaContextWithOIDC, action: string, fields: FormFields): Promise<void> {
     const isAutomatic = !(await this.#isStrange(ctx, fields.error_description));
     const client = pageClientOf(ctx.oidc.client!, action);
@@ -147,9 +147,8 @@ export class Middleware {
   }
 
   /**
-   * Sets security headers. Responds 503 after the deadline or without a database, regardless of the library's response. Writes the reason
-   * of a rejection to the log, and to the audit log or (without a member) {@link Rejections}. Records requests of members' apps for their
-   * developers.
+   * Responds 503 after the deadline or without a database, regardless of the library's response. Logs other failures, and stores them in
+   * the audit log, or without a member in {@link Rejections}. Records requests of members' apps for their developers.
    */
   async #answerFailures(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const request = this.database.current!;
@@ -251,7 +250,7 @@ export class Middleware {
     return target && target.origin !== publicUrl ? target : undefined;
   }
 
-  /** After a sign-out, redirects to the identity provider's sign-out. A member who stays signed in goes to the app or the account. */
+  /** After a sign-out, also signs out at the external identity provider. A member who declined goes to the app or the account page. */
   async #signOutUpstream(ctx: KoaContextWithOIDC): Promise<void> {
     const { params } = ctx.oidc ?? {};
     if (ctx.path !== SIGN_OUT || ctx.status >= 400 || !params) return;
@@ -268,8 +267,8 @@ export class Middleware {
   }
 
   /**
-   * Blocks redirects to an app that the member has not connected: without this, anyone could register an app and use this server as an
-   * open redirector (RFC 9700 §4.11.2). If the member neither consented nor has just used our page, the server sends a page with a link.
+   * Sends a page with a link instead of a redirect if no admin registered the app, and the member has neither connected it nor just used
+   * our page: without this, anyone could register an app and use this server as an open redirector (RFC 9700 §4.11.2).
    */
   async #blockRedirectToUnconnectedApp(ctx: KoaContextWithOIDC): Promise<void> {
     const { client } = ctx.oidc ?? {};
@@ -325,7 +324,7 @@ export class Middleware {
     ctx.status = 303;
   }
 
-  /** Lets an authorization use only one read and one write if the member is signed in and gets no prompt: see {@link sessionAdapter}. */
+  /** Lets an authorization without a prompt use only one read and one write: see {@link sessionAdapter}. */
   async #gatherAuthorizations(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const { authorization } = this.database.current!;
     const { client_id: clientId } = ctx.query;
@@ -353,7 +352,7 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   }
 }
 
-/** Tells whether the member has just used our page, which names the app. */
+/** Tells whether the request resumes an authorization: the member has just used our page, which names the app. */
 function isAnswered({ path }: KoaContextWithOIDC): boolean {
   return path.startsWith(`${ROUTES.authorization}/`);
 }

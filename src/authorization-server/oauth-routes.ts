@@ -66,7 +66,7 @@ export class OauthRoutes {
     );
   }
 
-  /** Responds 429 over the limit, before other work. Metadata and keys are cheap and have no limit; userinfo has the API's limits. */
+  /** Metadata and keys are cheap and have no limit; userinfo has the API's limits. */
   async #limit(request: Request, response: Response, next: NextFunction): Promise<void> {
     const { context } = request;
     const route = this.#limitedRoute(context.path);
@@ -158,7 +158,7 @@ export class OauthRoutes {
     });
   }
 
-  /** Rejects a secret in a URL, right or wrong, because logs may contain the URL. If the request names a client, audits the rejection. */
+  /** Rejects a secret in a URL, right or wrong, because logs may contain the URL. */
   async #refuseSecret(request: Request, response: Response, { clientId }: ExposedSecret): Promise<void> {
     const { context } = request;
     const words = { error: 'invalid_request', reason: 'secret_in_url' } as const;
@@ -193,7 +193,7 @@ export class OauthRoutes {
     return pairs.join('&');
   }
 
-  /** Responds to programs as in RFC 6749 §5.2, and to browsers with a page. Counts the rejection, and stores it under its error id. */
+  /** Responds to programs as in RFC 6749 §5.2, and to browsers with a page. */
   async #refuse(
     request: Request,
     response: Response,

@@ -6,7 +6,7 @@ import type { ErrorPage, FaultName } from './failures/page-fault.js';
 /** A client as members see it. The name, logo and links are only the client's own claims. */
 export interface PageClient {
   readonly name: string;
-  /** Host of the redirect URI, or its scheme for a native app; for a client with a metadata document, the document's host. */
+  /** Host of the redirect URI, or its scheme if it is not http(s); for a client with a metadata document, the document's host. */
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so the consent page warns. */
   readonly native?: boolean;
@@ -43,7 +43,7 @@ export function clientLogoPath(clientId: string): string {
   return `/logos/client?${new URLSearchParams({ client_id: clientId })}`;
 }
 
-/** Returns the host of a web redirect URI, or the scheme of a native app's. */
+/** Returns the host of an http(s) URI, or the scheme of any other URI; empty if the text is not a URI. */
 export function hostOf(uri: string): string {
   if (!URL.canParse(uri)) return '';
   const { protocol, host } = new URL(uri);
@@ -66,7 +66,7 @@ export interface SignedOutPage {
 
 export type FormFields = Readonly<Record<string, string>>;
 
-/** Redirects to another origin: at once, or after a click. */
+/** Redirects, or sends a form, to another origin: at once, or after a click. */
 export interface OnwardPage {
   readonly name: 'onward';
   readonly to: string;

@@ -77,7 +77,7 @@ interface Sent {
   readonly exposed?: ExposedSecret | undefined;
 }
 
-/** Checks parameters before the library; removes wrong parameters of an authorization request. @param corrected rewrites the text first */
+/** Checks parameters before the library, and removes faulty ones from an authorization URL. @param corrected rewrites the text first */
 export async function readParameters(request: Request, corrected: (text: string) => string): Promise<Sent> {
   const { path } = request.context;
   const isForm = request.method === 'POST';

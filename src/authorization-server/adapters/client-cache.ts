@@ -29,9 +29,9 @@ FROM oauth_clients WHERE id = $1`,
 
 interface FoundClient extends StoredClient, Record<string, unknown> {
   readonly is_disabled: boolean;
-  /** Whether the client's document must be fetched again; null for a client without a document. */
+  /** Whether the client's document was last read more than an hour ago; null for a client without a document. */
   readonly is_stale: boolean | null;
-  /** Whether the client's document could not be fetched for a day. */
+  /** Whether the client's document was last read more than a day ago, so that the client must not be used before a new read. */
   readonly is_gone: boolean | null;
 }
 
@@ -40,7 +40,7 @@ const MAX_CLIENTS = 1_000;
 const REMEMBERED_MS = 900;
 
 /**
- * Remembers clients for a second, which saves one of three round trips of a token request (docs/contributors/performance.md). Uses them
+ * Remembers clients for 0.9 s, which saves one of three round trips of a token request (docs/contributors/performance.md). Uses them
  * only while the revocation channel is trusted. Statements that read codes and tokens reject disabled clients at once.
  */
 @Injectable()
@@ -58,7 +58,7 @@ export class ClientCache {
     });
   }
 
-  /** Treats a disabled client as unknown. @param algorithms with loaded keys @throws Unavailable until its ID tokens' key is loaded */
+  /** Treats a disabled client as unknown. @param algorithms those of the loaded keys @throws Unavailable until the client's is loaded */
   async find(id: string, algorithms: ReadonlySet<string>): Promise<AdapterPayload | undefined> {
     let found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
     if (found?.has_document === true && isSignedWithUnknownKey(found))
@@ -101,7 +101,6 @@ function isSignedWithUnknownKey({ jwks }: AdapterPayload): boolean {
   }
 }
 
-/** Converts a client's row into oidc-provider's metadata (RFC 7591 names, and some custom names). */
 function clientMetadata(client: StoredClient): ClientMetadata {
   const rules = rulesOf(client);
   return {

@@ -19,11 +19,10 @@ export interface ClientSecret {
   /** Hexadecimal, like `pepper_id`. */
   readonly hash: string;
   readonly pepper_id: string;
-  /** Whether the secret has expired, by the database's clock. */
   readonly expired: boolean;
 }
 
-/** A client's row without the columns that only pages need. */
+/** A client as the authorization server uses it, from its row or its metadata document. */
 export interface StoredClient extends Omit<
   OauthClient,
   | 'created_at'
@@ -92,7 +91,6 @@ export class ClientDocuments {
   readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
   readonly #waiting = new Map<string, number>();
   readonly #spent = new MinuteBudgets();
-  /** Fault of the client's document, by request. */
   readonly #faults = new WeakMap<OauthRequest, string | undefined>();
 
   constructor(
@@ -179,7 +177,6 @@ export class ClientDocuments {
     return true;
   }
 
-  /** Returns the fault of the client's document that the request read last. */
   faultOf(request: OauthRequest): string | undefined {
     return this.#faults.get(request);
   }
@@ -188,7 +185,7 @@ export class ClientDocuments {
     return this.config.clientIdMetadataDocuments;
   }
 
-  /** Rereads and stores a known client's document in the background. */
+  /** Renews the row of a known client in the background. */
   renew(clientId: string): void {
     if (this.#reading.has(clientId)) return;
     const { id, ip, userAgent } = this.database.current!;
@@ -226,7 +223,7 @@ export class ClientDocuments {
 
 const budgetOfHost = ({ host }: URL) => ({ [`from ${host}`]: MAX_READS_PER_MINUTE_AND_HOST });
 
-/** Returns the reason for logs and responses. Does not distinguish internal host names from missing host names. */
+/** Gives internal and missing host names the same reason, since callers see it. */
 function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
   return syscall?.startsWith('query') === true ? NOT_PUBLIC : message.slice(0, 200);
 }

@@ -100,7 +100,7 @@ interface Outcome {
 
 /**
  * Stores encrypted browser sessions, and finds them by keys of id and uid. Reads member and consent with the session, and holds grant and
- * code until the session is stored. Reading and writing need one statement each.
+ * code until the session is stored, which saves statements.
  */
 export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;

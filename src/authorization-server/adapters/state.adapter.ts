@@ -247,7 +247,7 @@ interface CompletedStep {
   readonly open?: { readonly uid: string; readonly sessionKey: Buffer } | undefined;
 }
 
-/** Stores encrypted state for a browser's later request. Returns the state only once, even to parallel requests. */
+/** Stores encrypted state for a browser's later request. Only one request can {@link OneTimeStates.take} it, even of parallel requests. */
 @Injectable()
 export class OneTimeStates {
   constructor(private readonly database: OauthDatabase) {}

@@ -79,7 +79,6 @@ export class PageFault extends Error {
 export const SERVER_BUSY = new PageFault(503, 'busy', 'temporarily_unavailable');
 const SERVER_FAILED = new PageFault(500, 'failed', 'server_error');
 
-/** Errors that cannot be sent to the client, by the RFC's error code. */
 const FAULTS: Readonly<Record<string, FaultName>> = {
   invalid_client: 'unknownApp',
   invalid_redirect_uri: 'wrongAddress',
@@ -97,7 +96,7 @@ export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   return new PageFault(error.statusCode, signingOut ? 'wrongSignOut' : fault, error.error);
 }
 
-/** Parameters that must be registered, with their client metadata. */
+/** By reason: a parameter that must be registered, and the client metadata that lists the registered values. */
 const UNREGISTERED: {
   readonly [Reason in RejectionReason]?: [string, ('redirectUris' | 'postLogoutRedirectUris')?];
 } = {
@@ -106,7 +105,7 @@ const UNREGISTERED: {
   unregistered_post_logout_redirect_uri: ['post_logout_redirect_uri', 'postLogoutRedirectUris'],
 };
 
-/** Shows the developer the parameter as sent and the registered values, which every sign-in sends through the browser anyway. */
+/** Returns the unregistered parameter as sent, and the registered values; both are for the developer, and not secret. */
 export function unregisteredOf(
   error: Error,
   parameters: Readonly<Record<string, unknown>> | undefined,

@@ -33,7 +33,7 @@ const RECORD_ONCE = `WITH first AS (
     WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
 ) ${recordEventIf('first', 1)}`;
 
-/** Keeps the latest 10,000 rejections without a member for admins. Anyone can cause them, so at most 100 a minute, without secrets. */
+/** Keeps the latest 10,000 rejections without a member for admins. Anyone can cause them, so without secrets, and at most 100 a minute. */
 @Injectable()
 export class Rejections {
   readonly #kept = new MinuteBudgets();
@@ -62,7 +62,6 @@ export class Rejections {
     }
   }
 
-  /** Records a rejection in the audit log, at most once an hour per app, type and reason. */
   async record(event: LoneEvent): Promise<void> {
     const what = JSON.stringify([event.clientId, event.type, event.details]);
     if (this.#recording.has(what)) return;
@@ -86,7 +85,7 @@ const WORDS = /^([a-z]+|\d{1,4})([-_]([a-z]+|\d{1,4}))*$/i;
 /** Schemes of URLs without a location, whose content may be secret. */
 const OPAQUE = ['data:', 'javascript:', 'blob:', 'about:', 'mailto:'];
 
-/** Keeps the first `longest` characters without possible secrets. @returns null if nothing is left */
+/** Masks possible secrets, and returns the first `longest` characters; null for empty text, and for values that are not text. */
 export function maskedInput(sent: unknown, longest: number): string | null {
   if (typeof sent !== 'string' || sent === '') return null;
   if (UUID.test(sent)) return sent;
@@ -97,7 +96,7 @@ export function maskedInput(sent: unknown, longest: number): string | null {
     .slice(0, longest);
 }
 
-/** Keeps scheme, host and path of a URL, since codes and tokens may follow the path. */
+/** Returns scheme, host and masked path of a URL; of an opaque URL only the scheme. Codes and tokens may follow the path. */
 export function placeOf(redirectUri: unknown): string | null {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri.slice(0, 2_000)) : null;
   if (!url) return null;

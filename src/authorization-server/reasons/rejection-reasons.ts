@@ -158,7 +158,7 @@ const OF_TEXTS: ReadonlyMap<string, RejectionReason> = new Map(
 
 const GIVEN = new WeakMap<Error, RejectionReason>();
 
-/** Sets the reason of this server's error, if the code is not enough. */
+/** Sets the reason of an error that this server throws; necessary if neither its code nor its text determines the reason. */
 export function because<Thrown extends Error>(reason: RejectionReason, error: Thrown): Thrown {
   GIVEN.set(error, reason);
   return error;

@@ -13,7 +13,6 @@ const FIND_CONSENT = {
   text: `SELECT ${CONSENT} FROM oauth_consents c WHERE c.user_id = $1 AND c.client_id = $2`,
 };
 
-/** Finds the app $2 if the member $1 can use it: an approved app, or an app that they own or test. */
 const FIND_USABLE = {
   name: 'find-usable-client',
   text: `SELECT c.id FROM oauth_clients c WHERE c.id = $2 AND (c.approved_at IS NOT NULL OR c.owner_id = $1 OR EXISTS (
@@ -72,8 +71,9 @@ export class Consents {
   }
 
   /**
-   * Creates an authorization request's grant from the current decision, or from earlier decisions on every requested scope and this origin,
-   * unless they reject all requested API scopes. Native clients always prompt: other apps can claim their redirect URI (RFC 8252 §8.6).
+   * Creates a grant from the current decision. Without a prompt, uses an earlier consent that has not ended, if it decided on every
+   * requested scope and allows this origin; one that rejects all requested API scopes prompts again. Native clients always prompt: other
+   * apps can claim their redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;

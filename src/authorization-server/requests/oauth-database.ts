@@ -112,7 +112,6 @@ class RequestSignIn {
   member?: MemberRow & { readonly userId: number; readonly clientId: string | null | undefined };
   /** The row of the session, read with the interaction. */
   sessionRow?: SessionRow;
-  /** `uid` of the stored browser session. */
   sessionUid?: string;
   /** The session at the external identity provider, kept when the browser session is stored again. */
   upstream?: UpstreamSession | undefined;
@@ -138,7 +137,6 @@ export interface Authorization {
   /** The client whose consent is read with the session. */
   clientId?: string;
   access?: NewAccess;
-  /** The grant to store. */
   grant?: NewGrant;
   code?: NewToken | undefined;
   /** Parameters of the statements for the interaction that this request continues, and for the next interaction. */
@@ -180,8 +178,8 @@ export class OauthRequest {
 }
 
 /**
- * The authorization server's database: stores HMACs instead of secrets, and encrypts sensitive data. Each token request and authorization
- * writes in one statement, without open transactions. Runs no further statements of a request for which the database was unavailable.
+ * The authorization server's database: stores HMACs instead of secrets, and encrypts sensitive data. Keeps no transaction open between
+ * statements. Runs no further statements of a request for which the database was unavailable.
  */
 @Injectable()
 export class OauthDatabase {

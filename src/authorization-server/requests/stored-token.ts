@@ -14,7 +14,7 @@ interface TokenRow extends Partial<EndedAccess> {
   readonly used_seconds_ago: number | null;
   readonly key: Buffer;
   readonly grant_id: string;
-  /** null if the grant has expired. */
+  /** null if the grant has expired; with a refresh token, also if the token has. */
   readonly grant: AdapterPayload | null;
   readonly user_id: number;
   readonly user_active: boolean;
@@ -52,7 +52,7 @@ FROM oauth_tokens t JOIN ${keyed('oauth_grants g', 'g.id = t.grant_id')} JOIN ${
   JOIN ${keyed('oauth_clients c', 'c.id = g.client_id')}
 WHERE t.key IN ($1, $2) AND t.model = $3 AND c.disabled_at IS NULL AND (t.expires_at > now() OR ${condition})`;
 
-/** Also finds used codes, since a second use ends the grant. */
+/** Also finds used codes after their expiry, since a second use ends the grant. */
 const FIND = {
   name: 'find-token',
   text: finding(

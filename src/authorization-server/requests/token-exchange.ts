@@ -30,7 +30,6 @@ export class TokenExchange {
   static readonly #exchanges = new WeakMap<object, TokenExchange>();
 
   #progress: Progress = { step: 'started' };
-  /** When and why the refresh token's access ended. */
   ended: EndedAccess | undefined;
 
   constructor(
