@@ -28,7 +28,7 @@ export class SignedCursors {
     this.#hmac = new Hmac(secrets, 'cursor', MAC_BYTES);
   }
 
-  /** Makes a cursor. @param binding owner and list, as JSON @param position as JSON */
+  /** @param binding owner and list, as JSON values @param position JSON values */
   make(binding: readonly unknown[], position: readonly unknown[]): string {
     const payload = Buffer.from(JSON.stringify(position));
     return Buffer.concat([this.#hmac.of(writeText(binding), payload), payload]).toString('base64url');

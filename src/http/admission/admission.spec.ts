@@ -6,7 +6,6 @@ const MOST = 4;
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('admission', () => {
-  /** The time that the tests set. */
   let now: number;
   let admission: Admission;
   let begun: string[];

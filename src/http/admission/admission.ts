@@ -32,9 +32,9 @@ class Waiting extends AsyncResource {
 }
 
 /**
- * Limits concurrent requests of one kind. Further requests wait in a fair queue by address, then by credential, so that a flood delays no
- * other caller. In overload, the server stops reading a connection after its response, for up to a second or until the fair queue reaches
- * its address: rejecting the next request would cost nearly as much as a response.
+ * Limits concurrent requests of one kind. Further requests wait in a fair queue by address, then by credential, so that one caller's flood
+ * hardly delays others. In overload, the server can stop reading a connection after its response, for up to a second or until the fair
+ * queue reaches its address: rejecting the next request would cost nearly as much as a response.
  */
 export class Admission {
   refused = 0;
@@ -57,7 +57,6 @@ export class Admission {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** For metrics and tests. */
   state(): Record<'atWork' | 'waiting' | 'held', number> {
     return { atWork: this.#atWork - this.#left, waiting: this.#waiting.size, held: this.#held.size };
   }
@@ -107,7 +106,6 @@ export class Admission {
     if (this.#isOverloaded) this.#readOn(this.maxConcurrent - this.#waiting.size);
   }
 
-  /** Resumes as many connections as the server can serve. */
   #readOn(most: number): void {
     for (let i = 0; i < most && this.#held.size > 0; i++) this.#held.next()!.connection.resume();
     if (this.#held.size === 0 && this.#waiting.size === 0) this.#isOverloaded = false;

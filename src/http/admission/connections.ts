@@ -5,11 +5,11 @@ import { networkOf, parseAddress } from '../../values/network.js';
 
 /** Limits over all connections of clients. */
 export const CONNECTION_BOUNDS = {
-  /** Maximum open connections; for a further connection, the server closes others that are idle or still sending. */
+  /** Maximum open connections; for a further one, the server closes others that are idle or still sending, or if there are none, it. */
   open: 4_096,
   /** Maximum connections of one network address; for a further one, the server closes an idle one, or the new one if none is idle. */
   openOfPeer: 1_024,
-  /** Maximum requests with incomplete bodies; for a further one, the server closes others. */
+  /** Maximum requests with incomplete bodies; for a further one, the server rejects others with 408, or disconnects them. */
   unfinished: 1_024,
   /** Maximum pipelined requests that wait for an earlier response; for a further one, the server closes its connection. */
   ahead: 4_096,
@@ -28,7 +28,6 @@ export type ConnectionBounds = Readonly<typeof CONNECTION_BOUNDS>;
 const BATCH = 16;
 
 interface Connection {
-  /** Network address of the peer. */
   readonly peer: string;
   /** Address of the last request's sender, which differs from the peer's behind a proxy. */
   address: string;
@@ -66,14 +65,13 @@ export class Connections {
       server.on(event, (request, response) => server.emit('request', request, response));
   }
 
-  /** For metrics and tests: all are 0 without connections. */
   state(): Record<'open' | 'idle' | 'unfinished' | 'ahead' | 'unread', number> {
     const idle = [...this.#of.values()].filter(({ last }) => !last).length;
     const { size: unfinished } = this.#unfinished;
     return { open: this.#of.size, idle, unfinished, ahead: this.#ahead, unread: this.#unread.size };
   }
 
-  /** The last responses of all connections, including those in progress. */
+  /** Unfinished responses; of several on one connection only the last. */
   *lastResponses(): Iterable<ServerResponse> {
     for (const { last } of this.#of.values()) if (last) yield last;
   }
@@ -171,7 +169,7 @@ export class Connections {
     if (others.size === 0) this.#ofPeer.delete(connection.peer);
   }
 
-  /** Finds the oldest connections of the address with the most connections that are idle or still sending. */
+  /** Of the connections that are idle or still sending, finds the oldest of the address that has the most. */
   #leastMissed(sockets: Iterable<Socket>): Socket[] {
     const of = (socket: Socket) => this.#of.get(socket)!;
     const missed = [...sockets].filter((socket) => !of(socket).last?.req.complete);

@@ -22,7 +22,6 @@ const QUERY = 'http:query';
 
 export const validator = new Validator();
 
-/** Options for validating queries and bodies. */
 export const VALIDATION = {
   forbidUnknownValues: false, // a query without parameters has no rules
   stopAtFirstError: true,
@@ -64,7 +63,6 @@ export function classOfParameter(
 /** Checks the query of every API route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. Sends deprecation headers. */
 @Injectable()
 export class QueryGuard implements CanActivate {
-  /** Facts about each handler, computed once. */
   readonly #known = new Map<object, { accepted: QueryClass | QueryVariants; headers: [string, string][] }>();
 
   canActivate(context: ExecutionContext): boolean {

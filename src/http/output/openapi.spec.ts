@@ -21,7 +21,6 @@ const ItemThatLoses = new Model('ItemThatLosesAField', {
   nick: textField(IN_NODE, 'Ends').deprecated('2026-02-01', '2027-02-01').nullable,
 });
 
-/** Makes a handler with these decorators. */
 function handlerWith(...decorators: MethodDecorator[]): object {
   const descriptor = { value: () => undefined };
   for (const decorate of decorators) decorate({}, 'handler', descriptor);

@@ -43,7 +43,6 @@ export function describePage(item: Model<Readonly<Record<string, ResponseField>>
 /** Schema of an id in a path. Any other text causes a 404, never a 400. */
 export const ID = { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID } as const;
 
-/** Request body of a route. */
 export interface RequestBody {
   readonly required: true;
   readonly description?: string;

@@ -15,10 +15,9 @@ import { methodNotAllowed, Problem } from './problems.js';
 import { RouteTable } from '../route-table.js';
 import { Config } from '../../config/config.js';
 
-/** Headers of a problem. */
 type Headers = Readonly<Record<string, string>>;
 
-/** Converts every thrown value into `application/problem+json` (RFC 9457). Only the log contains stack traces. */
+/** Converts thrown values into `application/problem+json` (RFC 9457), or for browsers into a page. Only the log contains stack traces. */
 @Catch()
 @Injectable()
 export class ProblemFilter implements ExceptionFilter {

@@ -154,7 +154,6 @@ export interface ProblemDefinition {
 
 type Row = readonly [status: number, meaning: string, fix: string, title?: string];
 
-/** Makes a title from a code: `Not found` from not_found. */
 const titleOf = (code: string) => code[0]!.toUpperCase() + code.slice(1).replaceAll('_', ' ');
 
 export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
@@ -164,7 +163,6 @@ export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
   }),
 );
 
-/** All error codes. */
 export const CODES = nameWords('ProblemCode', [...PROBLEMS.keys()]);
 
 /** Builds a JSON pointer into a body, as a fragment (RFC 6901 §6): `#/record/tags`. */

@@ -8,11 +8,11 @@ import { commentOf, endWorkFor, workFor } from '../../database/postgres/callers.
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leaveSlot, type RequestContext } from './request-context.js';
 
-/** Kinds of requests with separate admission, so that a flood of one kind does not affect the others. */
+/** Kinds of requests with separate admission, so that a flood of one kind takes no slots from the others. */
 export const KINDS = ['api', 'platform', 'oauth', 'pages'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Maximum concurrent requests of each kind, enough to keep process and database connections busy. */
+/** Maximum concurrent requests of each kind in a process, enough to keep it and its database connections busy. */
 export const MAX_CONCURRENT = 32;
 
 /** Paths without admission: a health check must not fail because the server is busy. */

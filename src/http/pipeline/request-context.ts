@@ -19,7 +19,6 @@ const NO_BODY = () => () => undefined;
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** The state of a request in the pipeline. */
 export class RequestContext {
   readonly startedAt = process.hrtime.bigint();
   /** Template of the route, such as `/api/public/events/:id`, once it is known. */
@@ -28,7 +27,6 @@ export class RequestContext {
   language: string | undefined = undefined;
   /** The sender's address: from trusted proxies, or set by the first call of `addressOf`. */
   address: string | undefined = undefined;
-  /** The member, for the log. */
   userId: number | undefined = undefined;
   credentialId: string | undefined = undefined;
   /** The app or key that sent the request, if a member developed it: that member can see the request in the developer pages. */
@@ -79,9 +77,7 @@ export function leaveSlot(context: RequestContext): void {
   context.slot = undefined;
 }
 
-/**
- * Releases the slot during the wait for other work, then takes a slot again. @throws Problem temporarily_unavailable if the client has left
- */
+/** Releases the slot during `wait`, then takes a slot again. @throws Problem temporarily_unavailable if the client has left */
 export async function withoutSlot<Result>(
   { context, socket }: IncomingMessage,
   wait: () => Promise<Result>,

@@ -15,7 +15,7 @@ export function parseTraceId(traceparent: string | string[] | undefined): string
   return version === '00' && more !== undefined ? undefined : traceId;
 }
 
-/** Writes one line when a request ends, even if aborted, without query, headers or secrets. */
+/** Writes one line when a request ends, even if aborted, without its query or secrets. */
 export function requestLog(logger: Logger) {
   const write = (message: IncomingMessage, response: ServerResponse) => {
     const request = message as Request;
