@@ -165,7 +165,7 @@ const TAKE = `WITH kept AS (${FIND} FOR UPDATE
 ), taken AS (UPDATE oauth_state s SET payload = NULL FROM kept WHERE s.key = kept.key
 ) SELECT key, payload FROM kept`;
 
-/** Runs a form's action only once, even if the form is sent twice. Stores the result encrypted, until the next page shows it. */
+/** Runs a form's action only once, even if the form is sent again within ten minutes. Encrypts the result until a page shows it. */
 @Injectable()
 export class SentForms {
   constructor(

@@ -84,13 +84,13 @@ export class AccountController {
 
   @Get('activity')
   async activity(@Visitor('activity') visitor: Member): Promise<void> {
-    await this.usage.flush(); // so that the page includes this process's latest counts
+    await this.usage.flush();
     visitor.send({ name: 'activity', ...(await readActivity(this.dataSource, visitor.user.id)) });
   }
 
   @Get('keys')
   async allKeys(@Visitor('keys') visitor: Member): Promise<void> {
-    await this.usage.flush(); // so that the page includes this process's latest counts
+    await this.usage.flush();
     const accepted = (await this.keys.list({ userId: visitor.user.id })).filter(
       ({ status }) => status === 'active' || status === 'replaced',
     );
@@ -158,7 +158,7 @@ export class AccountController {
 
   @Get('calendar')
   async calendar(@Visitor('calendar') visitor: Member): Promise<void> {
-    await this.usage.flush(); // so that the page includes this process's latest counts
+    await this.usage.flush();
     await this.#showCalendar(visitor, { made: await this.forms.take<MadeLink>(visitor) });
   }
 
@@ -214,7 +214,6 @@ export class AccountController {
   }
 }
 
-/** Describes an app as its consent page does. */
 function pageApp(
   app: Pick<ConnectedApp, 'client_id' | 'client_name' | 'redirect_uri' | 'has_logo'> & {
     has_document?: boolean;

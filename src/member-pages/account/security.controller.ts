@@ -34,7 +34,7 @@ interface RejectedChange {
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** A member's sign-in methods; each change requires a sign-in within the last five minutes. */
+/** A member's sign-in methods and email notices; each change requires a sign-in within the last five minutes. */
 @Controller('account/security')
 @ServesPages()
 export class SecurityController {
@@ -154,7 +154,6 @@ export class SecurityController {
     };
   }
 
-  /** Makes a change, and shows the notice `done` after success, or `fault` after failure. */
   async #change(
     member: Member,
     [done, fault]: readonly [FlashMessage, RejectedChange['fault']],

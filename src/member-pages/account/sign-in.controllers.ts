@@ -35,7 +35,6 @@ export function signInController(page: SignInPage): Type {
       this.pages.leaveFor(response, await this.upstream.begin(response, { account: page }, wishes));
     }
 
-    /** Makes a signed-in member authenticate again, and then redirects to the page. */
     @Get('confirm')
     confirm(@Visitor(page) { response, user: { username } }: Member): void {
       if (!this.config.localSignIn) redirect(response, `${path}/upstream?other=1`);

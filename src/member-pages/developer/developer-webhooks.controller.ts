@@ -23,7 +23,6 @@ interface App {
 
 type Page = PageOf<'developer-webhooks'>;
 
-/** The parameters of a webhook's routes. */
 type Place = Readonly<Record<'app' | 'webhook', string>>;
 
 /** Webhooks of the member's apps and keys, if DEVELOPER_CONSOLE is on. Forms that create a secret require a recent sign-in. */

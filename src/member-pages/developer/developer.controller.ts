@@ -166,7 +166,6 @@ export class DeveloperController {
     this.#clientChanged(developer, id, 'app-changed');
   }
 
-  /** Replaces the client secret; the previous secret stays valid for a day. */
   @Post('clients/:client/rotate-secret')
   async rotateSecret(@FormSender('developer') developer: Sender, @Param('client') id: string): Promise<void> {
     if (!hasSecret(await this.clients.find(id, developer.owner))) throw nothingHere();

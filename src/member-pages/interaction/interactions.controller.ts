@@ -179,7 +179,7 @@ export class InteractionsController {
     this.pages.leaveFor(response, requestAgain(interaction.params, { prompt: 'login' }));
   }
 
-  /** @param prompt required step; default: any @throws SessionNotFound if the step is not this browser's; PageFault for foreign forms */
+  /** @param prompt required step; default: any @throws SessionNotFound, PageFault or AnsweredOtherwise for an unusable step or form */
   async #step(response: Response, prompt?: 'login' | 'consent', form?: Form): Promise<Step> {
     const { provider } = this.server;
     const { uid } = response.req.params as { uid: string };

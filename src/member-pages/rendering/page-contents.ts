@@ -178,7 +178,6 @@ interface MemberPages {
     readonly server: string;
     readonly fault?: ClientFault | undefined;
   };
-  /** The review of one of the developer's apps, and its testers. */
   readonly 'developer-review': {
     readonly client: DeveloperClient;
     readonly review: ReviewState;

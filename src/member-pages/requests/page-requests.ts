@@ -90,7 +90,7 @@ export class PageRoutes {
   }
 }
 
-/** Collects all pages' routes, methods and path patterns. `any` matches every path that Express would decode to the route. */
+/** `any` matches each path that Express would route to the page; `plain` only those whose parameters match {@link PARAMETER}. */
 function collectPaths(routes: readonly Route[]) {
   const pages = routes.filter(({ controller }) => Reflect.hasMetadata(PAGE, controller));
   return [...Map.groupBy(pages, ({ path }) => path)].map(([route, ofPath]) => ({

@@ -36,7 +36,7 @@ SELECT valid_since, now FROM used`;
 const IS_DISABLED = 'SELECT FROM users WHERE id = $1 AND disabled_at IS NOT NULL';
 
 interface Challenged {
-  /** Purpose to which the response is bound: an app's step, the account page, or the session that adds a passkey. */
+  /** Purpose to which the response is bound: an app's step, a page with a sign-in, or the session that adds a passkey. */
   readonly of: string;
   /** User handle of the new passkey: base64url. */
   readonly handle?: string;

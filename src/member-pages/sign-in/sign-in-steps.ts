@@ -222,7 +222,7 @@ export class BrowserSessions {
     redirect(response, interaction.returnTo);
   }
 
-  /** Ends the step after the member declined. @param event to record in the audit log */
+  /** Ends the step: the app gets the error `access_denied`. @param event to record in the audit log */
   async decline(response: Response, interaction: Interaction, description: string, event?: NewAuthEvent) {
     const result = { error: 'access_denied', error_description: description };
     await this.#store(response, interaction, result, { event });
