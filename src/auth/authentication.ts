@@ -34,7 +34,6 @@ export class Authentication {
     return principal;
   }
 
-  /** Stays synchronous if the credential is cached. */
   #know(credential: Credential, request: Request): KnownCredential | Promise<KnownCredential> {
     const { kind, secret } = credential;
     const issued = kind === 'api_key' ? this.apiKeys : this.accessTokens;

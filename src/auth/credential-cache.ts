@@ -96,7 +96,6 @@ function hash(kind: Caller['kind'], credential: string): string {
   return sha256(`${kind}:${credential}`, 'base64');
 }
 
-/** The revocations that end a credential, as `<kind>:<id>`. */
 function revocationsOf({ principal }: KnownCredential): string[] {
   const { kind, userId, credentialId, clientId } = principal;
   const names = [`${kind === 'api_key' ? 'key' : 'grant'}:${credentialId}`];

@@ -21,7 +21,7 @@ export class TooManyChanges extends Error {
 /** Maximum changes per member in 24 hours, since the audit log keeps each change. */
 const MAX_CHANGES = 100;
 
-/** Changes, including reversals, that a member could otherwise repeat without limit. */
+/** Changes that a member can repeat or reverse any number of times. */
 const REPEATABLE = [
   'client.created',
   'client.updated',

@@ -41,7 +41,7 @@ interface Known {
   readonly clientId: string | null;
   /** Expiry in the API's format; null for never. */
   readonly expiresAt: string | null;
-  /** The end of the member's consent; for a key, the key's expiry. */
+  /** End of the access that the member gave, in the API's format; for a key, its expiry; null for no end. */
   readonly accessEndsAt: string | null;
   readonly createdAt: string;
 }

@@ -32,7 +32,7 @@ export interface ShownRequest {
   readonly error: string | null;
   /** Reason from this server's list. */
   readonly reason: string | null;
-  /** The rejected parameter. */
+  /** The parameter, field or scope that caused the error. */
   readonly parameter: string | null;
   /** The parameter's value as sent, unless the value could be a secret. */
   readonly value: string | null;
