@@ -5,7 +5,6 @@ import { Hmac } from '../crypto/hmac.js';
 import { randomBytes } from '../crypto/random.js';
 import { isOpaqueSecret } from '../values/secret-forms.js';
 
-/** An HttpOnly, SameSite cookie. */
 export class BrowserCookie {
   readonly #name: string;
   readonly #attributes: string;

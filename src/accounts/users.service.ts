@@ -92,7 +92,6 @@ export class UsersService {
     return user;
   }
 
-  /** Counts enabled members who have neither a password nor a passkey. */
   async countWithoutSignIn(): Promise<number> {
     const [row] = await this.dataSource.query<[{ count: number }]>(
       `SELECT count(*)::integer AS count FROM users u WHERE u.disabled_at IS NULL AND u.erased_at IS NULL

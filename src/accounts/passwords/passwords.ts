@@ -135,7 +135,7 @@ const WORDS: Readonly<Record<PasswordFault, string>> = {
   length: `The password must have ${SHORTEST} to ${LONGEST} characters`,
   characters: 'The password must not contain U+0000 or half of a surrogate pair',
   common: 'The password is one of the 100,000 most common: choose another',
-  username: 'The password must not be the username',
+  username: `The password is the username with fewer than ${BESIDE_USERNAME} other characters: choose another`,
 };
 
 /** Checks a new password that an admin sets. @throws OperatorError if it is not allowed */

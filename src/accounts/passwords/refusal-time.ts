@@ -31,8 +31,8 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
 ) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MAX_KINDS}`;
 
 /**
- * Delays each failed sign-in to a multiple of the most expensive stored hash's time, so that timing reveals no missing names or imported
- * hashes. Measures that time in the background, regardless of the requested account.
+ * Delays the response to each failed password check to a multiple of the most expensive stored hash's time, so that timing reveals neither
+ * missing names nor imported hashes. Measures that time in the background, regardless of the requested account.
  */
 @Injectable()
 export class RefusalTime implements OnModuleInit {

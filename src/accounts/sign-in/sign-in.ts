@@ -81,7 +81,7 @@ const MAX_USERNAME_LENGTH = 100;
 @Injectable()
 export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
-  /** The hash to verify if an account has no hash, so that the response takes the same time. */
+  /** The hash to verify if an account is disabled or has no usable password, so that the response takes the same time. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
   /** Rehashing in progress, by member. */
   readonly #upgrades = new Map<number, Promise<void>>();
@@ -173,7 +173,6 @@ export class SignIn implements OnApplicationShutdown {
     return account!;
   }
 
-  /** Verifies the decoy hash if the account has none, so that the time does not reveal this. */
   async #verify({ password_hash, disabled }: Account, password: string) {
     const startedAt = performance.now();
     const hash = disabled ? null : password_hash;
@@ -188,7 +187,7 @@ export class SignIn implements OnApplicationShutdown {
     const upgrade = this.#hashing
       .run(() => hashPassword(password), patience, Number.MAX_SAFE_INTEGER)
       .then((hash) => this.database.prepared(REPLACE_HASH, [userId, before, hash]))
-      .catch(() => undefined) // the next sign-in retries
+      .catch(() => undefined)
       .finally(() => this.#upgrades.delete(userId));
     this.#upgrades.set(userId, upgrade as Promise<void>);
   }
