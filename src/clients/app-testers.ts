@@ -57,7 +57,7 @@ RETURNING c.approved_at IS NOT NULL AS is_approved`;
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Members who can use an app before its approval. A tester who leaves ends its access to their data, so owners cannot rotate testers. */
+/** Members who can use an app before its approval. If one leaves, the app loses access to their data, so owners cannot rotate testers. */
 @Injectable()
 export class AppTesters {
   constructor(
@@ -65,7 +65,6 @@ export class AppTesters {
     private readonly access: ConnectedApps,
   ) {}
 
-  /** Lists testers by username. */
   list(clientId: string): Promise<Tester[]> {
     return this.dataSource.query<Tester[]>(LIST, [clientId]);
   }

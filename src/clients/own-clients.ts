@@ -10,7 +10,7 @@ export const DEMO_CLIENT = 'demo';
 
 type Origin = Pick<Config, 'publicUrl'>;
 
-/** Registers the reference as a public client. `pua clients disable public-user-api-docs` permanently disables sign-ins there. */
+/** Registers the reference as a public client. `pua clients disable public-user-api-docs` disables sign-ins there, also after restarts. */
 export function registerDocsClient(dataSource: DataSource, { publicUrl }: Origin): Promise<void> {
   return registerOwnClient(dataSource, publicUrl, [DOCS_CLIENT, 'API reference', [`${publicUrl}/docs`], []]);
 }

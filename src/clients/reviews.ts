@@ -23,7 +23,6 @@ export type ReviewState = 'none' | 'pending' | 'approved' | 'rejected';
 export const REVIEW_STATE = `CASE WHEN c.applied_at IS NOT NULL THEN 'pending' WHEN c.rejection IS NOT NULL THEN 'rejected'
     WHEN c.approved_at IS NOT NULL THEN 'approved' ELSE 'none' END`;
 
-/** A developer's application for a review. */
 export interface Application {
   readonly purpose: string;
   readonly policy_uri: string;
@@ -142,7 +141,8 @@ export class ClientReviews {
       const wanted = wantedClient(live);
       const { scopes = wanted.scopes } = result;
       const beyond = scopes.filter((scope) => !wanted.scopes.includes(scope));
-      if (beyond.length > 0) throw new OperatorError(`Client ${id} did not apply for ${beyond.join(', ')}`);
+      if (beyond.length > 0)
+        throw new OperatorError(`The client ${id} did not apply for ${beyond.join(', ')}: omit these scopes`);
       const { grants, saved } = await writeClient(manager, live, {
         ...wanted,
         scopes: [...scopes],

@@ -30,7 +30,6 @@ const OTHER_ENDPOINTS = ['userinfo_endpoint', 'end_session_endpoint'] as const;
 
 const FETCH = providerFetch();
 
-/** Accepts only asymmetric signatures. */
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
 
 export class UpstreamFault extends Error {
@@ -47,7 +46,7 @@ export class UpstreamFault extends Error {
   }
 }
 
-/** Secrets that protect against responses to other requests, replayed ID tokens, and stolen codes. */
+/** Secrets of a request: `nonce` protects against replayed ID tokens, `verifier` (PKCE) against stolen codes. */
 export interface UpstreamSecrets {
   readonly nonce: string;
   readonly verifier: string;

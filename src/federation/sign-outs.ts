@@ -16,7 +16,7 @@ import { UpstreamSignIns } from './upstream-sign-ins.js';
 
 /** The event in a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
-/** Events for a removed member (OpenID RISC Profile 1.0 §2.2, §2.3), which a logout token may also contain. */
+/** Events of a disabled or deleted account (OpenID RISC Profile 1.0 §2.2, §2.3), which a logout token may also contain. */
 const GONE = ['account-disabled', 'account-purged'].map(
   (type) => `https://schemas.openid.net/secevent/risc/event-type/${type}`,
 );
@@ -58,7 +58,7 @@ export class LogoutTokens {
     private readonly dataSource: DataSource,
   ) {}
 
-  /** Ends browser sessions; apps keep their access unless the provider removed the member. @throws UpstreamFault */
+  /** Ends browser sessions; apps keep their access unless the provider disabled or deleted the account. @throws UpstreamFault */
   async redeem(token: string): Promise<void> {
     const claims = LOGOUT_CLAIMS.safeParse(await this.provider.verifyLogoutToken(token));
     if (!claims.success)

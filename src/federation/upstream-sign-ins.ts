@@ -125,7 +125,7 @@ export class UpstreamSignIns {
       state !== undefined && others.length === 0 && isOpaqueSecret(state) && browser !== undefined
         ? await this.states.take<Begun>('UpstreamSignIn', idOf(state, browser))
         : undefined;
-    if (!begun) throw new errors.SessionNotFound('another sign-in with the platform’s own login');
+    if (!begun) throw new errors.SessionNotFound('another sign-in at the external identity provider');
     return begun;
   }
 

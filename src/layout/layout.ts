@@ -44,7 +44,6 @@ export class Layout {
     cache: true,
   });
 
-  /** The style sheet with the platform's color. */
   readonly #style: InlineText;
   readonly #siteStyle: InlineText;
 

@@ -37,7 +37,6 @@ export class Assistants {
     private readonly problems: ProblemFilter,
   ) {}
 
-  /** Responds to a JSON-RPC message. */
   async answer(body: object, asked: Asked): Promise<MessageAnswer> {
     const { sdk } = await this.#load();
     const { headers } = asked.request;

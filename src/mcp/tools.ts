@@ -13,7 +13,7 @@ type Json = Record<string, unknown>;
 
 type Call = (handler: string, call: RouteCall) => Promise<JsonResponse>;
 
-/** A tool for assistants, which calls a route of the API. */
+/** A tool for assistants, which calls one or more routes of the API. */
 export interface Tool {
   readonly name: string;
   /** Requires one of these scopes; the result depends on the caller's scopes. */

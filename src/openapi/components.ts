@@ -89,7 +89,6 @@ const FeedFault = new Model(
   'One fault of a request: a parameter, or a line of a feed',
 );
 
-/** The schema of an error (RFC 9457) with a maximum number of faults. */
 const problem = (scopes: readonly string[], fault: Model, maxItems: number): Json => ({
   type: 'object',
   description: 'RFC 9457',

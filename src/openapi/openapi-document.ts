@@ -31,7 +31,6 @@ export class OpenApiDocument {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Returns the document, built on first use. */
   answer(audience: Audience): JsonResponse {
     const made = this.#answers.get(audience);
     if (made) return made;
@@ -126,7 +125,6 @@ export class OpenApiDocument {
     };
   }
 
-  /** Describes a route from its decorators: scope, query, headers, and all possible errors. */
   #operation(route: Route): Json {
     const { handler, controller, method } = route;
     const { summary, description, response, parameters, body, deprecation } = describeOperation(handler);

@@ -12,7 +12,7 @@ import type { Example } from './examples.js';
 
 type Json = Record<string, unknown>;
 
-/** Headers to declare per response, because programs use them. `x-response-headers` names the others: types stay small. */
+/** Headers declared per response, because programs use them. `x-response-headers` names the others: generated types stay small. */
 export const DECLARED: readonly string[] = ['ETag', 'Link', 'X-Total-Count'];
 const EVERYWHERE = ['X-Request-Id', 'Cache-Control', 'Vary'];
 
@@ -46,7 +46,6 @@ export function listCodes(route: Route): ProblemCode[] {
   return ([...PROBLEMS.keys()] as ProblemCode[]).filter((code) => codes.includes(code));
 }
 
-/** The handler's query classes, one per view. */
 function queriesOf(handler: object): QueryClass[] {
   const accepted = queryOfHandler(handler);
   if (typeof accepted === 'function') return [accepted];

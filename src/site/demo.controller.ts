@@ -24,7 +24,6 @@ export class DemoController {
     'Referrer-Policy': 'no-referrer',
     'Cache-Control': 'no-cache',
   };
-  /** The page, with an inline style sheet, like all pages of this server. */
   readonly #page = this.#document(
     textOf('index.html').replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${this.#style.text}</style>`),
     'html',

@@ -122,7 +122,6 @@ export class DocsController {
     });
   }
 
-  /** Returns a document, which is built on first use. */
   #made(name: string, make: () => UnchangingDocument): UnchangingDocument {
     let document = this.#documents.get(name);
     if (!document) this.#documents.set(name, (document = make()));

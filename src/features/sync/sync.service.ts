@@ -89,7 +89,6 @@ type ReadRecords = (userId: number, ids: readonly number[]) => Promise<ReadonlyM
 /** Reads the changes that a member and the credential can see (docs/operators/changes.md). The database records changes of all writers. */
 @Injectable()
 export class SyncService {
-  /** Functions that read a page's records in one statement, by resource. */
   readonly #records: Readonly<Record<Resource, ReadRecords>>;
 
   constructor(

@@ -90,7 +90,6 @@ async function search(wanted) {
     .toSorted((one, other) => inTitle(other) - inTitle(one));
 }
 
-/** Makes a search result, with marked words. */
 function hitOf({ href, title, text, words }) {
   const pattern = new RegExp(
     `(${words.map((word) => word.replace(/[^\p{L}\p{N}]/gu, '\\$&')).join('|')})`,
@@ -113,7 +112,6 @@ function hitOf({ href, title, text, words }) {
   return make('li', {}, link);
 }
 
-/** Marks the current section in the contents. */
 function followScrolling() {
   const links = new Map(
     all('a[href^="/docs#"]', contents).map((link) => [

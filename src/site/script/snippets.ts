@@ -72,7 +72,6 @@ function javascript({ method, url, body, headers, withKey }: Sent): string {
 console.log(response.status, await response.json());`;
 }
 
-/** Writes a JSON text's value in Python. */
 function writePython(json: string): string {
   const words: Record<string, string> = { true: 'True', false: 'False', null: 'None' };
   return json.replaceAll(/"(?:[^"\\]|\\.)*"|true|false|null/g, (token) => words[token] ?? token);
