@@ -26,7 +26,6 @@ const REPLACE_MS = 1_000;
 /** Loads the application's code while the embedded database opens, and only in processes that serve requests. */
 const loadApp = () => import('./app.js');
 
-/** Prepares shared resources, then serves in this process or in workers. */
 async function start(config: Config): Promise<void> {
   await refuseTakenPort(config);
   if (!config.production) console.log(beginning(config));
@@ -98,7 +97,10 @@ function superviseWorkers(count: number) {
     return new Promise<void>((resolve, reject) => {
       worker.once('listening', () => resolve());
       worker.once('exit', () => {
-        if (!ending) reject(new OperatorError('A server process ended before it was ready'));
+        if (!ending)
+          reject(
+            new OperatorError('A server process ended before it was ready: fix the error that it printed'),
+          );
       });
     });
   });
@@ -143,7 +145,7 @@ function portFault({ host, port }: Config, error: { readonly code?: string | und
   const reason =
     error.code === 'EADDRINUSE'
       ? 'is in use: stop the program that listens there, or set PORT'
-      : `cannot be used (${error.code})`;
+      : `cannot be used (${error.code}): set another HOST or PORT`;
   return new OperatorError(`Port ${port} on ${host} ${reason}`, { cause: error });
 }
 

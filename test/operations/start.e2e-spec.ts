@@ -176,7 +176,7 @@ postgres.describe('the first start', () => {
     expect(await run(process.execPath, ['bin/server.mjs'], elsewhere)).toEqual({
       code: 1,
       stdout: '',
-      stderr: `Port ${port} on 203.0.113.7 cannot be used (EADDRNOTAVAIL)\n`,
+      stderr: `Port ${port} on 203.0.113.7 cannot be used (EADDRNOTAVAIL): set another HOST or PORT\n`,
     });
   });
 
