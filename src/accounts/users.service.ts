@@ -171,7 +171,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     });
   }
 
-  /** Disables a member, their keys and sign-ins. @returns false if they were already disabled */
+  /** Disables a member, their keys, sign-ins and own apps; `enable` does not enable the apps. @returns false if already disabled */
   async disable(userId: number, actor: Actor): Promise<boolean> {
     return this.#setDisabled({ id: userId, disabled_at: IsNull() }, true, actor);
   }

@@ -42,7 +42,7 @@ const REPEATABLE = [
   'notice.chosen',
 ] as const satisfies AuthEventType[];
 
-/** Limits the audit events that a member can cause. @throws TooManyChanges after {@link MAX_CHANGES} in 24 hours */
+/** Limits a member's {@link REPEATABLE} changes. @throws TooManyChanges after {@link MAX_CHANGES} in 24 hours */
 export async function boundChanges(
   database: { query(text: string, values: unknown[]): Promise<unknown> },
   userId: number,

@@ -34,7 +34,7 @@ const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
 
 export class UpstreamFault extends Error {
   constructor(
-    /** `away`: no response in time. `wrong`: an unverifiable response. `refused`: an error, with its code. */
+    /** `away`: no response in time. `wrong`: an unusable response. `refused`: an error, with its code. */
     readonly kind: 'away' | 'wrong' | 'refused',
     message: string,
     /** The provider's OAuth or OpenID error code, if well-formed. */

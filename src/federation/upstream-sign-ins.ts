@@ -45,7 +45,7 @@ interface Begun extends UpstreamSecrets {
   readonly purpose: Purpose;
   /** Start time by this process's clock, in seconds since 1970. */
   readonly begunAt: number;
-  /** Maximum age of the authentication at the start, in seconds; null for no limit. */
+  /** Maximum age of the authentication at the start, in seconds; null for `maxSession`, if the provider sends the time. */
   readonly maxAge: number | null;
 }
 
@@ -220,7 +220,7 @@ export function wishesOf({ params, prompt, session }: Interaction, other: boolea
   return { prompted: other || anew, maxAge: anew ? 0 : allowed, parameters: Object.fromEntries(passedOn) };
 }
 
-/** @returns time of the authentication by the provider's clock; 0 if unknown and not required @throws UpstreamFault if too old */
+/** @returns time of the authentication by the provider's clock; 0 if unknown @throws UpstreamFault if too old, or required but unknown */
 function readAuthTime({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: Begun): number {
   if (typeof authTime !== 'number') {
     if (maxAge !== null)

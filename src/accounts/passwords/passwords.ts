@@ -151,7 +151,7 @@ const AT_ONCE = 2;
 /** Maximum length of the queue: further passwords would miss their deadlines. */
 const MAX_WAITING = 150;
 
-/** Thrown if too many sign-ins are in progress: the password was not checked, and the attempt does not count. */
+/** Thrown if too many sign-ins or password changes are in progress: no password was checked, and the attempt does not count. */
 export class Busy extends Unavailable {
   override name = 'Busy';
 

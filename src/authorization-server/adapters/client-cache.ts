@@ -58,7 +58,7 @@ export class ClientCache {
     });
   }
 
-  /** Treats a disabled client as unknown. @param algorithms those of the loaded keys @throws Unavailable until the client's is loaded */
+  /** Treats a disabled client as unknown. @param algorithms of the loaded keys @throws Unavailable if that of its ID tokens is missing */
   async find(id: string, algorithms: ReadonlySet<string>): Promise<AdapterPayload | undefined> {
     let found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
     if (found?.has_document === true && isSignedWithUnknownKey(found))

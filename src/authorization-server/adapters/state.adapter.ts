@@ -164,7 +164,7 @@ function sealing(
   return { signedIn, key, earlierKey, sealed: encryption.seal(stored, model, key!) };
 }
 
-/** Stores a decision and its effects; later decisions have no effect. @throws SessionNotFound if the member's sign-in is no longer valid */
+/** Stores a decision and its effects; later decisions have no effect. @throws SessionNotFound if step or sign-in ended; InvalidGrant */
 export async function answer(
   database: OauthDatabase,
   interaction: Interaction,

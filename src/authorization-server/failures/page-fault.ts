@@ -56,7 +56,7 @@ export class PageFault extends Error {
     readonly fault: FaultName,
     readonly code?: string,
     readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
-    /** Reason for the log and the list of rejections, unless the status is enough. */
+    /** Reason for the log and the list of rejections; by default, the status determines it. */
     readonly reason?: RejectionReason,
     /** Detail for the log, without the caller's input. */
     readonly detail?: string,

@@ -33,7 +33,7 @@ const RECORD_ONCE = `WITH first AS (
     WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
 ) ${recordEventIf('first', 1)}`;
 
-/** Keeps the latest 10,000 rejections without a member for admins. Anyone can cause them, so without secrets, and at most 100 a minute. */
+/** Keeps, for admins, the latest 10,000 rejections without a known member: without secrets, and at most 100 a minute from each process. */
 @Injectable()
 export class Rejections {
   readonly #kept = new MinuteBudgets();

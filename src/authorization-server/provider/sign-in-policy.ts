@@ -71,7 +71,7 @@ export function signInPolicy(config: Config, database: OauthDatabase): interacti
     const asked = classesIn(params?.acr_values).filter((one) => classes.includes(one));
     if (asked.length === 0 || isReached(asked, session?.acr)) return false;
     const { login } = result ?? {};
-    // After a sign-in by passkey or external identity provider, another sign-in cannot reach a higher class.
+    // Another prompt after a sign-in by passkey or external identity provider in this request could repeat without end.
     if (login && (login.upstream !== undefined || login.amr?.includes('pwd') !== true)) return false;
     if (session?.accountId === undefined) return true;
     const hasUsedOne = session.acr !== undefined && classes.includes(session.acr);

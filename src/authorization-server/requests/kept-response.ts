@@ -8,7 +8,6 @@ import { Periodic } from '../../runtime/periodic-work.js';
 /** Seconds during which the server repeats its response to a used refresh token. */
 export const REPEAT_SECONDS = 10;
 
-/** The response to a used refresh token, kept for {@link REPEAT_SECONDS}. */
 export interface KeptResponse {
   readonly sealed: Buffer;
   readonly secondsAgo: number;

@@ -144,7 +144,7 @@ export interface Authorization {
   begun?: readonly unknown[] | undefined;
 }
 
-/** The request in progress, available anywhere as {@link OauthDatabase.current}. */
+/** A request in progress: within it, {@link OauthDatabase.current}. */
 export class OauthRequest {
   /** The first error, since the library hides errors behind its own response. */
   failure?: Error | undefined;
@@ -208,7 +208,6 @@ export class OauthDatabase {
     return this.#run(() => this.database.prepared<Row>(text, values as unknown[]));
   }
 
-  /** Reads by key, on the hot path. */
   read<Row>(statement: NamedStatement, values: readonly unknown[]): Promise<Row[]> {
     return this.#run(() => this.database.read<Row>(statement, values as unknown[]));
   }

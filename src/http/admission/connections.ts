@@ -5,7 +5,7 @@ import { networkOf, parseAddress } from '../../values/network.js';
 
 /** Limits over all connections of clients. */
 export const CONNECTION_BOUNDS = {
-  /** Maximum open connections; for a further one, the server closes others that are idle or still sending, or if there are none, it. */
+  /** Maximum open connections; for a further one, the server closes some that are idle or still sending, or the new one if none is. */
   open: 4_096,
   /** Maximum connections of one network address; for a further one, the server closes an idle one, or the new one if none is idle. */
   openOfPeer: 1_024,

@@ -104,7 +104,6 @@ export interface Operation {
   readonly body?: RequestBody;
   /** Codes of possible problems, except codes that follow from the route's access and query. */
   readonly problems: readonly ProblemCode[];
-  /** Set if callers must stop using the route. */
   readonly deprecation?: ReturnType<typeof deprecation> | undefined;
 }
 

@@ -14,8 +14,8 @@ const LOOK_MS = 25;
 
 /**
  * Responds 503 after `milliseconds`, which limits the sum of all database waits. Open transactions roll back. The outcome of a COMMIT or
- * a write without a transaction is unknown: the client can repeat the PUT. The time restarts when the body is complete ({@link JsonBody});
- * the server's `requestTimeout` limits the time to receive the body.
+ * a write without a transaction is then unknown. The time restarts when the body is complete ({@link receiving}); the server's
+ * `requestTimeout` limits the time to receive the body.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
   // An unordered array: V8 replaces the table of a Map or Set, and an old table retains all later entries until a full garbage collection.

@@ -38,7 +38,7 @@ export interface SignInRejection {
   readonly username?: string;
 }
 
-/** The sign-in page and its forms, for apps and for the account pages. */
+/** The sign-in page and its forms, for apps' requests and for account and developer pages. */
 @Injectable()
 export class SignInForms {
   constructor(

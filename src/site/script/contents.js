@@ -71,8 +71,6 @@ function openSearch() {
   one('.filter input', contents).focus();
 }
 
-/* Search */
-
 const MAX_FOUND = 12;
 const EXCERPT = 110;
 let index;

@@ -12,8 +12,6 @@ export function make(tag, properties = {}, ...children) {
 /** Announces visible changes to screen readers. */
 export const say = (text) => (one('#heard').textContent = text);
 
-/* Copying */
-
 for (const block of all('.code')) block.append(copyButton(block));
 
 export function copyButton(block) {
