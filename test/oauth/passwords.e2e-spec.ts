@@ -105,7 +105,7 @@ describe('a password change', () => {
     const answer = await change(browser, page, PASSWORD, `${username.toUpperCase()}1`);
     expect([answer.status, await answer.text()]).toEqual([
       400,
-      expect.stringContaining('must not be your username'),
+      expect.stringContaining('too similar to your username'),
     ]);
   });
 
