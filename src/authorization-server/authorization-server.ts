@@ -40,8 +40,11 @@ export class AuthorizationServer implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     await this.keys.moveToCurrentSecret().catch((error: unknown) => {
       if (!isUnavailable(error)) throw error;
-      // The keys remain readable; a later start encrypts them again.
-      this.logger.warn({ reason: (error as Error).message }, 'signing keys could not be moved to SECRET_KEY');
+      // The keys remain readable with SECRET_KEY_PREVIOUS.
+      this.logger.warn(
+        { reason: (error as Error).message },
+        'signing keys could not be moved to SECRET_KEY: the next start tries again',
+      );
     });
     await this.#build();
   }

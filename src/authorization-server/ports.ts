@@ -107,7 +107,6 @@ export abstract class ShownPages {
   abstract meaningOf(fault: FaultName): string;
 }
 
-/** Signs members out of the external identity provider. */
 export abstract class UpstreamSignOut {
   /** @returns the provider's sign-out URL, if any @param target page afterwards (default: ours) @param isRepeated if a form was resent */
   abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;

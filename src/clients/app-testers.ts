@@ -5,7 +5,6 @@ import { boundChanges, LimitReached, type Owner } from '../auth/owner.js';
 import { UnknownClient } from './registrations.js';
 import { ConnectedApps } from './connected-apps.js';
 
-/** Maximum number of members whom an app's owner may invite. */
 export const MAX_TESTERS = 25;
 
 /** A member whom an app's owner invited, as the owner sees them. Times are in the API's format. */

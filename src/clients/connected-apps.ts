@@ -38,7 +38,6 @@ FROM (
   GROUP BY g.client_id
 ) a JOIN oauth_clients c ON c.id = a.client_id`;
 
-/** A browser in which a member is signed in. */
 export interface BrowserSession {
   /** Identifies the session in forms; it grants no access. */
   readonly id: string;

@@ -9,7 +9,6 @@ const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
 export const secretMethodOf = (method: string | undefined) =>
   SECRET_METHODS.find((one) => one === method) ?? null;
 
-/** Rules of a profile for registration, requests and discovery. */
 interface ProfileRules {
   readonly authMethods: readonly AuthMethod[];
   /** For confidential clients: `optional` accepts a nonce instead of PKCE (OAuth 2.1 §7.5.1); `off` requires neither (OpenID Core 1.0). */

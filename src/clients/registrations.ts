@@ -7,7 +7,7 @@ import { CHANGEABLE, parseOrigin, type NewClient } from './client-rules.js';
 
 export class UnknownClient extends OperatorError {
   constructor(id: string) {
-    super(`There is no client ${id}: \`pua clients list\` shows them`);
+    super(`There is no client ${id}: \`pua clients list\` shows all`);
   }
 }
 

@@ -38,7 +38,6 @@ export function pathOf(page: SignInPage): string {
   return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
 }
 
-/** The purpose of a sign-in: an app's request, or an account or developer page. */
 type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
 
 interface Begun extends UpstreamSecrets {

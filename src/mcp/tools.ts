@@ -19,9 +19,7 @@ export interface Tool {
   /** Requires one of these scopes; the result depends on the caller's scopes. */
   readonly scopes: readonly Scope[];
   readonly writes: boolean;
-  /** The tool's entry in `tools/list`. */
   readonly listed: Json;
-  /** Whether the tool can list changes since a time. */
   readonly listsChanges: boolean;
   /** @throws Problem for a missing or unknown argument */
   readonly check: (values: Readonly<Json>) => void;

@@ -1,6 +1,5 @@
 type Json = Record<string, unknown>;
 
-/** The properties of an operation that determine its links. */
 interface Linked {
   readonly operationId: string;
   readonly parameters: readonly { readonly name: string; readonly in: string }[];

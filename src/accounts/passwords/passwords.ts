@@ -24,7 +24,6 @@ const ARGON2 =
 
 const ARGON2_VARIANTS: Readonly<Record<string, number>> = { d: 0, i: 1, id: 2 };
 
-/** The algorithm and cost of a stored hash. */
 export interface HashKind {
   readonly algorithm: 'bcrypt' | 'argon2';
   /** Proportional to the hashing time within an algorithm: rounds, or KiB × passes. */

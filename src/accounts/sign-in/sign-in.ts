@@ -83,7 +83,6 @@ export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
   /** The hash to verify if an account is disabled or has no usable password, so that the response takes the same time. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
-  /** Rehashing in progress, by member. */
   readonly #upgrades = new Map<number, Promise<void>>();
 
   constructor(

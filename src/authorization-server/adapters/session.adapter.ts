@@ -17,7 +17,6 @@ import {
 } from '../requests/oauth-database.js';
 import { beginningState, ending } from './state.adapter.js';
 
-/** Finds a session with its member, and the member's consent for the client ($3), if any. */
 const findingBy = (column: 'key' | 'uid_key') => ({
   name: `find-session-by-${column}`,
   text: `SELECT s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${MEMBER}

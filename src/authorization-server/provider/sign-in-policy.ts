@@ -11,7 +11,7 @@ export function passkeyClasses(config: Config): readonly string[] {
   return passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES;
 }
 
-/** Finds the classes that a member's passkeys reach. A passkey that cannot be backed up is bound to its hardware. */
+/** A passkey that cannot be backed up is bound to its hardware. */
 const FIND_CLASSES = {
   name: 'find-classes',
   text: `SELECT DISTINCT CASE WHEN backup_eligible THEN 'phr' ELSE 'phrh' END AS acr FROM passkeys WHERE user_id = $1`,

@@ -24,7 +24,6 @@ interface TokenRow extends Partial<EndedAccess> {
   readonly ends_at: number;
 }
 
-/** A code or token with its grant and member. */
 export interface StoredToken extends TokenRow {
   readonly payload: AdapterPayload;
   readonly model: string;

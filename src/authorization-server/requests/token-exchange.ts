@@ -93,7 +93,6 @@ export class TokenExchange {
     throw usedMeanwhile('the token was used by another request');
   }
 
-  /** The audit event of a repeated use, which ends the grant. */
   get reuse(): NewAuthEvent {
     return {
       type: 'token.reused',

@@ -121,7 +121,6 @@ function bodyProblem(error: { type?: string; code?: string }): Problem {
   return new Problem('invalid_json', { cause: error, ...(detail ? { detail } : {}) });
 }
 
-/** A field's rule, and the code of its violation. */
 const rule = (code: string, detail: string, validate: (value: string) => boolean, facts: object = {}) =>
   ValidateBy({ name: code, validator: { validate } }, { message: detail, context: { code, ...facts } });
 

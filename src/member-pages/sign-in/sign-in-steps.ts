@@ -30,7 +30,6 @@ import { PasskeyCeremonies } from './passkey-ceremonies.js';
 
 type Labels = LabelsOf<'sign_ins_total'>;
 
-/** HTTP status of the page by the fault's reason. */
 export const SIGN_IN_STATUSES = { invalid: 401, unproven: 401, throttled: 429, busy: 503 } as const;
 
 export interface SignInRejection {
@@ -114,7 +113,6 @@ export class SignInForms {
     });
   }
 
-  /** Counts a sign-in by result, and remembers the browser after a success. */
   async #counted(
     response: Response,
     labels: Pick<Labels, 'way' | 'method'>,
