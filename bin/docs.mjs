@@ -70,9 +70,9 @@ export async function pages() {
     'For operators and admins: the events in the audit log (table `auth_events`), and the reasons for rejections.',
     '<!-- Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/reasons/rejection-reasons.ts`. -->',
     '',
-    'Each event has a time, type, actor (`user`, `client`, `system`, or `admin`: the command line), member, app, key, address and error id. Its',
-    'details have at most 2,000 bytes, and are texts unless the table names another type. No event contains a secret or anonymous callers’ input.',
-    '`npx pua audit` lists events, finds a rejection by the error id that the caller saw, and with `--follow` prints new events.',
+    'Each event has a time, type and actor (`user`, `client`, `system`, or `admin`: the command line), and the member, app, key, address and error id',
+    'that it concerns. Its details have at most 2,000 bytes, and are texts unless the table names another type. No event contains a secret',
+    'or anonymous callers’ input. `npx pua audit` shows the events.',
     '',
     '## Events',
     '',
@@ -81,8 +81,12 @@ export async function pages() {
     ...Object.entries(AUTH_EVENTS).map(
       ([type, { meaning, details }]) =>
         `| \`${type}\` | ${cell(meaning)} | ${Object.entries(details)
-          .map(([name, [type, text]]) => `\`${name}\`${type === 'text' ? '' : ` (${type})`}: ${cell(text)}`)
-          .join('; ')} |`,
+          .map(([name, [type, text]], i, all) => {
+            const isLikeNext = String(all[i + 1]?.[1]) === String([type, text]);
+            return isLikeNext ? `\`${name}\`, ` : `\`${name}\`${type === 'text' ? '' : ` (${type})`}: ${cell(text)}; `;
+          })
+          .join('')
+          .replace(/; $/, '')} |`,
     ),
     '',
     '## Reasons',
@@ -93,15 +97,15 @@ export async function pages() {
     '',
     '## Rejections without a member',
     '',
-    'The server counts and logs rejections that concern no member (unknown apps, unregistered redirect URIs, unknown codes, expired sign-ins, too',
-    'many requests). Each process also writes up to 100 rejections per minute, at most 10 from one address, to the table `oauth_refusals`,',
+    'The server counts and logs rejections that concern no member, such as those of unknown apps, unregistered redirect URIs and unknown codes. Each',
+    'process also writes up to 100 of them per minute, at most 10 from one address or IPv6 network, to the table `oauth_refusals`,',
     'where `npx pua audit --error-id` finds them. The table keeps the last 10,000 rows, for at most 30 days. It stores the client id, and the',
     'redirect URI without query and fragment. The server truncates both, and replaces possible tokens and keys with `***`.',
     '',
     '## Retention',
     '',
     'Servers delete events older than `AUDIT_RETENTION` (400d; 0: never). `npx pua audit prune --before <duration>` deletes old events',
-    'immediately, and records the deletion. Triggers reject changes (except by erasure), TRUNCATE, and deletion of events younger than seven days,',
+    'immediately. Triggers reject changes (except by erasure), TRUNCATE, and deletion of events younger than seven days,',
     'regardless of `session_replication_role`. An attacker with the server’s database role cannot delete recent events, unless that role owns the',
     'table. Run `pua db migrate` as the owner, and the server with [a smaller role](operations.md#the-databases-role).',
   ].join('\n');

@@ -26,19 +26,19 @@ const TOKEN = { ...GRANT, scope: ['text', 'access token scopes'] } as const;
 
 /** The only list of audit events, also for docs/operators/audit.md. Details never hold input from anonymous callers. */
 export const AUTH_EVENTS = {
-  'user.created': event('A member was created'),
+  'user.created': event('A member was created, except by imports and feeds'),
   'user.updated': event('An admin changed a member’s account', {
     changed: ['texts', 'columns of `users`'],
   }),
   'user.password_set': event('A member or an admin set a new password', {
-    sessions_kept: ['boolean', 'whether sessions and apps’ access continue'],
+    sessions_kept: ['boolean', 'whether all sessions continue'],
   }),
   'user.password_reset_sent': event('The server emailed a password reset link'),
   'user.password_switched': event('A member disabled or enabled their password', {
     on: ['boolean', 'whether the password is now accepted'],
   }),
-  'user.disabled': event('A member was disabled, which ended all access to their data'),
-  'user.enabled': event('A member was enabled again'),
+  'user.disabled': event('An admin disabled a member'),
+  'user.enabled': event('An admin enabled a member again'),
   'user.exported': event('A member downloaded their data export'),
   'user.erased': event('All of a member’s data except the id was erased, including in audit events'),
   'sign_in.succeeded': event('A member signed in', {
@@ -47,7 +47,7 @@ export const AUTH_EVENTS = {
     language: ['text', 'page language'],
   }),
   'sign_in.refused': event(
-    'A sign-in with a known username was rejected; unknown usernames are not recorded',
+    'A sign-in of an existing member was rejected; during a block, only the first one is recorded',
     {
       method: ['text', 'password, passkey, or upstream'],
       ...DEVICE,
@@ -111,11 +111,11 @@ export const AUTH_EVENTS = {
     replaced_by: ['text', 'id of the new key'],
     overlap_seconds: ['number', 'how long both keys are accepted'],
   }),
-  'key.revoked': event('An API key was revoked', { reason: ['text', 'admin’s reason'] }),
+  'key.revoked': event('An API key was revoked', { reason: ['text', 'why'] }),
   'key.ending': event(
     'An API key used in the last 7 days expires within 7 days and was not rotated; once per key',
   ),
-  'access.ending': event('An app’s access, used in the last 7 days, expires within 7 days; once per grant'),
+  'access.ending': event('An app’s access, used in the last 7 days, expires within 7 days; at most once per grant'),
   'key.exposed': event(
     'A browser sent this API key for the first time; `pua keys show` shows the page’s origin',
   ),
@@ -141,9 +141,9 @@ export const AUTH_EVENTS = {
   'client.secret_rotated': event('An app got a new secret', {
     overlap_seconds: ['number', 'how long both secrets are accepted'],
   }),
-  'client.disabled': event('An app was disabled'),
-  'client.enabled': event('An app was enabled again'),
-  'client.deleted': event('An app and its grants were deleted', {
+  'client.disabled': event('An admin or the owner disabled an app'),
+  'client.enabled': event('An admin or the owner enabled an app again'),
+  'client.deleted': event('An admin or the owner deleted an app, with its grants', {
     name: ['text', 'app name'],
     grants: ['number', 'ended grants'],
   }),
@@ -172,7 +172,7 @@ export const AUTH_EVENTS = {
     ...WEBHOOK,
     overlap_seconds: ['number', 'how long both secrets sign'],
   }),
-  'webhook.tested': event('A developer sent a test message to a webhook endpoint of their app', WEBHOOK),
+  'webhook.tested': event('A developer sent a test message to a webhook endpoint of their app or key', WEBHOOK),
   'webhook.redelivered': event('The server resends delivered or dead messages to a webhook endpoint', {
     ...WEBHOOK,
     messages: ['number', 'number of messages'],
@@ -181,8 +181,8 @@ export const AUTH_EVENTS = {
     ...WEBHOOK,
     reason: ['text', '`admin` (or its developer), `failing` (for five days) or `gone` (410)'],
   }),
-  'webhook.deleted': event('A developer deleted a webhook endpoint of their app, with its messages', WEBHOOK),
-  'platform.imported': event('An import changed data; one event per batch', {
+  'webhook.deleted': event('A developer deleted a webhook endpoint of their app or key, with its messages', WEBHOOK),
+  'platform.imported': event('An import changed data; one event per batch. Feeds record no such event', {
     users: ['counts', 'by outcome'],
     events: ['counts', 'by outcome'],
     participants: ['counts', 'by outcome'],

@@ -37,7 +37,7 @@ export const REJECTION_REASONS = {
   resource: 'The resource parameter does not name this API',
   unsupported: 'The response type, response mode, grant type or kind of request is not supported',
   unknown_member: 'The external identity provider identified no active member',
-  upstream_away: 'The external identity provider did not respond in time',
+  upstream_away: 'The external identity provider did not respond, or responded with a server error',
   upstream_refused: 'The external identity provider responded with an error',
   upstream_wrong: 'The external identity provider’s response is invalid: see the log',
   too_many_requests: 'Too many requests came from one address (RATE_LIMIT_AUTH)',
