@@ -83,7 +83,9 @@ export async function pages() {
         `| \`${type}\` | ${cell(meaning)} | ${Object.entries(details)
           .map(([name, [type, text]], i, all) => {
             const isLikeNext = String(all[i + 1]?.[1]) === String([type, text]);
-            return isLikeNext ? `\`${name}\`, ` : `\`${name}\`${type === 'text' ? '' : ` (${type})`}: ${cell(text)}; `;
+            return isLikeNext
+              ? `\`${name}\`, `
+              : `\`${name}\`${type === 'text' ? '' : ` (${type})`}: ${cell(text)}; `;
           })
           .join('')
           .replace(/; $/, '')} |`,
@@ -229,13 +231,13 @@ function commandLine(program, exampleOf) {
     'For operators and admins: every command of `npx pua …` (`pua` after `npm link`, and in the image). Commands read the server’s settings, and work',
     'with or without a running server. <!-- Made by `npm run docs` from `src/cli/`. -->',
     '',
-    '- **Output.** Results go to stdout, everything else to stderr. With `--json`, every command prints one JSON document with times in',
-    '  UTC. Pipes get complete tables. Terminals shorten cells (not ids and types); below 100 columns, one block per row. NO_COLOR disables colors.',
-    '- **Exit codes.** 0: success, even if nothing changed; 1: failure; 2: wrong use. With `--json`, a failure is one line on stderr,',
+    '- **Output.** Results go to stdout, everything else to stderr. With `--json`, results are one JSON document with times in UTC. Tables that are',
+    '  too wide for a terminal get shorter cells (not ids and types), or below 100 columns one block per row. NO_COLOR disables colors.',
+    '- **Exit codes.** 0: success, even if nothing changed; 1: failure; 2: wrong use. With `--json`, a failure is the last line on stderr,',
     '  `{"error": {"code": …, "message": …}}`, with the code `wrong_use`, `failed`, `unavailable` (the database) or `fault` (a bug).',
-    '- **Confirmation.** Commands with `--yes` ask for confirmation on a terminal; elsewhere they require `--yes`, except `keys revoke` and',
-    '  `webhooks disable`.',
-    '- **Durations** are a number with s, m, h or d. `pua --version` prints the version.',
+    '- **Confirmation.** Commands with `--yes` ask for confirmation on a terminal; elsewhere, and with `--json`, they require `--yes`,',
+    '  except `keys revoke` and `webhooks disable`.',
+    '- **Durations** are a whole number with s, m, h or d.',
     '',
     program.commands
       .flatMap((command) => section(command, `pua ${command.name()}`))

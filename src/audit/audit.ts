@@ -115,7 +115,9 @@ export const AUTH_EVENTS = {
   'key.ending': event(
     'An API key used in the last 7 days expires within 7 days and was not rotated; once per key',
   ),
-  'access.ending': event('An app’s access, used in the last 7 days, expires within 7 days; at most once per grant'),
+  'access.ending': event(
+    'An app’s access, used in the last 7 days, expires within 7 days; at most once per grant',
+  ),
   'key.exposed': event(
     'A browser sent this API key for the first time; `pua keys show` shows the page’s origin',
   ),
@@ -172,7 +174,10 @@ export const AUTH_EVENTS = {
     ...WEBHOOK,
     overlap_seconds: ['number', 'how long both secrets sign'],
   }),
-  'webhook.tested': event('A developer sent a test message to a webhook endpoint of their app or key', WEBHOOK),
+  'webhook.tested': event(
+    'A developer sent a test message to a webhook endpoint of their app or key',
+    WEBHOOK,
+  ),
   'webhook.redelivered': event('The server resends delivered or dead messages to a webhook endpoint', {
     ...WEBHOOK,
     messages: ['number', 'number of messages'],
@@ -181,7 +186,10 @@ export const AUTH_EVENTS = {
     ...WEBHOOK,
     reason: ['text', '`admin` (or its developer), `failing` (for five days) or `gone` (410)'],
   }),
-  'webhook.deleted': event('A developer deleted a webhook endpoint of their app or key, with its messages', WEBHOOK),
+  'webhook.deleted': event(
+    'A developer deleted a webhook endpoint of their app or key, with its messages',
+    WEBHOOK,
+  ),
   'platform.imported': event('An import changed data; one event per batch. Feeds record no such event', {
     users: ['counts', 'by outcome'],
     events: ['counts', 'by outcome'],

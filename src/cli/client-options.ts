@@ -24,12 +24,11 @@ export const pkceOption = () =>
     'optional: PKCE not required with a nonce; off: neither required (a leaked code can be used). Only for confidential apps of the profile oidc',
   ).choices(PROFILES.oidc.pkce);
 
-/** Makes the option for an app's maximum access duration. */
-export const longestAccessOption = () =>
-  new Option(
-    '--longest-access <days>',
-    'longest access that members can give the app (default: ACCESS_LONGEST)',
-  ).choices(DURATIONS);
+/** Makes the option for an app's maximum access duration. @param byDefault the default, as the help describes it */
+export const longestAccessOption = (byDefault = '') =>
+  new Option('--longest-access <days>', `longest access that members can give the app${byDefault}`).choices(
+    DURATIONS,
+  );
 
 /** Makes the option that limits a decision to an application that was made at this time. */
 export const appliedAtOption = () =>

@@ -100,7 +100,7 @@ export function clientsCommands(group: Command): void {
     )
     .option(
       '--origin <origin...>',
-      'origins whose pages may call the token endpoint (default: a web app’s redirect URI origins)',
+      'origins whose pages may call the token endpoint (default: redirect URI origins of a web app without a secret)',
     )
     .option('--post-logout-redirect-uri <uri...>', 'where members may return after signing out')
     .option(
@@ -116,7 +116,7 @@ export function clientsCommands(group: Command): void {
     .addOption(profileOption().default('oauth21' as const))
     .addOption(authOption('by default, private_key_jwt with --jwks-file, else none'))
     .addOption(pkceOption())
-    .addOption(longestAccessOption())
+    .addOption(longestAccessOption(' (default: ACCESS_LONGEST)'))
     .option('--client-uri <url>', 'home page, shown on the consent page')
     .option('--policy-uri <url>', 'privacy policy, shown on the consent page')
     .option(
@@ -264,7 +264,7 @@ export function clientsCommands(group: Command): void {
 
   ofApp(
     'review',
-    'Show an app that a member registered: its application, pending changes and requests of the last 30 days',
+    'Show an app that a member registered: its application, pending changes and request counts of 30 days',
     'pua clients review 5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
   )
     .option(

@@ -25,14 +25,16 @@ export function dbCommands(group: Command): void {
       if (json || applied.length > 0) print({ applied }, () => applied.join('\n'));
     });
 
-  add('status', 'Show which migrations have run', 'pua db status').runs(async ({ dataSource, print }) => {
-    const status = await readSchema(dataSource);
-    const rows = (['applied', 'pending', 'unknown'] as const).flatMap((state) =>
-      status[state].map((name) => ({ state, name })),
-    );
-    print(status, () => table(rows, { STATE: ({ state }) => state, MIGRATION: ({ name }) => name }));
-    if (status.pending.length > 0) note('Run `pua db migrate` to apply the pending migrations');
-  });
+  add('status', 'Show applied and pending migrations', 'pua db status').runs(
+    async ({ dataSource, print }) => {
+      const status = await readSchema(dataSource);
+      const rows = (['applied', 'pending', 'unknown'] as const).flatMap((state) =>
+        status[state].map((name) => ({ state, name })),
+      );
+      print(status, () => table(rows, { STATE: ({ state }) => state, MIGRATION: ({ name }) => name }));
+      if (status.pending.length > 0) note('Run `pua db migrate` to apply the pending migrations');
+    },
+  );
 
   add(
     'rollback',

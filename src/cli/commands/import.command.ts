@@ -26,7 +26,7 @@ export function importCommand(command: Command): void {
       'write bad lines to this file and import the others (default: one bad line stops everything)',
     )
     .addOption(
-      new Option('--batch <n>', 'commit after every n lines, instead of all or nothing')
+      new Option('--batch <n>', 'commit batches of at most n lines, instead of all or nothing')
         .argParser(parseBatch)
         .conflicts('dryRun'),
     )

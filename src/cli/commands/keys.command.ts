@@ -29,7 +29,7 @@ export function keysCommands(group: Command): void {
     .addOption(
       new Option(
         '--platform',
-        'create a key for the platform’s own backend, which allows only platform:read and platform:write',
+        'create a key for the platform’s own backend, with platform:read, platform:write or both',
       ).conflicts('user'),
     )
     .requiredOption('--name <text>', 'what the key is for', parseName)
@@ -179,7 +179,7 @@ export function signingKeysCommands(group: Command): void {
 
   add(
     'rotate',
-    'Sign with the next key; running servers switch to it within a second, and earlier signatures stay valid',
+    'Sign with the next key; running servers switch to it within a second. Earlier signatures stay valid until the next rotation',
     'pua signing-keys rotate',
   ).runs(async ({ get, print }) =>
     print({ data: await get(SigningKeysService).rotate() }, ({ data }) => table(data, SIGNING_KEY_COLUMNS)),

@@ -47,7 +47,7 @@ export function usersCommands(group: Command): void {
     print(await get(UsersService).find(who), fields),
   );
 
-  add('list', `List members, newest first, ${MOST} at a time`, 'pua users list --search ada')
+  add('list', `List members, highest id first, ${MOST} at a time`, 'pua users list --search ada')
     .option(
       '--search <text>',
       'only members whose username or name contains this text, ignoring case',
@@ -66,7 +66,7 @@ export function usersCommands(group: Command): void {
 
   const update = ofMember(
     'update',
-    'Change a member’s account; a later import can overwrite the change. "" clears a field',
+    'Change a member’s account; a later import or feed can overwrite the change. "" clears a field',
     "pua users update ada --first-name Augusta --bio ''",
   ).option('--username <username>', 'unique, ignoring case; must not consist of digits only', parseUsername);
   profileOptions(update, { empty: true })
@@ -122,7 +122,7 @@ export function usersCommands(group: Command): void {
 
   ofMember(
     'remove-passkey',
-    'Remove a passkey, even the last one. If the member has no password, set one (`pua users set-password`). Sessions continue; `pua users revoke-access` ends them',
+    'Remove a passkey, even the last one. If the member has no password, set one (`pua users set-password`). Sessions continue',
     'pua users remove-passkey ada 7',
   )
     .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parseNumber)
@@ -138,7 +138,7 @@ export function usersCommands(group: Command): void {
     [
       'disable',
       'any version',
-      'End all access to a member’s data, and omit the member from other members’ lists',
+      'Block all access to a member’s data, and omit the member from other members’ lists',
     ],
     ['enable', 'this version', 'Enable a disabled member again'],
   ] as const)
@@ -254,7 +254,7 @@ function profileOptions<Args extends unknown[], Given extends OptionValues>(
   return command
     .option(
       '--external-id <id>',
-      'id of the member in another system, such as the external identity provider; unique',
+      'id in another system, such as the external identity provider; unique',
       textArgument([empty ? 0 : 1, external_id[1]]),
     )
     .option('--email <address>', 'for notices and password resets; no app can read it', email)
