@@ -39,7 +39,7 @@ export const AUTH_EVENTS = {
   }),
   'user.disabled': event('An admin disabled a member'),
   'user.enabled': event('An admin enabled a member again'),
-  'user.exported': event('A member downloaded their data export'),
+  'user.exported': event('A member started to download their data export'),
   'user.erased': event('All of a member’s data except the id was erased, including in audit events'),
   'sign_in.succeeded': event('A member signed in', {
     method: ['text', 'password, passkey, or upstream (external identity provider)'],
