@@ -50,7 +50,7 @@ postgres.describe('the backup scripts', () => {
     /** Settings of commands and servers that use the restored database. */
     let environment: Record<string, string>;
     let appId: string;
-    let keys: Record<'kept' | 'revoked' | 'late', string>;
+    let keys: Record<'kept' | 'revoked' | 'rotated' | 'late', string>;
     let tokens: Record<'spent' | 'successor' | 'ended', string>;
     let pending: string[];
     /** Token of a member who was signed out after the restored moment. */
@@ -94,7 +94,7 @@ postgres.describe('the backup scripts', () => {
       }
       const key = (name: string) =>
         json<{ id: string; key: string }>('keys', 'create', '--user', 'ada', '--name', name, '--scopes', 'profile:read,profile:write'); // prettier-ignore
-      const [kept, revoked] = [await key('kept'), await key('revoked')];
+      const [kept, revoked, rotated] = [await key('kept'), await key('revoked'), await key('rotated')];
       ({ client_id: appId } = await json<{ client_id: string }>(
         'clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI,
       )); // prettier-ignore
@@ -146,13 +146,14 @@ postgres.describe('the backup scripts', () => {
       expect(await one(live.url, `SELECT count(*)::int AS is FROM users WHERE bio = 'nonsense'`)).toBe(4);
       const late = await key('late');
       await json('keys', 'revoke', revoked.id, '--reason', 'leaked');
+      await json('keys', 'rotate', rotated.id, '--overlap', '0s');
       await json('users', 'revoke-access', 'zoe');
       await json('users', 'erase', 'bob', '--yes');
       await json('users', 'disable', 'eve');
       await json('clients', 'disable', other.client_id);
       await until(() => readFileSync(paths.TRAIL, 'utf8').includes('client.disabled'), 'the trail is whole');
       trail.kill('SIGINT');
-      keys = { kept: kept.key, revoked: revoked.key, late: late.key };
+      keys = { kept: kept.key, revoked: revoked.key, rotated: rotated.key, late: late.key };
       tokens = { spent, successor, ended: ofZoe };
 
       // Waits for this segment by name: the server's own writes begin the next one, which is archived later.
@@ -220,6 +221,7 @@ postgres.describe('the backup scripts', () => {
     it('restore pending messages, and credentials that ended later, which a replay of the audit log ends again', async () => {
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await statusOf(server, keys.revoked)).toBe(200);
+      expect(await statusOf(server, keys.rotated)).toBe(200);
       expect(await statusOf(server, keys.late)).toBe(401);
 
       const isSignedIn = async () => !/type="password"/.test(((await browser.open('/account/sessions')) as FormPage).html); // prettier-ignore
@@ -244,6 +246,7 @@ WHERE model = 'AuthorizationCode' ORDER BY created_at DESC LIMIT 1`,
 
       await run(commandsOf(PAGE, 'Revoke again').join('\n'), { ...environment, ...paths });
       await soon(async () => (await statusOf(server, keys.revoked)) === 401);
+      await soon(async () => (await statusOf(server, keys.rotated)) === 401);
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await refreshed(tokens.ended)).toBe('invalid_grant');
       expect(await isSignedIn()).toBe(false);
