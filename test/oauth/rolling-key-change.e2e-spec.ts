@@ -3,6 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import pg from 'pg';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { closeApp, createApp } from '../../src/app.js';
+import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
@@ -250,7 +251,10 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     };
     it('encrypts the signing keys once at startup, even if the instances’ settings differ, and the doctor shows the state', async () => {
       await start([[NEW], [NEW]]);
-      await oauth.tokens(clientId, (await oauth.member()).username);
+      const member = await oauth.member();
+      await oauth.tokens(clientId, member.username);
+      const links = oauth.api.app.get(CalendarLinks);
+      await links.create(member.id, 'Phone', { actor: 'user' });
       const before = await stored();
       expect((await doctor([NEW]))['signing keys']).toBe('ok: 2, all under the current SECRET_KEY');
       expect((await doctor([THIRD, NEW]))['signing keys']).toMatch(
@@ -282,6 +286,10 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       expect((await doctor([THIRD, NEW]))['sign-ins']).toMatch(
         /^warn: \d+ refresh tokens and \d+ sessions date from before/,
       );
+      const inUse = async () => (await doctor([THIRD, NEW]))['calendar links'];
+      expect(await inUse()).toBe('warn: 1 were not used since the change of SECRET_KEY');
+      await oauth.query('UPDATE calendar_links SET last_used_at = now()');
+      expect(await inUse()).toBeUndefined();
       await start([[THIRD], [THIRD]]); // no longer needs the previous key
       await flow(0);
     });

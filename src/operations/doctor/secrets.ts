@@ -62,7 +62,7 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
   ];
 }
 
-/** Checks whether sign-ins still need SECRET_KEY_PREVIOUS. */
+/** Checks whether sign-ins and calendar links still need SECRET_KEY_PREVIOUS. */
 export async function checkSignIns(
   dataSource: DataSource,
   config: Config,
@@ -80,7 +80,17 @@ SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token
     [movedAt],
   );
   const { tokens, sessions, until } = older!;
+  const [unused] = await dataSource.query<{ links: number }[]>(
+    'SELECT count(*) AS links FROM calendar_links WHERE COALESCE(last_used_at, created_at) < $1',
+    [movedAt],
+  );
   return [
+    ...warnIf(
+      unused!.links > 0,
+      'calendar links',
+      `${unused!.links} were not used since the change of SECRET_KEY`,
+      'keep SECRET_KEY_PREVIOUS until none are left, since removing it ends them: each moves to SECRET_KEY when it is used',
+    ),
     tokens + sessions > 0
       ? warn(
           'sign-ins',
