@@ -15,19 +15,19 @@ const HONEST_ADDRESS = '127.0.0.2';
 
 /** Loads below capacity, without a rejection; above the peak, with 85 % of the peak served; and a flood that must not affect other callers. */
 const LOADS = [
-  { name: '200 clients', connections: 200, isHonest: true },
-  ...[0.25, 0.5, 0.75].map((times) => ({
-    name: `${100 * times} %`,
-    times,
-    connections: 256,
-    isHonest: true,
-  })),
-  ...[2, 5].map((times) => ({ name: `${times} ×`, times, connections: 1_000 })),
-  { name: 'one caller, 1,000 clients', connections: 1_000, isFlood: true },
+  { name: '200 clients', connections: 200, isHonest: true, short: true },
+  { name: '25 %', times: 0.25, connections: 256, isHonest: true },
+  { name: '50 %', times: 0.5, connections: 256, isHonest: true },
+  { name: '75 %', times: 0.75, connections: 256, isHonest: true },
+  { name: '2 ×', times: 2, connections: 1_000 },
+  { name: '5 ×', times: 5, connections: 1_000, short: true },
+  { name: 'one caller, 1,000 clients', connections: 1_000, isFlood: true, short: true },
 ];
 const GOALS = { ratio: 0.85, halfLoadP99: 25, honestP99: 100 };
 /** Minimum on any host, even if busy: a collapse (8 of 4,000 served) is below this minimum. */
 const MIN_RATIO = 0.3;
+/** Minimum share of responses to another caller during a flood, on any host: of about 60 probes, a busy host may reject a few. */
+const MIN_HONEST = 0.9;
 
 /**
  * @typedef {object} Overload
@@ -73,10 +73,11 @@ export function overloadQuestions(dataset) {
 /**
  * @param {import('./servers.mjs').Server} server
  * @param {{path: string, requests: string[]}} question
- * @param {number} seconds of each load
+ * @param {boolean} isShort only the loads marked as short
  * @returns {Promise<Record<string, Overload>>} the peak, and each load by its name
  */
-export async function measureOverload(server, { path, requests }, dataset, seconds) {
+export async function measureOverload(server, { path, requests }, dataset, isShort) {
+  const seconds = isShort ? 3 : 10; // of each load
   const run = async (load) => {
     const watch = startWatching(server, path, dataset.keys.at(-1));
     const before = cpuMicroseconds(server.pid);
@@ -106,7 +107,7 @@ export async function measureOverload(server, { path, requests }, dataset, secon
   await run({ connections: PEAK_CONNECTIONS, seconds: 2 }); // warms up code and caches
   const peak = await run({ connections: PEAK_CONNECTIONS });
   const rows = { peak };
-  for (const load of LOADS) {
+  for (const load of LOADS.filter(({ short }) => short || !isShort)) {
     await sleep(SETTLE_MS);
     rows[load.name] = await run({ ...load, rate: load.times && Math.round(load.times * peak.rate) });
   }
@@ -164,13 +165,13 @@ function startWatching(server, path, key) {
 /** @returns violated targets; omits rejections below the peak, which a busy host may cause and only the table contains */
 export function faultsOf(question, rows) {
   const faults = [];
-  for (const { name, isHonest, isFlood } of LOADS) {
+  for (const { name, isHonest, isFlood } of LOADS.filter(({ name }) => name in rows)) {
     const row = rows[name];
     const say = (isWrong, what) => isWrong && faults.push(`${question}, ${name}: ${what}`);
     say(row.failed > 0, `${row.failed} failed`);
     const ratio = Math.max(row.ratio, row.cpuRatio);
     say(!isHonest && ratio < MIN_RATIO, `the response rate is ${percent(ratio)} of the peak`);
-    say(isFlood && row.honest < 0.99, `another address got ${percent(row.honest)} of its responses`);
+    say(isFlood && row.honest < MIN_HONEST, `another address got ${percent(row.honest)} of its responses`);
     say(row.notReady > 0, `/readyz was not 200 ${row.notReady} times`);
   }
   return faults;

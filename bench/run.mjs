@@ -57,7 +57,7 @@ if (flags.help) {
   --overload       only this server, at a quarter of its peak up to five times its peak, and in a flood: no request may fail
                    below the peak; above it, the goal is 85 % of the peak. Exits with 1 if the server collapses
   --short          2,000 members, 1 round of 1 s, the two most important questions and peers, and no result files: for CI.
-                   With --overload, one question of each kind
+                   With --overload, one question of each kind, and three of the seven loads
 
 A full run writes bench/results and, with 100,000 users, bench/benchmark.md. Databases are kept in bench/.data for the
 next run with the same schema and size.`);
@@ -172,7 +172,7 @@ async function measureOverloads() {
   );
   const faults = [];
   for (const question of questions) {
-    const measured = await measureOverload(server, question, dataset, flags.short ? 3 : 10);
+    const measured = await measureOverload(server, question, dataset, flags.short);
     rows[question.name] = measured;
     faults.push(...faultsOf(question.name, measured));
   }
