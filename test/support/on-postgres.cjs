@@ -6,6 +6,8 @@ const ALWAYS = /\/test\/api\//;
 /** Files whose other tests may differ on PostgreSQL as well: folders, and files that check which database they use. */
 const OF_DATABASE = /\/test\/(database|webhooks)\//;
 const ASKS = /\b(onPostgres|isThorough)\b/;
+/** Third-party libraries, if `LIBRARIES` is set. */
+const LIBRARIES = /\/test\/libraries\//;
 
 /**
  * Jest's `--filter` of `.ci/run` on PostgreSQL: selects the tests that `npm test` skipped, and all tests of the files above.
@@ -16,6 +18,7 @@ module.exports = function filter(paths) {
   const isWhole = (path) =>
     ALWAYS.test(path) ||
     ASKS.test(texts.get(path)) ||
+    (process.env.LIBRARIES && LIBRARIES.test(path)) ||
     (OF_DATABASE.test(path) && MARKED.test(texts.get(path)));
   const whole = paths.filter(isWhole);
   const partly = paths.filter((path) => !whole.includes(path) && MARKED.test(texts.get(path)));

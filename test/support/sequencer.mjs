@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import Sequencer from '@jest/test-sequencer';
 
 const LONG = [
+  '/test/libraries/libraries.e2e-spec.ts',
   '/test/repository/recipe.e2e-spec.ts',
   '/test/repository/docs.snippets.e2e-spec.ts',
   '/test/repository/docs.spec.ts',
