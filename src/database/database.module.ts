@@ -7,7 +7,7 @@ import { PrimaryWal } from './replicas/primary-wal.js';
 import { isUnavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
-/** Maximum wait for the first connection, which may be slow on a busy host; requests wait far less. */
+/** Time in ms for retries of the first connection at startup, when the database may be starting or the host busy. */
 const PATIENCE_MS = 5_000;
 
 async function connectPatiently(config: Config): Promise<DataSource> {

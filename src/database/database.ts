@@ -10,10 +10,10 @@ import { Semaphore } from './postgres/semaphore.js';
 import { Unavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
-/** Maximum waiting requests per connection; the server rejects further requests at once. */
+/** Maximum waiting statements per connection; {@link Database} rejects further statements of requests at once. */
 const WAITERS_PER_CONNECTION = 20;
 
-/** Maximum wait of a write for a locked row. */
+/** Time in ms for which {@link Database.patient} retries a write whose row is locked. */
 export const LOCK_PATIENCE_MS = 2_000;
 const LOCK_PAUSE_MS = 50;
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -22,18 +22,17 @@ const LONG_SHARE = 0.2;
 
 export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 
-/** Runs single statements directly on TypeORM's pool. Writes of several statements use `dataSource.transaction`. */
+/** Runs single statements without TypeORM; throws Unavailable if too many wait. Several writes need `dataSource.transaction`. */
 @Injectable()
 export class Database {
   readonly #pool: Pool;
   readonly #maxWaiting: number;
   /** Undefined for the embedded database, which has one session, and if statements contain request ids. */
   readonly #pipelined: PipelinedReads | undefined;
-  /** Whether each connection has a separate session, so that prepared statements persist. */
   readonly #ownSessions: boolean;
   readonly #long: Semaphore;
   readonly #background = new Map<BackgroundUse, Promise<DataSource>>();
-  /** Requests rejected because too many were waiting for a connection. */
+  /** Number of statements rejected because too many waited for a connection. */
   refusals = 0;
 
   constructor(
@@ -52,19 +51,19 @@ export class Database {
       config.databaseUrl === undefined || config.sqlRequestIds ? undefined : new PipelinedReads(config);
   }
 
-  /** Runs a frequent read that has a constant text and takes well under 1 ms. @throws Unavailable if too many requests wait */
+  /** Runs a frequent read that has a constant text and takes well under 1 ms. */
   read<Row>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
     const { name, text } = statement;
     const pooled = () => this.#query<Row>(this.#ownSessions ? { name, text, values } : { text, values });
     return this.#pipelined ? this.#pipelined.rows<Row>(statement, values, pooled) : pooled();
   }
 
-  /** Runs a statement without preparing it. @throws Unavailable if too many requests wait for a connection */
+  /** Runs a statement without preparing it. */
   async rows<Row>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#query({ text, values });
   }
 
-  /** Runs a statement of constant text without values; prepares it if the session keeps it. @throws Unavailable if too many wait */
+  /** Runs a statement whose text is constant; prepares it if the session keeps it. */
   async prepared<Row>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#query(this.#ownSessions ? { name: nameOf(text), text, values } : { text, values });
   }
@@ -84,14 +83,14 @@ export class Database {
     }
   }
 
-  /** Runs a statement that reads many rows, in at most a fifth of the pool. @throws Unavailable if too many wait, or this waits too long */
+  /** Runs a statement that reads many rows, in a fifth of the pool's connections, at least one. @throws Unavailable also after waiting */
   async long<Row>({ name, text }: Pick<QueryConfig, 'name' | 'text'>, values: unknown[]): Promise<Row[]> {
     return this.#long.take(() =>
       this.#query({ ...(name !== undefined && this.#ownSessions ? { name } : {}), text, values }),
     );
   }
 
-  /** Opens connections for a kind of background work on first use: many instances never do some kinds. After a failure, a call retries. */
+  /** Opens connections on first use: many instances never do some kinds of work. After a failure, the next call opens them again. */
   background(use: BackgroundUse): Promise<DataSource> {
     let opening = this.#background.get(use);
     if (!opening) {

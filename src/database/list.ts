@@ -4,17 +4,15 @@ import type { ValueSql } from '../model/json-text.js';
 /** The order of a list. Nulls are last in both directions and ids break ties, so every row has exactly one position. */
 interface Sort {
   readonly key: ValueSql;
-  /** SQL type, to which the cursor's text is cast. */
   readonly type: 'timestamptz' | 'text' | 'numeric' | 'bigint';
   readonly descending?: boolean;
   readonly nullable?: boolean;
 }
 
-/** A position in a list: the key and id of the row at this position. */
 export interface CursorPosition {
   /** The rows to read; `from` and `until` include the position. */
   readonly side: 'after' | 'before' | 'from' | 'until';
-  /** The key as PostgreSQL wrote it, to the microsecond. */
+  /** The row's key as PostgreSQL's text, with microseconds for a time; null if the row has none. */
   readonly key: string | null;
   readonly id: number;
 }
@@ -27,7 +25,7 @@ export interface ListQuery {
 
 type FilterNames<Query> = Exclude<keyof Query, keyof ListQuery>;
 
-/** The filters of a query: everything except limit, sort and cursor. */
+/** Returns the filters that a query sets: its parameters except limit, sort and cursor. */
 export function filtersOf(query: ListQuery): Readonly<Record<string, unknown>> {
   const isFilter = (name: string) => !['limit', 'sort', 'cursor'].includes(name);
   return Object.fromEntries(
@@ -48,20 +46,20 @@ interface UsualFilter {
   readonly otherwise: (placeholder: string) => string;
 }
 
-/** A sort in either direction. If its key cannot be null, the list reads rows in index order. */
+/** A sort in either direction. If its key cannot be null, PostgreSQL can read the rows in the order of an index. */
 export type SortOf<Query> = Pick<Sort, 'key' | 'type'> & {
   readonly nullable?: boolean | ((query: Query) => boolean);
 };
 
 type SortKey<Name> = Name extends `-${infer Key}` ? Key : Name;
 
-/** The definition of a list; every text is trusted SQL, with the member's id as `$1`. */
+/** The definition of a list. Its SQL is trusted, and `$1` is the member's id. */
 export interface ListDeclaration<Query extends ListQuery> {
   /** The list's unique name, a part of its prepared statements' names. */
   readonly name: string;
-  /** SQL of one item's JSON text, from `rows` and `shown`; runs only for rows of the page. */
+  /** SQL of one item's JSON text, from `rows` and `shown`. */
   readonly item: string;
-  /** The member's rows that make up the list. */
+  /** Tables that contain the list's rows, as the start of a FROM. */
   readonly rows: string;
   /** Condition on the owner; with the id, PostgreSQL finds a row by an index. */
   readonly own: string;
@@ -73,9 +71,8 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly joined?: { readonly alias: string; readonly sql: string };
   readonly id: string;
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
-  /** A filter for each parameter of the query except limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
-  /** SQL of the stored total, for queries without filters. Without it, or with filters, one scan finds total and page; two if `few`. */
+  /** SQL of the stored total, for queries with usual filters and without `joined`. Else, one scan finds total and page; two if `few`. */
   readonly total?: string;
   readonly few?: boolean;
 }
@@ -92,7 +89,7 @@ interface PageRow {
   /** Key and id of the page's last row if the page is full. */
   far_key: string | null;
   far_id: number | null;
-  /** Null if the member has more than {@link FEW} rows, so the page was not read. */
+  /** Null if the list without filters has more than {@link FEW} rows, so the page was not read. */
   total: number | null;
   /** Whether the list has rows before this page, in the direction of reading. */
   behind: boolean;
@@ -102,7 +99,7 @@ interface PageStatement {
   /** Name of the prepared statement; undefined if sessions must not keep the statement. */
   readonly name: string | undefined;
   readonly text: string;
-  /** The statement without the limit of {@link FEW} rows, if it reads all of the member's rows. */
+  /** The same without the limit of {@link FEW} rows; undefined if `text` has no such limit. */
   readonly long: string | undefined;
 }
 
@@ -114,15 +111,15 @@ const MAX_FILTERED = 32;
 
 /** The parts of a request's WHERE: SQL that is constant in the code, and the request's values. */
 interface Conditions {
-  /** Conditions of the list without filters, access first. */
+  /** Access, then conditions of filters with their usual value. */
   readonly always: readonly string[];
   readonly given: readonly string[];
   readonly values: readonly unknown[];
 }
 
-/** Builds the SQL of a member's list: filters, sorts and pages. */
+/** Reads a member's list, with filters, sorts and pages. */
 export class List<Query extends ListQuery> {
-  /** Keeps each built statement; of statements with filters, up to {@link MAX_FILTERED}. */
+  /** Built statements by sort, side and conditions; with filters, at most {@link MAX_FILTERED}. */
   readonly #statements = new Map<string, PageStatement>();
   #filtered = 0;
 

@@ -13,11 +13,10 @@ const SPREAD = 0x9e3779b1;
 type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
 
-/** Reads from a replica (DATABASE_READ_URL) that has all of the member's writes; from the primary if there is none, or the read fails. */
+/** Reads from a replica (DATABASE_READ_URL) that has all of the member's writes; from the primary if no replica returns rows. */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
-  /** The members of the next announcement, and its promise. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
   readonly reads = { primary: 0, replica: 0 };
@@ -74,7 +73,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#replicas.length === 0 ? undefined : this.log.trusted;
   }
 
-  /** Lag of each replica in seconds (see {@link Replica.lag}). */
+  /** Lag of each replica in seconds (see {@link Replica.lag}); Infinity while the primary's position is unknown. */
   async lags(): Promise<number[]> {
     const { position } = this.log;
     const need = position === undefined ? undefined : this.log.needFor(position);

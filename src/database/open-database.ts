@@ -7,7 +7,7 @@ import { readSchema, requireFit } from './schema/schema.js';
 import { isUnavailable, UnreachableDatabase } from './postgres/unavailable.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** Opens the database; outside production, migrates it. @param meanwhile runs while the embedded database opens @throws OperatorError */
+/** Opens the database, and migrates it; in production, checks its migrations. @param meanwhile runs while it opens @throws OperatorError */
 export async function openDatabase(
   config: Config,
   prepare?: (dataSource: DataSource) => Promise<void>,

@@ -1,6 +1,6 @@
 /** Numbers a statement's parameters. The text may depend on flags and counts, never on a value: PostgreSQL prepares each text. */
 export class SqlParameters {
-  /** @param values of parameters with constant numbers */
+  /** @param values of parameters whose numbers the text already contains */
   constructor(readonly values: unknown[] = []) {}
 
   /** @returns the value’s placeholder in the SQL: `$7`, or with a type, `$7::bytea` */

@@ -48,7 +48,7 @@ describe('pua db rollback --to', () => {
     await rollBack();
     for (const name of ['Never1763700000001', AFTER[0]!.name]) {
       const { code, stderr } = await pua(database.environment, `db rollback --to ${name} --yes`);
-      expect([code, stderr]).toEqual([1, `${name} has not run: \`npx pua db status\` lists the migrations that have run\n`]); // prettier-ignore
+      expect([code, stderr]).toEqual([1, `${name} has not run: choose a migration that \`npx pua db status\` shows as applied\n`]); // prettier-ignore
     }
   });
 });

@@ -12,7 +12,7 @@ const PORT = 5432;
 /** Linux allows 107 bytes for a socket's path, macOS 103. */
 const MAX_SOCKET_PATH_LENGTH = 100;
 
-/** Address of the embedded database in `dataDir`, regardless of the process that has it open. */
+/** Address of the embedded database in `dataDir`, which need not be open. */
 export function embeddedAddress(dataDir: string): EmbeddedAddress {
   const fits = Buffer.byteLength(socketPath(dataDir)) <= MAX_SOCKET_PATH_LENGTH;
   const shorter = join(tmpdir(), `pua-${sha256(dataDir, 'hex').slice(0, 16)}`);

@@ -16,7 +16,7 @@ export interface EmbeddedDatabase extends EmbeddedAddress {
 
 /**
  * Serves the embedded database on a Unix socket, under a lock, since two PGlites would silently lose writes. @returns undefined if another
- * process serves the database @throws OperatorError if PGlite is not installed, or the folder is unsafe or unreadable
+ * process serves the database @throws OperatorError if PGlite is not installed, or the folder is unsafe, stays locked, or cannot be opened
  */
 export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
   if (!isInstalled('@electric-sql/pglite')) {

@@ -9,7 +9,7 @@ export function embeddedLock(dataDir: string): string {
   return join(dataDir, 'embedded.holder');
 }
 
-/** Number of looks, so a minute in all, while a holder opens or closes the database: a busy host is slow. */
+/** Maximum attempts, a minute in all while a live process holds the lock: opening or closing the database is slow on a busy host. */
 const MAX_ATTEMPTS = 300;
 const LOOK_MS = 200;
 

@@ -105,7 +105,6 @@ async function makeDatabase(folder: string): Promise<void> {
   }
 }
 
-/** Removes snapshots of other versions, and drafts of killed processes, that are older than {@link OLD_MS}. */
 function removeOld(snapshot: string): void {
   for (const path of readdirSync(SNAPSHOTS).map((name) => join(SNAPSHOTS, name))) {
     if (path !== snapshot && Date.now() - statSync(path).mtimeMs > OLD_MS)

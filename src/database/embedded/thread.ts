@@ -10,7 +10,7 @@ export interface EmbeddedFiles {
   readonly socket: string;
 }
 
-/** Makes the thread open a database. The thread responds at the port. A message with a time limit in ms makes it close the database. */
+/** Makes the thread open a database. On the port, the thread responds, and receives the time limit in ms to close the database. */
 export interface ThreadRequest {
   readonly files: EmbeddedFiles;
   readonly port: MessagePort;
@@ -55,7 +55,6 @@ export class EmbeddedThread {
     };
   }
 
-  /** Lets the process exit while the thread runs. */
   unref(): void {
     this.#worker.unref();
   }

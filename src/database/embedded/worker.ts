@@ -71,7 +71,6 @@ class Turns {
     this.#working = false;
   }
 
-  /** @returns number of bytes sent */
   async #exchange(message: Uint8Array, answer: Message['answer']): Promise<number> {
     let sent = 0;
     const onRawData = (data: Uint8Array) => {
@@ -90,7 +89,6 @@ class Turns {
   }
 }
 
-/** Opens a database and serves it. @returns its close function, see {@link OpenInThread} */
 async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: number) => Promise<void>> {
   const database = await PGlite.create({
     dataDir: folder,

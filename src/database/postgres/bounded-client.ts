@@ -21,7 +21,6 @@ export class WriteGate {
   #unconfirmed = 0;
   #closedUntil = 0;
 
-  /** @throws Unavailable for a rejected write */
   pass(text: string): void {
     if (this.#unconfirmed < MAX_UNCONFIRMED || !WRITE.test(text)) return;
     const now = performance.now();
@@ -137,13 +136,13 @@ export class BoundedClient extends PrimaryClient {
     });
   }
 
-  /** Resolves when the statement has ended, or the server can no longer report its end. */
+  /** Resolves when the statement has ended, or its connection has been destroyed. */
   async #cancel(statement: Promise<unknown>): Promise<void> {
     let ended = false;
     const end = statement.catch(() => undefined).then(() => (ended = true));
     const latest = performance.now() + GIVE_UP_MS;
     while (!ended && performance.now() < latest) {
-      if (!(await this.#sendCancelRequest())) break; // the server is gone, so the statement has ended
+      if (!(await this.#sendCancelRequest())) break; // the server is unreachable, so it cannot report the end
       await Promise.race([end, pause(CANCEL_TIMEOUT_MS)]);
     }
     if (!ended) this.connection.stream.destroy();

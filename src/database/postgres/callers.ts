@@ -5,7 +5,7 @@ import type { QueryConfig } from 'pg';
 export class Requester {
   gone = false;
   whenGone: Set<() => void> | undefined;
-  /** Comment of each statement (SQL_REQUEST_IDS). */
+  /** Comment for the caller's statements; undefined unless SQL_REQUEST_IDS is set. */
   comment: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export function workFor<T>(caller: Requester, work: () => T): T {
 /** The caller for whom the current work is done; undefined for the server's own work. */
 export const currentCaller = (): Requester | undefined => callers.getStore();
 
-/** Ends all work of a caller that disconnected or timed out. */
+/** Ends the open transactions of a caller that disconnected or timed out, and rejects later statements in them. */
 export function endWorkFor(caller: Requester): void {
   caller.gone = true;
   for (const end of caller.whenGone ?? []) end();

@@ -6,7 +6,7 @@ import { RequestPool } from './request-pool.js';
 import { embeddedAddress } from '../embedded/address.js';
 import { ENTITIES, MIGRATIONS } from '../schema/tables.js';
 
-/** Maximum concurrent feeds of a process; others wait. */
+/** Maximum concurrent feeds of a process. */
 export const FEEDS_AT_ONCE = 2;
 
 /** Direct connections for background work: maximum number; in ms, the idle time and the timeouts of statements and locks. */
@@ -31,7 +31,6 @@ const ATTEMPTS = 5;
 class RetryingDataSource extends DataSource {
   constructor(
     options: DataSourceOptions,
-    /** Whether connections have separate sessions, which keep prepared statements. */
     readonly ownSessions: boolean,
   ) {
     super(options);
@@ -140,7 +139,7 @@ const ONE_PROCESS = '-c max_parallel_workers_per_gather=0 -c jit=off';
 /** Avoids scans of whole tables: they are cheapest while a table is small, but sessions would keep these plans while the table grows. */
 export const REQUEST_PLANS = `${ONE_PROCESS} -c enable_seqscan=off -c enable_mergejoin=off`;
 
-/** Poolers and the embedded database share sessions and accept no options; docs/operators/scaling.md sets the options for the role. */
+/** Poolers and the embedded database share sessions and accept no options; docs/operators/scaling.md sets them for the role instead. */
 function hasOwnSessions(config: Config, use: DataSourceUse): boolean {
   return config.databaseUrl !== undefined && (use !== 'requests' || isDirect(config));
 }

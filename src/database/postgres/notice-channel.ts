@@ -5,7 +5,6 @@ import { SessionClient } from './session.js';
 const RECONNECT_MS = 500;
 
 interface NoticeChannelOptions {
-  /** Name of the connection in PostgreSQL's lists. */
   readonly applicationName: string;
   readonly channel: string;
   readonly heartbeatMs: number;
@@ -48,7 +47,6 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
   /** Called when a new connection listens, because earlier notifications may be lost. */
   protected abstract begin(): void;
 
-  /** Sends a heartbeat; resolves when the response arrives. */
   protected async beat(client: Client): Promise<void> {
     await client.query('SELECT');
   }

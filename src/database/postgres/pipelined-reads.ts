@@ -4,7 +4,6 @@ import { isDirect, REQUEST_PLANS } from './data-source.js';
 import type { PrimaryConfig } from './primary.js';
 import { ReadConnection, type NamedStatement } from './read-connection.js';
 
-/** Connections in addition to the pool. */
 const CONNECTIONS = 2;
 /** Maximum statements in progress per connection; more go to the pool. */
 const MAX_IN_FLIGHT = 64;
@@ -53,7 +52,7 @@ export class PipelinedReads {
     return connection && connection.inProgress < MAX_IN_FLIGHT ? connection : undefined;
   }
 
-  /** @param otherwise reads from elsewhere after any failure @param connection from {@link next} */
+  /** Rows come from `otherwise` if no connection is free, and after any failure. @param connection from {@link next} */
   rows<Row>(
     statement: NamedStatement,
     values: readonly unknown[],

@@ -13,7 +13,6 @@ export interface PrimaryConfig extends SessionConfig {
  */
 export class PrimaryClient extends SessionClient {
   #standby = false;
-  /** Why the configuration is invalid; if set, the client does not connect. */
   readonly #fault: Error | undefined;
 
   constructor({ primary, ...config }: PrimaryConfig) {

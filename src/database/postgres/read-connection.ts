@@ -28,14 +28,13 @@ interface Read {
   readonly statement: NamedStatement;
   readonly prepared: Prepared;
   readonly bind: Buffer;
-  /** Whether this read prepares its statement first. */
   readonly prepares: boolean;
   readonly rows: QueryResultRow[];
   readonly resolve: (rows: never) => void;
   readonly reject: (fault: Error) => void;
 }
 
-/** First bytes of messages (PostgreSQL, §55.7); a header consists of this byte and four bytes of length. */
+/** First bytes of messages (PostgreSQL, “Message Formats”); a header consists of this byte and four bytes of length. */
 const HEADER = 5;
 const DATA_ROW = 0x44;
 const ERROR_RESPONSE = 0x45;
@@ -49,8 +48,8 @@ const EXECUTE_AND_SYNC = Buffer.concat([serialize.execute(), serialize.sync()]);
 const PREPARE_AGAIN = new Set(['26000', '0A000']);
 
 /**
- * Executes prepared statements in pipeline mode (PostgreSQL §55.2.4). pg connects, and pg-protocol writes and reads all messages except
- * rows, whose `bytes` column stays raw. pg's own `pipeline: true` needs 1.4 times the CPU (docs/contributors/performance.md). A
+ * Executes prepared statements in pipeline mode (PostgreSQL, “Pipelining”). pg connects, and pg-protocol writes and reads all messages
+ * except rows, whose `bytes` column stays raw. pg's own `pipeline: true` needs 1.4 times the CPU (docs/contributors/performance.md). A
  * read prepares its statement if the session lacks it, which also works behind a pooler (`pooled`): names derive from texts.
  * Behind a pooler, each read requests its columns, since sessions may see a changed table at different times.
  */
@@ -125,7 +124,6 @@ export class ReadConnection extends PrimaryClient {
     this.#reads.push(read);
   }
 
-  /** Ends the connection at once: reads in progress fail. */
   destroy(error = new Error('the connection was closed early')): void {
     this.connection.stream.destroy(error);
   }

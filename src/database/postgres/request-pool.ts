@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { currentCaller } from './callers.js';
 
-/** Number of connections for the server's own work. */
+/** Maximum connections for the server's own work. */
 const OWN = 2;
 /** Minimum time limit in ms for a connection for which no caller waits. */
 const PATIENCE_MS = 5_000;

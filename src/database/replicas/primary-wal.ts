@@ -58,7 +58,6 @@ export interface ReadConsistency {
   readonly epoch: number;
   /** `taken_at` of a row of `change_marks` that this primary wrote. */
   readonly proof: string;
-  /** Identifies the primary: see {@link SERVER}. */
   readonly server: string;
 }
 

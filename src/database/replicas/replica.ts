@@ -49,7 +49,7 @@ interface Seen {
   readonly askedAt: number;
 }
 
-/** One streaming replica. It returns data as recent as required, or undefined; then another server serves the read. */
+/** One streaming replica. Its reads return data as recent as required. After undefined, or no rows, another server must serve the read. */
 export class Replica {
   readonly #reads: PipelinedReads;
   readonly #pool: Pool;
@@ -111,7 +111,7 @@ export class Replica {
     return this.query({ text, values }, need);
   }
 
-  /** Runs a statement that reads many rows, unless too many of these run already. */
+  /** Runs a statement that reads many rows. @returns undefined if too many of these run, or like {@link query} */
   async long<Row>(
     statement: QueryConfig,
     values: unknown[],
@@ -120,7 +120,7 @@ export class Replica {
     return this.#long.take(() => this.query<Row>({ ...statement, values }, need)).catch(() => undefined);
   }
 
-  /** Runs a statement in a session of the pool. @returns undefined if the read failed for any reason */
+  /** Runs a statement in a session of the pool. @returns undefined if the server is not recent enough, or the read failed for any reason */
   async query<Row>(query: QueryConfig, need: ReadConsistency): Promise<Row[] | undefined> {
     // The pool may take long to notice that a server is down.
     if (this.#pool.waitingCount > 0 || this.sessionWith(need) === undefined) return undefined;
@@ -142,7 +142,7 @@ export class Replica {
     }
   }
 
-  /** Waits until the replica has the required position. @returns false if the replica still lacks it at `latest` (`performance.now()`) */
+  /** Waits until the replica has the required position, or is the primary. @returns false if not by `latest` (`performance.now()`) */
   async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<boolean> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
       const needed = need();

@@ -1,6 +1,5 @@
 /** Keys of PostgreSQL's advisory locks. A key must not change while versions with the old key may still run. */
 export const ADVISORY_LOCKS = {
-  /** Migrations and rollbacks run one at a time. */
   migrations: 7_862_013_001,
   /** Concurrent processes create only one set of signing keys. */
   signingKeys: 7_862_013_002,

@@ -12,7 +12,6 @@ interface MemberColumn {
   readonly name: string;
   readonly type: string;
   readonly isKey: boolean;
-  /** The default, as SQL. */
   readonly default: string;
   /** The referenced table, if this column alone is the foreign key. */
   readonly reference: { readonly to: object; readonly cascades: boolean } | undefined;
@@ -90,7 +89,6 @@ export function areTheirs(table: MemberTable, alias: string, isOne: (column: str
   return [...(table.only === undefined ? [] : [table.only]), `(${ways.join(' OR ')})`].join(' AND ');
 }
 
-/** SQL: ids of erased members. */
 export const ERASED = 'SELECT id FROM users WHERE erased_at IS NOT NULL';
 
 /** Erases rows of members ($1, an array) from a table. */
@@ -125,7 +123,6 @@ export const ERASURES: readonly Erasure[] = MEMBER_TABLES.flatMap((table) => {
   ];
 });
 
-/** SQL: a column of the rows `t` in the API's format. */
 function shownAs({ name, type }: MemberColumn, called: string): string {
   const forms: Record<string, string> = {
     timestamptz: `api_time(t.${name})`,

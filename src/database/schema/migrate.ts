@@ -25,7 +25,6 @@ export interface SteppedMigration extends MigrationInterface {
    * CONSTRAINT. Each must be repeatable, since an interrupted migration starts over.
    */
   readonly steps: readonly string[];
-  /** Steps before the migration's `down`. */
   readonly stepsBack?: readonly string[];
 }
 
@@ -37,7 +36,7 @@ export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'
 
 /**
  * Runs pending migrations, each in a transaction after its steps, or in an empty database all in one; functions and triggers last.
- * @param report called before each migration @returns their names @throws OperatorError for a database before 1.1.0, or incompatibly newer
+ * @param report called before each migration @returns their names @throws OperatorError if the version does not fit, or locks stay taken
  */
 export async function migrate(
   dataSource: DataSource,
@@ -93,7 +92,6 @@ export async function migrate(
 
 /** Lock timeout of a migration's statement: while the statement waits for a lock, other statements queue behind it. */
 const LOCK_TIMEOUT_MS = 3_000;
-/** Memory for sorts and indexes of whole tables. */
 const MEMORY = '256MB';
 /** Pause between two attempts, in which waiting statements can run. */
 const PAUSE_MS = 1_000;
@@ -109,7 +107,7 @@ export async function lastMigrations(dataSource: DataSource, to?: string) {
   rejectOtherVersions(schema, schema.unknown);
   const { applied } = schema;
   if (to !== undefined && !applied.includes(to))
-    throw new OperatorError(`${to} has not run: \`pua db status\` lists the migrations that have run`);
+    throw new OperatorError(`${to} has not run: choose a migration that \`pua db status\` shows as applied`);
   const names = to === undefined ? applied.slice(-1) : applied.slice(applied.indexOf(to) + 1);
   const last = names.toReversed().map(async (name) => {
     const migration = migrationOf(name);

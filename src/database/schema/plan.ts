@@ -6,7 +6,6 @@ import { MIGRATIONS } from './tables.js';
 /** Whose statements on a table must wait until the transaction ends. */
 export type Waiting = 'nobody' | 'writers' | 'readers and writers';
 
-/** A transaction with its locks and duration. */
 export interface PlannedStep {
   readonly migration: string;
   /** Number from 1; null for the migration's transaction after its steps. */
@@ -22,7 +21,7 @@ export interface PlannedStep {
 const SPEED = { scan: 400e6, index: 100e6, rewrite: 20e6 };
 type Work = keyof typeof SPEED;
 
-/** PostgreSQL rewrites a table to compute the values of a new column, or to change a column's type. */
+/** A stored computed column or a volatile default makes PostgreSQL rewrite the table; so do most changes of a column's type. */
 const REWRITES =
   /GENERATED ALWAYS AS \(|ALTER COLUMN \w+ (?:SET DATA )?TYPE|DEFAULT (?:gen_random_uuid|clock_timestamp|random)/;
 const SCANS = /\bCHECK \(|SET NOT NULL|FOREIGN KEY|REFERENCES/;

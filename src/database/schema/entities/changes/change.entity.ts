@@ -39,7 +39,7 @@ export class ChangePlace extends row({
     jsonb.as<{ changed_in: number; sequence: number; after: number; ahead: readonly number[] }[]>().nullable,
 }) {}
 
-/** A record of a member's action, which the platform's backend fetches. */
+/** A member's action, or a notice to a member, for the platform's backend. */
 @Entity('platform_changes')
 @Expires({
   at: 'changed_at',

@@ -14,7 +14,6 @@ import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 import { OauthClient } from '../credentials/oauth.entity.js';
 
-/** An endpoint that receives messages about changes. */
 @Entity('webhook_endpoints')
 @OfMember<WebhookEndpoint>({
   owner: ['client_id', 'key_id'],
@@ -40,7 +39,6 @@ export class WebhookEndpoint extends row({
   disabled_because: anyText.as<'admin' | 'failing' | 'gone'>().nullable,
 }) {}
 
-/** A message to an endpoint, sent or pending. */
 @Entity('webhook_deliveries')
 @Expires({ at: 'ended_at', kept: '7 days', only: `status <> 'pending'` })
 @OfMember<WebhookDelivery>({

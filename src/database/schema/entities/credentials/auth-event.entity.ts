@@ -61,7 +61,6 @@ export class DeveloperRequest extends row({
   error: anyText.nullable,
   /** A reason from docs/operators/audit.md. */
   reason: anyText.nullable,
-  /** Faulty part of the request. */
   parameter: anyText.nullable,
   /** The value sent, without possible secrets. */
   value: anyText.nullable,

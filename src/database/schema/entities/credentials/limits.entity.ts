@@ -20,7 +20,7 @@ export class LoginThrottle extends row({
   key: bytea.primary,
   attempts: integer,
   window_ends_at: timestamptz,
-  /** Number of consecutive blocks: the next is twice as long as the previous one, up to a maximum. */
+  /** Number of consecutive blocks, which determines the next block's duration. */
   blocks: integer.default(0),
   /** For each attempt in progress: the time after which the attempt counts as a failure unless settled. */
   under_way: timestamptz.array.sqlDefault("'{}'::timestamptz[]"),

@@ -15,7 +15,6 @@ import {
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
-/** An app that signs members in. */
 @Entity('oauth_clients')
 @OfMember<OauthClient>({
   owner: ['owner_id'],
@@ -49,7 +48,6 @@ export class OauthClient extends row({
   /** An image of at most 64 KB, served by this server. */
   logo: bytea.nullable,
   id_token_signed_response_alg: anyText.as<'ES256' | 'RS256'>().default('ES256'),
-  /** URL for notifications about ended sessions. */
   backchannel_logout_uri: anyText.nullable,
   /** Last read of the document, for a client whose id is its document's URL; null for a registered client. */
   document_read_at: timestamptz.nullable,
@@ -176,7 +174,7 @@ export class OauthGrantUsage extends row({
 /**
  * A grant expires with its last token. The sweeper deletes it later, since the database announces the deletion of a live grant to every
  * instance. A request may still use a token that expired less than a minute ago, so this token and its grant stay.
- * If the app did not redeem the code, the access ends at its start.
+ * If the app never redeemed the code, the access counts as ended when it began.
  */
 const END_GRANTS = {
   columns: 'grant_id, model, consumed_at',
