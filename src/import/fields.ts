@@ -38,7 +38,6 @@ export class Fault {
     readonly path = '',
   ) {}
 
-  /** Formats path and fault for people. */
   toString(): string {
     return this.path === '' ? this.text : `${this.path}: ${this.text}`;
   }
@@ -65,7 +64,7 @@ interface Field {
   readonly required?: boolean;
   /** The value of a field that is absent or null; by default, null. */
   readonly fallback?: unknown;
-  /** The fallback value, computed in SQL. */
+  /** The value that SQL writes if the field is absent; except for `unchanged`, also if it is null. */
   readonly absent?: Absence;
   /** For another record's id: that record's type, and whether an erased member is invalid. */
   readonly refersTo?: { readonly table: string; readonly alive: boolean };
@@ -78,7 +77,7 @@ interface Field {
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** The fields of a nested object become columns `<name>_<field>`; null if the object is absent. */
+/** The fields of a nested object become columns `<name>_<field>`; an absent object counts as empty. */
 export interface Fields {
   readonly [name: string]: Field | { readonly fields: Fields };
 }
@@ -90,7 +89,6 @@ export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, f
 /** Keeps the value of an existing row's column if the field is absent. */
 export const keeping = (field: Field): Field => ({ ...field, absent: 'unchanged; null for a new member' });
 
-/** Makes a field that stores allowed values unchanged. */
 const plain = (
   type: string,
   rule: string,

@@ -52,7 +52,7 @@ export interface ImportReport {
   committed_through: SourceLine | null | undefined;
 }
 
-/** Imports a source in one transaction, or one per batch. @throws OperatorError if unreadable or canceled, or while another import runs */
+/** Imports a source in one transaction, or one per batch. @throws OperatorError also if canceled or unreadable */
 export async function importRecords(
   dataSource: DataSource,
   source: Source,

@@ -22,7 +22,6 @@ import { leaveMembersPending, writePendingMembers } from './pending-members.js';
 import { CHUNK_RECORDS, REJECT_COLUMNS, type Staging, StagedRows, stagingColumns } from './staging.js';
 import type { ReadLine, RejectsFile, SourceFile } from './sources.js';
 
-/** Maximum number of bad lines kept for the report. */
 const FIRST_REJECTS = 100;
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
@@ -39,7 +38,6 @@ export interface Portion {
 export type Portions = Iterable<Portion> | AsyncIterable<Portion>;
 
 export interface Reject {
-  /** File name, such as `users.ndjson`. */
   readonly file: string;
   readonly line: number;
   /** Names from the line to the value, joined by dots; empty for the whole line. */
@@ -84,7 +82,7 @@ interface SetOptions {
   readonly progress?: ((now: { readonly phase: string }) => void) | undefined;
   /**
    * Author of a feed, whose caller deduplicates lines about the same record and retries a lost race. Existing members change at once.
-   * Undefined for an import, whose members change in `settleMembers`.
+   * Undefined for an import, whose existing members change in `settleMembers` (exceptions: `leaveMembersPending`).
    */
   readonly feedBy?: Author | undefined;
 }
@@ -112,7 +110,7 @@ export class ImportSet {
     private readonly options: SetOptions,
   ) {}
 
-  /** @returns false after a dry run, or if bad lines stopped it @throws OperatorError if other transactions kept changing the same rows */
+  /** @returns false after a dry run, or if bad lines stopped it @throws OperatorError after too many lost races, for example */
   async run(portions: Portions, rejects?: RejectsFile): Promise<boolean> {
     const { dryRun = false, feedBy, progress } = this.options;
     const before = rejects?.size;
@@ -257,7 +255,7 @@ FROM ${withPresent(type)}`,
       counts[outcome] = Math.ceil(number / type.rowsPerRecord);
   }
 
-  /** Writes the lines; rolls back after a lost race, or if the database rejects a line. @returns false if the caller must retry */
+  /** Writes the lines. @returns false if a lost race, or a line that the database rejects, caused a rollback: the caller must retry */
   async #tryToWrite(): Promise<boolean> {
     const { feedBy, keepProfile = false } = this.options;
     await this.staging.manager.query('SAVEPOINT checked');

@@ -106,7 +106,6 @@ export const erased = (name: string, column: string) =>
   JOIN ${staged('users')} r ON r.id = s.${column} AND r.deleted AND (r.line < s.line OR s.counts IS NULL)
   WHERE NOT s.deleted`;
 
-/** SQL of a value, by the effect of an absent field. */
 const VALUES: Readonly<Record<Absence | 'null', (column: string) => string>> = {
   null: (column) => `s.${column}`,
   'unchanged; null for a new member': (column) =>
@@ -216,7 +215,7 @@ FROM ${source} ${joins} WHERE (${stored}) = (${wanted}) AND (${wanted}) IN (SELE
     );
 }
 
-/** Locks members whose {@link RecordType.referred} columns change, then referenced rows, by id: feeds cannot deadlock. */
+/** Locks members whose {@link RecordType.referred} columns change, then referenced rows, each by id, so that feeds do not deadlock. */
 export function lockSql(types: readonly RecordType[]): string[] {
   const changed = types.flatMap((type) => {
     const { name, source, referred } = type;

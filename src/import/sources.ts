@@ -49,7 +49,7 @@ export interface SourceFile {
 
 export interface Source {
   readonly files: readonly SourceFile[];
-  /** Total size of the files in bytes, before decompression. */
+  /** Total size of the files in bytes, before decompression; 0 for a stream. */
   readonly bytes: number;
   /** Names in the folder that are not import files. */
   readonly ignored: readonly string[];
@@ -139,7 +139,6 @@ function parse({ text, fault }: Line): { value?: unknown; faults?: readonly Faul
   }
 }
 
-/** Converts a record into a row of the staging table, or lists all its faults. */
 function parseRow(type: RecordType, value: unknown, removed: boolean): Pick<ReadLine, 'row' | 'faults'> {
   const { removal, notes } = type;
   const { row, faults } = removed
@@ -180,7 +179,10 @@ export async function* readLines(source: Readable, name: string): AsyncGenerator
   try {
     for await (const chunk of unpacked as AsyncIterable<Buffer>) yield splitter.push(chunk);
   } catch (error) {
-    throw new OperatorError(`${name} cannot be read (${(error as Error).message})`, { cause: error });
+    throw new OperatorError(
+      `${name} cannot be read (${(error as Error).message}): provide a complete, readable file`,
+      { cause: error },
+    );
   } finally {
     source.destroy();
   }
@@ -205,7 +207,6 @@ class Splitter {
     return lines;
   }
 
-  /** Ends the current line. */
   end(): Line[] {
     const bytes = this.#rest.length === 1 ? this.#rest[0]! : Buffer.concat(this.#rest);
     const length = this.#restBytes;
@@ -254,7 +255,6 @@ export class RejectsFile {
     ftruncateSync(this.#descriptor, size);
   }
 
-  /** Writes rejects, each with the original line. */
   write(rejects: readonly { file: string; line: number; reason: string; text: string }[]): void {
     const lines = rejects.map(
       ({ file, line, reason, text }) =>
@@ -264,7 +264,8 @@ export class RejectsFile {
   }
 
   complete(): void {
-    this.#orRefuse(() => renameSync(this.#draft, this.path));
+    const remedy = 'the import is otherwise complete; run it again to get this file';
+    this.#orRefuse(() => renameSync(this.#draft, this.path), remedy);
   }
 
   /** Closes the file, and deletes it unless {@link complete} renamed it. */
@@ -273,14 +274,13 @@ export class RejectsFile {
     rmSync(this.#draft, { force: true });
   }
 
-  #orRefuse<Result>(work: () => Result): Result {
+  #orRefuse<Result>(work: () => Result, outcome = 'nothing was imported'): Result {
     try {
       return work();
     } catch (error) {
-      throw new OperatorError(
-        `${this.path} cannot be written (${(error as Error).message}): nothing was imported`,
-        { cause: error },
-      );
+      throw new OperatorError(`${this.path} cannot be written (${(error as Error).message}): ${outcome}`, {
+        cause: error,
+      });
     }
   }
 }

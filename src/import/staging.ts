@@ -20,7 +20,7 @@ export const STAGED_PLANS =
 /** Tells whether changes to members from an import are pending. */
 export const ARE_PENDING = 'SELECT EXISTS (SELECT FROM pending_members) AS pending';
 
-/** Takes the lock that allows one import at a time, disables the timeouts, and creates the staging tables. A disconnect ends the import. */
+/** Takes the lock that allows one import at a time, disables timeouts, creates the staging tables. @throws OperatorError if it is taken */
 export async function beginImport(manager: EntityManager): Promise<void> {
   const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
     ADVISORY_LOCKS.import,
@@ -88,7 +88,6 @@ function stagingTables(types: readonly RecordType[]): StagingTable[] {
   ];
 }
 
-/** The statements of a transaction that stages records. */
 export class Staging {
   /** The insert in progress: pg deprecates concurrent statements on a connection. */
   inserting: Promise<unknown> = Promise.resolve();
