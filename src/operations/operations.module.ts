@@ -16,7 +16,6 @@ import { Upkeep } from './upkeep.js';
   exports: [Metrics, Readiness],
 })
 export class OperationsModule {
-  /** Logs when notifications of other instances' writes stop and resume. */
   constructor(wal: PrimaryWal, logger: Logger) {
     wal.onChange = (reason) => {
       if (reason === undefined)

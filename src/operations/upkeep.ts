@@ -10,7 +10,7 @@ const ENDING_KEYS_MS = 30_000;
 const AT_ONCE = 100;
 const MAX_LOOK_MS = 5_000;
 
-/** Periodic calls of database functions that complete changes later, so that writers need not wait. */
+/** Periodic work that completes changes later, so that writers need not wait. */
 @Injectable()
 export class Upkeep {
   /** The last grants that the searches for expiring access have checked. */
@@ -31,7 +31,7 @@ export class Upkeep {
     return this.#untilDone('SELECT copy_names($1) AS done', 500, 1, end);
   }
 
-  /** Applies the pending changes of an import that was killed after its commit. */
+  /** Applies the pending changes of an import, also if the import was killed after its commit. */
   @Periodic({ work: 'members', everyMs: SECOND_MS, failure: 'members of an import could not be changed' })
   async writePendingMembers(end: AbortSignal): Promise<void> {
     const [row] = await this.database.prepared<{ pending: boolean }>(ARE_PENDING, []);

@@ -67,7 +67,7 @@ export async function hasDemo(dataSource: DataSource): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Lists usernames of demo members with the demo's password, by id. */
+/** Lists usernames of enabled demo members with the demo's password, ordered by id. */
 export async function demoMembers(dataSource: DataSource): Promise<string[]> {
   const members = await dataSource.query<{ username: string; password_hash: string }[]>(
     `SELECT username, password_hash FROM users

@@ -10,9 +10,7 @@ const withStatus =
   (status: Check['status']) =>
   (name: string, message: string, mend: string): Check => ({ name, status, message, mend });
 
-/** Reports a risk. */
 export const warn = withStatus('warn');
-/** Reports a failure. */
 export const fail = withStatus('fail');
 /** Reports success. */
 export const ok = (name: string, message: string): Check => ({ name, status: 'ok', message, mend: null });
@@ -24,5 +22,4 @@ export const warnIf = (isSo: boolean, ...warning: Parameters<typeof warn>): Chec
 export const allOf = (wrong: readonly Check[], ...fine: Parameters<typeof ok>): readonly Check[] =>
   wrong.length > 0 ? wrong : [ok(...fine)];
 
-/** The remedy for wrong denormalized columns and counters. */
 export const MEND = 'run `pua doctor --mend`, which corrects them without blocking other writers';

@@ -16,13 +16,13 @@ import { findDamage, findMissingPrivileges, MISSING } from './schema.js';
 import { checkKeys, checkEncryption, checkSignIns, type EncryptionState } from './secrets.js';
 import { checkTotals, repairCopiesAndTotals } from './totals.js';
 
-/** Reports a check that ended with an error. */
+/** Reports a check that ended with an error. The text after the last colon of the error's message is the remedy. */
 export function failed(name: string, error: Error): Check {
   const [message, mend] = error.message.split(/: (?=[^:]*$)/);
   return fail(name, message!, mend ?? 'correct the cause in the message, then run `pua doctor` again');
 }
 
-/** Checks only the settings. */
+/** Checks the settings, without the database. */
 export function checkSettings(config: Config): Check[] {
   const database = config.databaseUrl ? 'PostgreSQL' : `the embedded database in ${config.dataDir}`;
   const exposed = exposedDevelopment(config);

@@ -59,7 +59,7 @@ export async function readObjects(manager: Pick<EntityManager, 'query'>): Promis
   );
 }
 
-/** Writes docs/schema.sql: the statements, each below its name. */
+/** Returns the text of docs/schema.sql: the statements, each below its name. */
 export function textOf(objects: readonly SchemaObject[]): string {
   return objects.map(({ name, statement }) => `-- ${name}\n${statement};\n`).join('\n');
 }

@@ -155,7 +155,7 @@ export async function countLoneSides(manager: EntityManager, extent = everything
   return row!.sides;
 }
 
-/** Checks denormalized columns, counters and connections, in one snapshot. @param isFull whether to check all members, not a tenth */
+/** Checks denormalized columns, counters and connections. @param isFull whether to check all members, not a tenth if there are many */
 export async function checkTotals(manager: EntityManager, isFull: boolean): Promise<Check[]> {
   const extent = isFull ? everything : drawSample(manager);
   const isSample = (await extent('users')) !== ALL;

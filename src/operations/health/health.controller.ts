@@ -28,7 +28,6 @@ export class HealthController {
     return { status: 'ok' };
   }
 
-  /** Ready for requests: the database is writable, the schema fits, and the server is not shutting down. */
   @Get('readyz')
   async ready(): Promise<object> {
     if (this.readiness.ending)

@@ -46,7 +46,6 @@ export class WorkersMetrics {
     });
   }
 
-  /** Concurrent calls share one collection. */
   collect(): Promise<string> {
     this.#collecting ??= this.#collect().finally(() => (this.#collecting = undefined));
     return this.#collecting;

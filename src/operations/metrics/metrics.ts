@@ -114,7 +114,6 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     return this.#registry !== undefined;
   }
 
-  /** Middleware: times every request. */
   observe() {
     return ({ context }: Request, _response: Response, next: NextFunction): void => {
       this.#inProgress++;

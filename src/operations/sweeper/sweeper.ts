@@ -73,7 +73,6 @@ interface Sweeping {
 @Injectable()
 export class Sweeper {
   readonly #rows: readonly ExpiredRows[];
-  /** State of each kind of rows, by {@link ExpiredRows.name}. */
   readonly sweeping: ReadonlyMap<string, Sweeping>;
 
   constructor(
