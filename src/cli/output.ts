@@ -39,7 +39,7 @@ export function asTyped(text: string): string {
 
 /**
  * Formats rows below a header, without blank lines, for `cut` and `awk`. On a terminal, omits empty columns and cuts texts that do not fit,
- * except ids and types; if that is not enough, or instead of cutting on a narrow terminal, writes blocks. @param nothing text for no rows
+ * but no {@link WORD}; if that is not enough, or instead of cutting on a narrow terminal, writes blocks. @param nothing text for no rows
  */
 export function table<Row extends object>(
   rows: readonly Row[],

@@ -56,7 +56,6 @@ const OF_ASSISTANTS = [
   'https://vscode.dev/redirect',
 ];
 
-/** Explains how to enter this registration in common assistants. */
 function linesForAssistants(id: string, publicUrl: string): string[] {
   const address = `${publicUrl}/api/public/mcp`;
   return [
@@ -278,7 +277,7 @@ export function clientsCommands(group: Command): void {
         throw new OperatorError(`The client ${id} needs no review: no member registered it`);
       if (logoFile !== undefined) {
         const logo = await get(ClientReviews).wantedLogo(id);
-        if (!logo) throw new OperatorError(`The client ${id} has no logo`);
+        if (!logo) throw new OperatorError(`The client ${id} has no logo: leave --logo-file out`);
         writeWhole(logoFile, logo);
       }
       const owner = await get(UsersService).find(String(client.owner_id));

@@ -134,7 +134,7 @@ export function keysCommands(group: Command): void {
     .runs(async ({ get, print }, old, { overlap }) => {
       const keys = get(ApiKeysService);
       const { key, id } = await keys.rotate(old, overlap, 'admin');
-      note(`${old} stays valid until ${(await keys.find(old))!.expires_at} UTC`);
+      note(`${old} is valid until ${(await keys.find(old))!.expires_at} UTC`);
       print(await withDetails(keys.find(id), { id, key }), () => key);
     });
 

@@ -34,7 +34,6 @@ export function openCommand(command: Command): void {
     });
 }
 
-/** The program that opens a URL on a desktop; undefined elsewhere. */
 function desktopProgram(): string | undefined {
   if (!process.stdout.isTTY) return undefined;
   if (process.platform === 'darwin') return 'open';

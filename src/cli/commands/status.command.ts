@@ -36,7 +36,7 @@ export function statusCommand(command: Command): void {
       };
       return [fields(lines), ...findings.map(checkLine)].join('\n');
     });
-    if (!healthy) throw new OperatorError('Problems found: see above. `pua doctor` checks more');
+    if (!healthy) throw new OperatorError('Problems found: see above. Run `pua doctor` for all checks');
   });
 }
 

@@ -9,7 +9,6 @@ import { addTo, changesNothing } from '../command.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import { fields, named, note, plain, table } from '../output.js';
 
-/** Maximum members in a list. */
 const MOST = 1000;
 
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;

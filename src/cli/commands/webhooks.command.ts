@@ -97,7 +97,7 @@ export function webhooksCommands(group: Command): void {
     );
     if (!taken)
       throw new OperatorError(
-        `The endpoint did not accept the message: ${status === null ? `it sent no response (${error})` : `the response was ${status} instead of 2xx`}`,
+        `The endpoint did not accept the message: ${status === null ? `it sent no response (${error})` : `the response was ${status} instead of 2xx`}. Correct the endpoint, then test it again`,
       );
   });
 
