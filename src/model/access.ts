@@ -4,7 +4,7 @@ interface Trace {
   readonly of: string;
   /** Affected rows of members, as joins after `s` in a FROM; default: the log row itself. */
   readonly through?: string;
-  /** Condition on the affected rows; default: the member sees them. */
+  /** Condition on the affected rows; default with `through`: the member sees them. */
   readonly where?: string;
   /** SQL of the member and the item; default: the columns of the member's rows, or of the log row. */
   readonly item?: readonly [member: string, id: string];

@@ -38,7 +38,6 @@ class TableColumn<Stored, Of extends Field | undefined = undefined> {
     return this.#with({ select: false });
   }
 
-  /** References the primary key of another table. */
   refersTo(to: () => new () => object, onDelete?: 'CASCADE'): TableColumn<Stored, Of> {
     return new TableColumn(this.options, this.field, { to, ...(onDelete && { onDelete }) });
   }
@@ -123,7 +122,6 @@ type FieldOf<Of> = Of extends Field
     ? Inner
     : never;
 
-/** The fields of a table, by the names of their columns. */
 type FieldsOf<Of> = {
   readonly [Name in keyof Of as [FieldOf<Of[Name]>] extends [never] ? never : Name]: FieldOf<Of[Name]>;
 };

@@ -37,7 +37,6 @@ export class Model<
   }
 }
 
-/** Enums that have a name in the OpenAPI documents. */
 const words = new Map<string, readonly string[]>();
 
 /** Names an enum, so that generated clients have one type for all its uses. */

@@ -79,7 +79,7 @@ interface TextRules {
 
 /** Source of an object's fields, if the object's JSON text is not one value. */
 type ObjectSource =
-  /** The surrounding statement; without this condition, the object is null. */
+  /** The fields come from the surrounding statement; the object is null unless this condition holds. */
   | { readonly when: string }
   /** FROM and WHERE of a query for one row. */
   | { readonly lookup: string };
@@ -128,13 +128,11 @@ function field<Value>(kind: JsonKind, schema: JsonSchema, from?: JsonSource, fac
   return new ResponseField<Value>(kind, { ...schema, ...said }, from);
 }
 
-/** Makes a function that declares fields of one type. */
 const declaring =
   <Value, Rules = object>(kind: JsonKind, schema: JsonSchema) =>
   (from?: JsonSource, facts?: Facts<Rules>) =>
     field<Value>(kind, schema, from, facts);
 
-/** The id of a resource. */
 export const idField = declaring<number>('number', returned({ kind: 'id' }));
 
 /** Any integer that JavaScript represents exactly; an `int32` if its rules limit it to 31 bits. */
@@ -151,10 +149,8 @@ export const numberField = declaring<number, NumberRules>('number', NUMBER);
 export const countField = declaring<number>('number', { ...integer(), minimum: 0 });
 
 const PERCENTAGE = { ...NUMBER, minimum: 0, maximum: 100, description: '2 decimals' };
-/** A percentage: 0 to 100, with two decimals. */
 export const percentageField = declaring<number>('number', PERCENTAGE);
 
-/** True or false; never null. */
 export const booleanField = declaring<boolean>('boolean', returned({ kind: 'boolean' }));
 
 /** Any text, which PostgreSQL escapes. */
