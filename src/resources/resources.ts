@@ -20,10 +20,8 @@ const ENTRIES: readonly (readonly [string, ResourceDeclaration])[] = Object.entr
 /** Kinds of changes for a member. `removed`: no longer in the member's lists, for any reason. */
 export const CHANGE_KINDS = ['updated', 'removed'] as const;
 
-/** Description of each resource. */
 export const ABOUT: ReadonlyMap<string, string> = new Map(ENTRIES.map(([name, { about }]) => [name, about]));
 
-/** Description of the scope `<resource>:read` for each resource. */
 export const READ_SCOPES = Object.fromEntries(
   ENTRIES.map(([name, { scope }]) => [`${name}:read`, scope]),
 ) as { readonly [Name in Resource as `${Name}:read`]: (typeof DECLARATIONS)[Name]['scope'] };

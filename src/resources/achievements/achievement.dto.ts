@@ -37,7 +37,6 @@ const TIERS = 'Only achievements of one of these rarities';
 const UPDATED =
   'Only achievements that changed at this time or later, except changes of rarity, or of unearned achievements’ progress. To miss no change, pass the time of the previous response';
 
-/** The default view: earned achievements. */
 export class EarnedQuery extends PageQuery {
   @OneOf(EARNED_SORTS, 'Order; ties by ascending id')
   sort: (typeof EARNED_SORTS)[number] = '-earned_at';
@@ -112,7 +111,6 @@ const ACTIVE_MEMBERS = 'GREATEST(t.active_users_count, 0)';
 const EARNERS = `LEAST(GREATEST(a.earners_count, 0), ${ACTIVE_MEMBERS})`;
 export const RARITY = 'rarity_tier(a.earners_count, t.active_users_count)';
 export const RARITY_PERCENTAGE = `CASE WHEN t.active_users_count >= 10 THEN percentage(${EARNERS}, t.active_users_count) END`;
-/** Whether progress is visible. */
 export const HAS_PROGRESS = `a.target IS NOT NULL AND NOT ${MASKED}`;
 export const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a.target), a.target)';
 
@@ -120,7 +118,7 @@ export const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a
 const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*) FROM user_achievements o
       WHERE o.user_id = $1 AND o.pin_position <= ua.pin_position) END`;
 
-/** Time rounded down to half a minute, so that a response keeps its ETag for a while. Rarities are at most a second old. */
+/** Time rounded down to half a minute, so that a response keeps its ETag for a while. Rarities are usually at most a second old. */
 export const COMPUTED_AT = `date_bin('30 seconds', now(), 'epoch')`;
 
 const AchievementProgress = new Model('AchievementProgress', {

@@ -66,9 +66,7 @@ const EARNED_DECLARATION: ListDeclaration<EarnedQuery> = {
   total: totalOfMember('achievements_count'),
 };
 
-/** Earned achievements. */
 export const EARNED_LIST = new List(EARNED_DECLARATION);
-/** Earned achievements, each with its details. */
 export const WHOLE_EARNED_LIST = new List({
   ...EARNED_DECLARATION,
   name: 'whole-earned-achievements',
@@ -104,7 +102,6 @@ export const CATALOGUE_LIST = new List<AllQuery>({
   },
 });
 
-/** Pinned achievements in the member's order. */
 export const PINNED_LIST = new List<PinnedQuery>({
   ...ITEMS,
   name: 'pinned-achievements',
@@ -146,7 +143,6 @@ interface StatisticsRow {
   readonly rarity_computed_at: string;
 }
 
-/** Counts for one category and tier. */
 type Group = [
   category: string,
   rarity: Rarity,

@@ -28,7 +28,6 @@ export class Achievement extends row({
   revealed: stored(text()).generated.unselected,
 }) {}
 
-/** A member's progress towards an achievement. */
 @Entity('user_achievements')
 @ForeignKey(() => User, ['user_id', 'user_is_disabled'], ['id', 'is_disabled'], { onUpdate: 'CASCADE' })
 @OfMember<UserAchievement>({ export: { in: 'achievements' } })

@@ -83,7 +83,6 @@ const ACCEPTED = 'accepted';
 /** Whether the connection time can be null: only accepted connections have one. */
 const nullable = ({ status }: ConnectionsQuery) => String(status) !== ACCEPTED;
 
-/** The member's connections, without disabled people. */
 export const CONNECTIONS = new List<ConnectionsQuery>({
   ...listOf('connections'),
   item: writeJson(ConnectionItem),

@@ -3,7 +3,6 @@ import { code, recordType, twice } from '../../import/record-type.js';
 import { derivedOfConnections } from './derived.js';
 import { Connection } from './table.js';
 
-/** Both sides of each connection that is not deleted. */
 const SIDES = `(SELECT line, id, requester_id AS user_id, addressee_id AS peer_id, source, met_at_event_id, requested_at, connected_at,
     CASE status WHEN 'pending' THEN 'pending_sent' ELSE status END AS status FROM import_connections WHERE NOT deleted
   UNION ALL SELECT line, id, addressee_id, requester_id, source, met_at_event_id, requested_at, connected_at,

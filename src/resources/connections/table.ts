@@ -15,7 +15,7 @@ export class Connection extends row({
   user_id: stored(id).primary.refersTo(() => User),
   id: stored(id).primary.sqlDefault("nextval('connections_id_seq')"),
   peer_id: id,
-  /** Denormalized columns of the peer: a trigger fills all three; the foreign key updates this one, a trigger the next two. */
+  /** Denormalized columns of the peer: a trigger fills all three; the foreign key updates this one, and copy_names the next two. */
   peer_is_disabled: boolean,
   /** The peer's `User.folded_name`. */
   peer_name: text(),

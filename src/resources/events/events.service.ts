@@ -67,7 +67,6 @@ function eventReads(localTime: string) {
   };
   return {
     list: new List(declaration),
-    /** This list, but with the details of each event. */
     whole: new List({ ...declaration, name: `whole-events:${localTime}`, item: json(EventDetail) }),
     /** Reads one event: $1 the member, $2 the id. Returns no row if the member cannot see it, regardless of the reason. */
     detail: {
@@ -115,7 +114,7 @@ export class EventsService {
   }
 }
 
-/** If PostgreSQL no longer has an event's time zone, reads again with this event's times in UTC. `pua doctor` lists such events. */
+/** If PostgreSQL no longer has an event's time zone, reads again with this event's times in UTC. `pua doctor` reports such time zones. */
 async function inKnownZones<T>(read: (events: EventReads) => Promise<T>): Promise<T> {
   try {
     return await read(EVENTS);

@@ -96,7 +96,6 @@ export class ProfileService {
   }
 }
 
-/** Makes the response to GET, with the validator. */
 function answerOf(row: ProfileRow): JsonResponse {
   const json = JSON.stringify(profileOf(row));
   return new JsonResponse(json, { ETag: etagWithState(row.state, json) });
