@@ -68,7 +68,6 @@ export async function attempt(
       retryAfter: retrySeconds(response),
     };
   } catch (error) {
-    // Reports only the failed step to the operator.
     const { code, message: text } = error as NodeJS.ErrnoException;
     const step = code === undefined ? text : `${code}: ${text}`;
     const reason = end.aborted ? `no response within ${PATIENCE_MS / 1000} s` : step;

@@ -5,7 +5,6 @@ import { Injectable } from '@nestjs/common';
 import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
 import { send, shared, type Lookup } from './outgoing.js';
 
-/** Time limit for the lookup of a name's addresses. */
 const MAX_LOOK_UP_MS = 2_000;
 /** Time limit for lookup, connection and response together. */
 const MAX_READ_MS = 2_500;
@@ -24,7 +23,6 @@ interface Posting {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Aborts the request at any stage. */
   readonly signal: AbortSignal;
   /** Permits endpoints on this host, for development. */
   readonly loopback: boolean;
@@ -59,9 +57,7 @@ export async function resolveAddresses(
 /** Connects to untrusted URLs: public https (checked while connecting), or also `loopback`; no redirects, bounded time and size. */
 @Injectable()
 export class PublicHttps {
-  /** Tells whether a connection to the address is allowed. */
   isAllowed: (address: string) => boolean = isPublicAddress;
-  /** The lookup, which concurrent connections to the same name share. */
   lookUp: Lookup = resolveAddresses;
   readonly #lookUp = shared((name) => this.lookUp(name));
 
