@@ -29,7 +29,7 @@ export function mixed(color: string, other: string, share: number): string {
   return `#${parts.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Makes the color lighter or darker until its contrast with `ground` is at least `contrast`. */
+/** Makes the color lighter or darker until its contrast with `ground` is at least `contrast`; returns black or white if none suffices. */
 export function readableOn(color: string, ground: string, contrast: number): string {
   const towards = contrastOf(ground, '#ffffff') > contrastOf(ground, '#000000') ? '#ffffff' : '#000000';
   for (let share = 0; share < 1; share += 0.05) {

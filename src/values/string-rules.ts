@@ -63,7 +63,7 @@ export const USERNAME_RULE = `${NAME_RULE}, be NFKC, and not be digits or erased
 /** Commands treat digits as an id, and erased members have the name `erased-<id>`. */
 const RESERVED = /^(erased-)?\d+$/i;
 
-/** Tells whether a text may be a username: a name without lookalikes (NFKC). */
+/** Tells whether a text may be a username: a name in NFKC that is not reserved. */
 export function isUsername(text: string): boolean {
   return isName(text) && text.normalize('NFKC') === text && !RESERVED.test(text);
 }

@@ -77,7 +77,6 @@ export const LENGTHS = {
   },
 } as const satisfies Record<string, Record<string, Length>>;
 
-/** Length of each tag of an event. */
 export const TAG_LENGTH = [1, 100] as const satisfies Length;
 
 /** ISO 3166-1 alpha-2. */
