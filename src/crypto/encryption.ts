@@ -6,9 +6,7 @@ const TAG_BYTES = 16;
 
 /** Marks a value that was moved between keys. */
 export interface Moved {
-  /** Name of the previous key. */
   moved_from?: string;
-  /** Time of the move (ISO 8601). */
   moved_at?: string;
 }
 
@@ -28,7 +26,6 @@ export class Encryption {
     this.#names = secrets.derive(`${label}-name`).map((key) => key.export().subarray(0, 4).toString('hex'));
   }
 
-  /** The name of the key that encrypts new values. */
   get keyName(): string {
     return this.#names[0]!;
   }
@@ -42,7 +39,6 @@ export class Encryption {
     return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
   }
 
-  /** Like {@link open}, with the name of the key. */
   openNamed<T>(
     sealed: Buffer,
     kind: string,
@@ -64,7 +60,6 @@ export class Encryption {
     return this.seal(moved, kind, ...rowKeys);
   }
 
-  /** Counts values by key, with the time of the last move. */
   stateOf(values: readonly SealedValue[]): { counts: EncryptionCounts; movedAt: Date | undefined } {
     const counts = { current: 0, previous: 0, next: 0, unknown: 0 };
     let movedAt: Date | undefined;
@@ -94,7 +89,7 @@ export function encryptFor(secret: string, value: unknown, context: string): Buf
   return seal(keyFor(secret, context), value, context);
 }
 
-/** Decrypts a value of {@link encryptFor}. @returns undefined if the secret or the context differs */
+/** Decrypts a value of {@link encryptFor}. @returns undefined if the secret or the context differs, or the value is damaged */
 export function openWith<T>(secret: string, sealed: Buffer, context: string): T | undefined {
   return open<T>(keyFor(secret, context), sealed, context);
 }

@@ -12,7 +12,6 @@ export class Hmac {
     this.#bytes = bytes;
   }
 
-  /** Computes the code of the parts under the current key. */
   of(...parts: readonly (string | Buffer)[]): Buffer {
     return this.#code(this.#keys[0]!, parts);
   }

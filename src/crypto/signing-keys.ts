@@ -27,7 +27,7 @@ export type SigningAlgorithm = SigningJwk['alg'];
 
 const makeKeyPair = promisify(generateKeyPair);
 
-/** Generates a key pair off the main thread: RSA takes a second. */
+/** Generates a key pair off the main thread: RSA can take a second. */
 export async function makeSigningKey(alg: SigningAlgorithm): Promise<SigningJwk> {
   const { privateKey } =
     alg === 'ES256'
