@@ -20,7 +20,6 @@ RETURNING d.sequence, EXTRACT(epoch FROM now() - d.changed_at)::float8 AS delay`
 interface Taken {
   readonly sequence: number;
   readonly attempt: Attempt;
-  /** Called with the seconds since the change; undefined if the message is already recorded. */
   readonly resolve: (delaySeconds: number | undefined) => void;
   readonly reject: (error: Error) => void;
 }

@@ -8,7 +8,6 @@ import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
 import { IS_PENDING, TakenMessages } from './taken-messages.js';
 import { TEST_TYPE, type Message } from './webhook-sender.js';
 
-/** Time after which the server disables a failing endpoint. */
 const MAX_DAYS_FAILING = 5;
 
 /** Changes and members per transaction. An event can have a million participants: after a timeout, slices become smaller. */
