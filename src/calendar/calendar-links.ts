@@ -58,7 +58,6 @@ export class CalendarLinks {
     this.uses = usage.tally('a calendar link', USED_LINKS);
   }
 
-  /** Lists the newest links first. */
   list(userId: number): Promise<CalendarLinkDetails[]> {
     return this.database.rows<CalendarLinkDetails>(
       `SELECT id, name, api_time(created_at) AS created_at, api_time(last_used_at) AS last_used_at

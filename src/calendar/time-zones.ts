@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 
-/** A time zone's name in the file and its VTIMEZONE. */
 export interface ZoneRules {
   readonly id: string;
   readonly block: string;
