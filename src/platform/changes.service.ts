@@ -32,7 +32,6 @@ interface Reading {
 }
 
 const NEWEST = `SELECT changed_in FROM platform_changes WHERE changed_in < ${HORIZON} ORDER BY changed_in DESC LIMIT 1`;
-/** Interval of queries while a caller waits. */
 const LOOK_MS = 250;
 
 const BINDING = ['platform-changes'];
