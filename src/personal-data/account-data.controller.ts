@@ -13,7 +13,6 @@ import { PersonalData } from './personal-data.js';
 
 const BOUNDS = {
   atOnce: 4,
-  /** Maximum duration of an export, in ms. */
   maxDurationMs: 300_000,
   /** Maximum time in ms until the client has read {@link CHUNK_BYTES}. */
   stalledMs: 10_000,
@@ -34,7 +33,7 @@ export class Downloads {
     return this.#members.size;
   }
 
-  /** Runs the member's download `send`, unless another download must end first. */
+  /** Runs the member's download `send`. @returns why it must wait for another download to end; undefined after it ran */
   async run(userId: number, send: () => Promise<void>): Promise<DownloadRefusal | undefined> {
     if (this.#members.has(userId)) return 'running';
     if (this.#members.size >= this.bounds.atOnce) return 'full';
@@ -79,7 +78,6 @@ function handOver(response: ServerResponse, bytes: Buffer, stalledMs: number): P
 }
 
 const STATUSES = { running: 429, full: 503 } as const;
-/** Retry-After of a rejection. */
 const RETRY_AFTER_SECONDS = 10;
 
 /** Finds the session, which the database deletes when the member's sign-ins end or the member is disabled. */

@@ -18,7 +18,6 @@ import { formatTimestamp } from '../values/timestamps.js';
 const AT_ONCE = { events: 5, connections: 50, achievements: 20, rows: 100 } as const;
 
 const ATTEMPTS = 20;
-/** Pause between attempts, in ms. */
 const AGAIN_MS = 250;
 
 /** Maximum waiting statements: never reached, since few exports run at the same time. */
