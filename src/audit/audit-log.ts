@@ -44,7 +44,6 @@ FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC
 
 /** Maximum delay in ms until all events with lower ids are committed. */
 const COMMITTED_AFTER_MS = 10_000;
-/** Events per read. */
 const FOLLOWED = 1_000;
 
 @Injectable()
@@ -87,7 +86,6 @@ export class AuditLog {
     }
   }
 
-  /** Yields all events up to an id, in pages. */
   async *#past(filter: AuditFilter, upTo: number, signal: AbortSignal): AsyncGenerator<AuditEvent> {
     let found: (StoredEvent & { readonly at: string })[] | undefined;
     while (!signal.aborted && (found === undefined || found.length === FOLLOWED)) {
