@@ -9,7 +9,6 @@ import {
 import type { AcceptedSchema, Work } from './database.js';
 import { asTyped, plain, print } from './output.js';
 
-/** Error code of a command that the user declined. */
 export const DECLINED = 'pua.declined';
 
 interface CommandWork extends Work {

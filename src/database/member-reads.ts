@@ -4,7 +4,6 @@ import { ANNOUNCE, PrimaryWal, TRUST_MS, type Written } from './replicas/primary
 import { Replica } from './replicas/replica.js';
 import { Config } from '../config/config.js';
 
-/** Interval of checks of the replicas' positions and roles. */
 const LOOK_MS = 250;
 /** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
 const SPREAD = 0x9e3779b1;

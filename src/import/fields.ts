@@ -29,7 +29,6 @@ export type FaultCode =
   | 'taken'
   | 'member_erased';
 
-/** Why a line, or a value in the line, cannot be imported. */
 export class Fault {
   /** @param path names from the line or record to the value, joined by dots; empty for the whole line or record */
   constructor(

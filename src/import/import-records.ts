@@ -31,7 +31,6 @@ export interface ImportOptions {
   readonly progress?: ((now: ImportProgress) => void) | undefined;
 }
 
-/** Progress of an import: its position in the files, then its phase. */
 export type ImportProgress =
   { readonly file: string; readonly bytes: number; readonly records: number } | { readonly phase: string };
 

@@ -38,7 +38,6 @@ interface Declared {
   readonly referred?: readonly string[];
   /** Denormalized columns from a referenced row, which the statement joins. */
   readonly copies?: Copies;
-  /** Further joins of the statement that writes. */
   readonly joins?: string;
   /** Statements before the write that release unique values for other rows. */
   readonly release?: readonly string[];
@@ -53,16 +52,13 @@ interface Removal {
   readonly fields: Fields;
   readonly check?: (row: StagedRow) => Fault | undefined;
   readonly complete?: (row: StagedRow) => void;
-  /** Query for the keys of the rows to delete. */
   readonly rows: string;
   /** For soft-deleted rows: the column with the time of deletion. */
   readonly ended?: string;
   readonly ends?: Values;
-  /** Removes rows together with dependent data. */
   readonly remove?: typeof eraseMembers;
 }
 
-/** One import file: its fields, the rules between records, and how to write its rows. */
 export type RecordType = ReturnType<typeof recordType>;
 
 /** Source of the records, for the audit log. */

@@ -25,7 +25,6 @@ interface Line {
   readonly number: number;
   /** The line, or its beginning if it is too long. */
   readonly text: string;
-  /** Why the line cannot be parsed. */
   readonly fault?: string;
 }
 

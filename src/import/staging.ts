@@ -17,7 +17,6 @@ const CHUNK_CHARACTERS = 500_000;
 export const STAGED_PLANS =
   'SET LOCAL enable_seqscan = on; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 1.1';
 
-/** Tells whether changes to members from an import are pending. */
 export const ARE_PENDING = 'SELECT EXISTS (SELECT FROM pending_members) AS pending';
 
 /** Takes the lock that allows one import at a time, disables timeouts, creates the staging tables. @throws OperatorError if it is taken */

@@ -1,6 +1,5 @@
 /** Maps rows of the change log `s` to members and items. */
 interface Trace {
-  /** Condition on the rows of the log. */
   readonly of: string;
   /** Affected rows of members, as joins after `s` in a FROM; default: the log row itself. */
   readonly through?: string;
@@ -12,7 +11,6 @@ interface Trace {
 
 /** A resource: a member's rows, the visible ones, and changes that affect them. All properties except `about` and `scope` are SQL. */
 export interface ResourceDeclaration {
-  /** Description in the API's documentation. */
   readonly about: string;
   /** Description of the scope `<resource>:read` on the consent page. */
   readonly scope: string;

@@ -7,7 +7,6 @@ class TableColumn<Stored, Of extends Field | undefined = undefined> {
 
   constructor(
     readonly options: ColumnOptions,
-    /** Field of the API or import that the column stores. */
     readonly field: Of,
     readonly reference?: { readonly to: () => new () => object; readonly onDelete?: 'CASCADE' },
   ) {}

@@ -1,7 +1,6 @@
 /** Denormalized columns from another row, so that a list reads one table. Foreign keys or triggers keep them equal. */
 export interface Copies {
   readonly from: 'users' | 'events';
-  /** Column with the other row's id. */
   readonly by: string;
   /** Column → SQL over the other row, `o`. */
   readonly columns: Readonly<Record<string, string>>;

@@ -1,6 +1,5 @@
 import type { Length } from '../values/vocabulary.js';
 
-/** The type and bounds of a field's values. */
 export type FieldType =
   | { readonly kind: 'id' | 'boolean' | 'timestamp' | 'texts' }
   | { readonly kind: 'integer' | 'number'; readonly minimum: number; readonly maximum: number }

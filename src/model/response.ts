@@ -64,7 +64,6 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
 /** Source of a field that Node computes: no statement can read its model. */
 export const IN_NODE = undefined;
 
-/** A field's description, or its description and further facts. */
 type Facts<Rules = object> = string | (Rules & { readonly description?: string; readonly example?: string });
 
 interface NumberRules {
@@ -86,7 +85,6 @@ type ObjectSource =
 
 type Fields = Readonly<Record<string, ResponseField>>;
 
-/** The type of the objects that a model of fields describes. */
 export type ValueOf<Described> =
   Described extends Model<infer Own>
     ? { -readonly [Name in keyof Own]: Own[Name] extends ResponseField<infer Value> ? Value : never }

@@ -3,11 +3,9 @@ import type { Client } from 'pg';
 import { Config } from '../../config/config.js';
 import { NoticeChannel } from '../postgres/notice-channel.js';
 
-/** Interval of queries for the primary's log position. */
 const HEARTBEAT_MS = 50;
 /** An instance without notifications stops using replicas after this time; a writer whose notification may be lost waits this long. */
 export const TRUST_MS = 250;
-/** Maximum lag of a replica that is used. */
 export const MAX_LAG_SECONDS = 5;
 const MAX_LAG_MS = MAX_LAG_SECONDS * 1_000;
 /** Maximum lag for lists that promise all changes since a time: less than the margin of two seconds in schema/changes.sql. */
@@ -50,7 +48,6 @@ interface WalPosition {
   readonly at: number;
 }
 
-/** The data that a replica must have before its use. */
 export interface ReadConsistency {
   /** Position in the primary's log, in bytes. */
   readonly position: number;

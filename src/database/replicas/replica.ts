@@ -184,7 +184,6 @@ export class Replica {
     return seen?.server === need.server && isRecent(seen);
   }
 
-  /** @returns undefined if the server does not respond */
   async #look(session: ReadConnection, { proof, epoch }: ReadConsistency): Promise<Look | undefined> {
     const askedAt = performance.now();
     this.#lookedAt.set(session, askedAt);

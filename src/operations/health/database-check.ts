@@ -37,7 +37,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
     });
   }
 
-  /** @throws pg's error if the database is unreachable or does not respond in time */
+  /** @throws Error if the database is unreachable or late, or its schema cannot be read */
   read(): Promise<DatabaseState> {
     return this.#recent.find();
   }

@@ -31,9 +31,7 @@ export function tellPrimary(registry: Registry): void {
 
 /** Combines the workers' metrics. Keeps the counters of ended and unresponsive workers: if a sum fell, rate() would see a restart. */
 export class WorkersMetrics {
-  /** Last snapshots of live workers, by id. */
   readonly #said = new Map<number, Snapshot>();
-  /** Counters, histograms and summaries of ended workers. */
   #ended: Snapshot[] = [];
   #scrapes = 0;
   #collecting: Promise<string> | undefined;

@@ -93,7 +93,6 @@ export class Sweeper {
     this.sweeping = new Map(this.#rows.map(({ name }) => [name, { deleted: 0, failures: 0 }]));
   }
 
-  /** @returns numbers of deleted rows by {@link ExpiredRows.name} */
   @Periodic({
     work: 'sweeper',
     // Randomized, so that instances do not all sweep at the same time.

@@ -49,7 +49,6 @@ export class WebhookEndpoint extends row({
   },
 })
 export class WebhookDelivery extends row({
-  /** Order of an endpoint's messages. */
   sequence: identity('ALWAYS'),
   id: uuid.unique.sqlDefault('gen_random_uuid()'),
   endpoint_id: anyText.refersTo(() => WebhookEndpoint, 'CASCADE'),

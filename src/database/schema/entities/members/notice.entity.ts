@@ -3,7 +3,6 @@ import { bigint, boolean, identity, integer, row, anyText, timestamptz } from '.
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
-/** A type of notice for which the member gets no emails. */
 @Entity('muted_notices')
 @OfMember<MutedNotice>({ export: { as: 'muted_notices' } })
 export class MutedNotice extends row({
