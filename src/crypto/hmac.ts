@@ -41,7 +41,7 @@ export function isSame(one: Buffer, other: Buffer): boolean {
 /** The format of the authorization server's ids: base64url of at least 128 random bits. */
 const ID = /^[\w-]{20,100}$/;
 
-/** Computes the storage keys of codes, tokens and session ids: HMAC-SHA-256(pepper, model ":" id). The id itself is not stored. */
+/** Computes the storage keys of codes, tokens, session ids and links: HMAC-SHA-256(pepper, model ":" id). The id itself is not stored. */
 export class TokenKeys {
   readonly #hmac: Hmac;
 

@@ -61,7 +61,7 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly item: string;
   /** Tables that contain the list's rows, as the start of a FROM. */
   readonly rows: string;
-  /** Condition on the owner; with the id, PostgreSQL finds a row by an index. */
+  /** Condition on the row's owner, or `true`; with the id, PostgreSQL finds a row by an index. */
   readonly own: string;
   /** Condition on the rows that the member may see. */
   readonly access: string;

@@ -11,6 +11,6 @@ export const ADVISORY_LOCKS = {
   import: 7_862_013_005,
   /** The function copy_names takes this lock. */
   copyNames: 7_862_013_006,
-  /** Only one process at a time changes the pending members of an import. */
+  /** Only one process at a time runs writeNextMembers, which writes members that an import left pending. */
   pendingMembers: 7_862_013_007,
 } as const;

@@ -85,7 +85,7 @@ WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY 
     failing.length > 0,
     'webhooks',
     `endpoints have accepted nothing for more than a day: ${failing.map(({ id, since }) => `${id} since ${since}`).join(', ')}`,
-    '`pua webhooks show` shows their responses; the server disables them after five days',
+    'see their responses with `pua webhooks show <id>`; the server disables them after five days',
   );
   return allOf(wrong, 'webhooks', 'no endpoint has been failing for a day');
 }

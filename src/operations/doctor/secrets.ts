@@ -57,7 +57,7 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
       exposed > 0,
       'exposed keys',
       `${exposed} live keys were sent by a browser`,
-      '`pua keys list` shows them under EXPOSED: rotate them with --overlap 0s',
+      'rotate the keys that `pua keys list` shows under EXPOSED, with --overlap 0s',
     ),
   ];
 }

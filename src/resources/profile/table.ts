@@ -49,7 +49,7 @@ export class User extends row({
   sign_ins_valid_since: timestamp.nullable,
   /** Time of erasure: only the id remains. */
   erased_at: timestamp.nullable,
-  /** Version of the profile, from 1, increased by each change; part of the state that If-Match compares. */
+  /** Version of the profile, from 1, increased by each change of a profile field; part of the state that If-Match compares. */
   version: bigint.default(1).generated,
   /** Profile fields that the member has changed through the API since the last import of these fields. */
   edited_fields: stored(texts).sqlDefault("'{}'"),

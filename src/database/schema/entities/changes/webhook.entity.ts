@@ -59,7 +59,7 @@ export class WebhookDelivery extends row({
   changed_at: timestamptz,
   /** `withheld`: the credential no longer has access; `dead`: the server makes no further attempts. */
   status: anyText.as<'pending' | 'delivered' | 'dead' | 'withheld'>().default('pending'),
-  /** Completed attempts. */
+  /** Completed attempts since the message was created or resent on request. */
   attempts: integer.default(0),
   due_at: timestamptz.sqlDefault('now()'),
   /** End of the lease of the instance that is sending the message. */

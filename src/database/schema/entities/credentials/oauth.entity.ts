@@ -124,7 +124,7 @@ export class OauthConsent extends row({
   redirect_origins: anyText.array.nullable,
   /** Digest of the details that the member saw of an unreviewed app; null for other apps. */
   seen_as: anyText.nullable,
-  /** Duration that the member chose last; null if they could not choose yet. */
+  /** Duration that the member chose last; null for a consent from before members could choose. */
   duration: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
   /** Until this time, the app gets access again without a prompt; null for no limit. */
   access_ends_at: timestamptz.nullable,
@@ -154,7 +154,7 @@ export class OauthGrant extends row({
   client_id: anyText.refersTo(() => OauthClient, 'CASCADE'),
   payload: jsonb.as<Record<string, unknown>>(),
   created_at: timestamptz.sqlDefault('now()'),
-  /** One day after the grant would expire without use; written at most once a day. */
+  /** Expiry without use, up to a day late: written at most once a day. The sweeper sets the current time if no token is left. */
   expires_at: timestamptz,
   /** Expiry that the member chose; null for none. Servers of the previous version insert the default. */
   access_ends_at: timestamptz.nullable.sqlDefault("now() + interval '14 days'"),
