@@ -30,7 +30,7 @@ interface Line {
 
 /** A parsed line: a row of its type's staging table, or its faults. */
 export interface ReadLine extends Omit<Line, 'fault'> {
-  /** Absent if the line names no type. */
+  /** Absent if the line names no known type. */
   readonly type?: RecordType;
   readonly row?: StagedRow;
   /** At least one fault if there is no row. */

@@ -187,7 +187,7 @@ export const textListField = declaring<string[]>('texts', returned({ kind: 'text
 export const enumListField = <Word extends string>(words: readonly Word[], from?: ValueSql, facts?: Facts) =>
   field<readonly Word[]>('texts', { type: 'array', items: wordOf(words) }, from, facts);
 
-/** Declares any other field, which Node computes. */
+/** Declares a field with any schema; Node computes it. */
 export const declareField = <Value>(schema: JsonSchema, facts?: Facts) =>
   field<Value>('json', schema, IN_NODE, facts);
 

@@ -15,7 +15,7 @@ const PATIENCE_MS = 10_000;
 const MAX_ERROR_LENGTH = 200;
 /** Maximum messages in progress in this process, since all endpoints could be slow at once. */
 const MAX_IN_PROGRESS = 256;
-/** Maximum wait at shutdown for messages in progress; then other instances send them. */
+/** Maximum wait at shutdown for messages in progress; then sending aborts, and any instance sends them. */
 const LAST_MS = 2_000;
 const MAX_CLAIM_MS = 100;
 

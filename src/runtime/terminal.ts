@@ -7,7 +7,7 @@ export function styled(format: Format, text: string): string {
   return process.stdout.isTTY ? styleText(format, text, { stream: process.stdout }) : text;
 }
 
-/** Replaces control characters except line breaks, so that text chosen by others cannot control the terminal. */
+/** Replaces control and format characters except line breaks, so that text chosen by others cannot control the terminal. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => (character === '\n' ? character : '\u{fffd}'));
 }

@@ -17,7 +17,7 @@ const UNPOOLED_FORMATS = {
   quote_all_identifiers: 'off',
 };
 
-/** Base of all clients of a PostgreSQL server: sets the same value formats in all sessions; a failure to connect is Unavailable. */
+/** Base of all clients of a PostgreSQL server: sets value formats, behind a pooler only some; a failure to connect is Unavailable. */
 export class SessionClient extends pg.Client {
   protected readonly pooled: boolean;
 

@@ -61,7 +61,7 @@ export async function seedDemo(dataSource: DataSource, today = new Date()): Prom
   });
 }
 
-/** Tells whether the demo's members exist. */
+/** Tells whether the first demo member exists, also if disabled. */
 export async function hasDemo(dataSource: DataSource): Promise<boolean> {
   const rows = await dataSource.query<unknown[]>('SELECT FROM users WHERE id = $1', [FIRST_ID]);
   return rows.length > 0;

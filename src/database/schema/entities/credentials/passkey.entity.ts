@@ -23,7 +23,7 @@ export class Passkey extends row({
   public_key: bytea,
   /** Signature counter; 0 if the authenticator has none. */
   sign_count: bigint,
-  /** Transports to the authenticator: `internal`, `hybrid`, `usb`, `nfc`, `ble`. */
+  /** Transports to the authenticator, such as `internal`, `hybrid`, `usb`, `nfc`, `ble`. */
   transports: anyText.array.sqlDefault("'{}'"),
   /** Whether the authenticator may copy the passkey to other devices (backup eligible); never changes. */
   backup_eligible: boolean,

@@ -32,7 +32,7 @@ export class RenamedUser extends row({
   settled_before: bigint.nullable,
 }) {}
 
-/** One row: the number of active members, the denominator of every rarity. */
+/** One row: the number of active members at the last compaction of deltas, the denominator of every rarity. */
 @Entity('platform_totals')
 export class PlatformTotals extends row({
   id: boolean.primary.default(true),
