@@ -211,7 +211,6 @@ type DetailType<Definition> = Definition extends readonly [infer Type extends ke
   ? DetailTypes[Type]
   : never;
 
-/** An audit event to record, without secrets. */
 export type NewAuthEvent = {
   [Type in AuthEventType]: {
     readonly type: Type;

@@ -15,7 +15,6 @@ export abstract class Config extends (Object as unknown as abstract new () => Va
 
 export type UpstreamConfig = Readonly<NonNullable<ReturnType<typeof readUpstream>>>;
 
-/** The member's field to compare with the identity provider's claim. */
 export type UpstreamMatch = Environment['UPSTREAM_MATCH'];
 
 /** The API's name, from the platform's name if there is one. */

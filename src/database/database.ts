@@ -105,7 +105,6 @@ export class Database {
     return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
-  /** Number of statements in progress on each connection for pipelined reads. */
   pipelinesInProgress(): number[] {
     return this.#pipelined?.connections.map(({ inProgress }) => inProgress) ?? [];
   }

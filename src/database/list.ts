@@ -117,7 +117,6 @@ interface Conditions {
   readonly values: readonly unknown[];
 }
 
-/** Reads a member's list, with filters, sorts and pages. */
 export class List<Query extends ListQuery> {
   /** Built statements by sort, side and conditions; with filters, at most {@link MAX_FILTERED}. */
   readonly #statements = new Map<string, PageStatement>();

@@ -45,7 +45,6 @@ export class Fault {
 /** Makes the fault for contradictory fields of one record. */
 export const inconsistent = (path: string, text: string) => new Fault(text, 'inconsistent', path);
 
-/** Shortens an unknown field name, which may contain any text. */
 const shownName = (name: string) =>
   (name.length > 100 ? `${name.slice(0, 100)}…` : name).toWellFormed().replaceAll('\0', '\u{fffd}');
 
@@ -135,7 +134,6 @@ export const oneOf = (values: readonly string[]): Field =>
     values.includes(value as string),
   );
 
-/** Accepts a text whose length is within these limits, in Unicode code points. */
 const text = ([shortest, longest]: Length): Field => ({
   type: 'text',
   rule:

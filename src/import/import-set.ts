@@ -146,7 +146,6 @@ export class ImportSet {
     }
   }
 
-  /** Reads lines into the staging tables; lines that could not be parsed, or have invalid values, become rejects. */
   async #stage(portions: Portions, keepsText: boolean): Promise<void> {
     const rowsFor = (table: string, columns: string) => new StagedRows(this.staging, table, columns);
     const rows = new Map(

@@ -284,7 +284,6 @@ export class RejectsFile {
   }
 }
 
-/** Quotes a line that is not JSON as a JSON string. */
 function quoteRecord(text: string): string {
   try {
     JSON.parse(text);

@@ -1,4 +1,4 @@
-/** Denormalized columns from another row, so that a list reads one table. Foreign keys or triggers keep them equal. */
+/** Denormalized columns from another row, so that a list reads one table. Foreign keys or the function copy_names keep them equal. */
 export interface Copies {
   readonly from: 'users' | 'events';
   readonly by: string;
@@ -14,7 +14,7 @@ export interface Total {
   readonly counts: string;
 }
 
-/** Data that the database derives from a table's rows. The import writes it, `pua doctor` checks it, and schema/*.sql maintains it. */
+/** Data that the database derives from rows. `pua doctor` checks it, and schema/*.sql maintains it; an import also writes the copies. */
 export interface Derived {
   readonly table: string;
   readonly copies: Copies;

@@ -108,7 +108,6 @@ function inQuotes(sql: string, orNull: boolean): string[] {
   return orNull ? [quoted(sql)] : [`'"'`, sql, `'"'`];
 }
 
-/** Adds parentheses where `||` and `::` require them. */
 function operand(sql: string): string {
   return /^[\w.]+$/.test(sql) ? sql : `(${sql})`;
 }

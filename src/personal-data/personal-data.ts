@@ -119,7 +119,6 @@ export class PersonalData {
   }
 }
 
-/** Writes SQL for the next rows after a position, each with its own position. */
 function writePage({ item, from, key, descending = false }: MemberRows, isLater: boolean): string {
   const columns = key.map(([column]) => column);
   const places = columns.map((column, i) => `${column}::text AS "place ${i}"`);

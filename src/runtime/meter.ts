@@ -6,7 +6,6 @@ type Readings<Name extends MetricName> = readonly (readonly [labels: LabelsOf<Na
 type Labels = Readonly<Record<string, string>>;
 type Reader = () => readonly (readonly [Labels, number])[] | Promise<readonly (readonly [Labels, number])[]>;
 
-/** The receiver of measurements: Prometheus' client, if METRICS_PORT is set. */
 interface MeterSink {
   count(name: CounterName, labels: Labels, by: number): void;
   observe(name: HistogramName, labels: Labels, value: number): void;

@@ -220,7 +220,6 @@ interface Claimed extends Message {
   readonly turn: number;
 }
 
-/** Messages to endpoints: created from changes, claimed for sending, and finished. */
 export class WebhookDeliveries {
   /** Index into {@link SLICES}, and number of consecutive slices without a timeout. */
   #size = 0;

@@ -10,7 +10,6 @@ import { PublicHttps } from '../runtime/public-https.js';
 /** The type of test messages, from `pua webhooks test` or a developer's page. */
 export const TEST_TYPE = 'webhook.test';
 
-/** A message that this process has claimed, with its endpoint. */
 export interface Message
   extends
     Pick<
@@ -68,7 +67,6 @@ export class WebhookSecrets {
     }
   }
 
-  /** Counts secrets of active endpoints by the SECRET_KEY that encrypts them. */
   async sealState(dataSource: DataSource): Promise<EncryptionCounts> {
     const all = await sealedSecrets(dataSource);
     return this.#encryption.stateOf(

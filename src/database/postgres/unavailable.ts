@@ -6,7 +6,7 @@ export class Unavailable extends Error {
   override name = 'Unavailable';
 }
 
-/** The database did not respond, so the command did nothing. */
+/** No connection to the database was possible, so the command did nothing. */
 export class UnreachableDatabase extends OperatorError {}
 
 /** Node's network errors; ENOENT if the embedded database's socket is missing. */

@@ -99,7 +99,6 @@ export class PrimaryWal extends NoticeChannel {
     return this.trusted ? this.#places.at(-1)!.position : undefined;
   }
 
-  /** Records that data of one or all members was written at or before the position. */
   mark(whom: Written, position: number): void {
     const at = performance.now();
     if (whom === 'all' || this.#marks.size >= MAX_MARKS) {

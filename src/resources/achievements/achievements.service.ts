@@ -166,7 +166,6 @@ const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> 
 export class AchievementsService {
   constructor(private readonly reads: MemberReads) {}
 
-  /** Returns the member's statistics for all categories and tiers, even without earned achievements. */
   async statistics(userId: number): Promise<AchievementStatistics> {
     const [row] = await this.reads.of(userId).read<StatisticsRow>(READ_STATISTICS, [userId]);
     const { rarest_earned, last_earned_at, rarity_computed_at } = row!;
