@@ -50,7 +50,7 @@ const FOLLOWED = 1_000;
 export class AuditLog {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Returns events, newest first; with an error id, also rejections without a member. */
+  /** Returns events, newest first; with an error id, then also rejections without a member. */
   async find(filter: AuditFilter, limit: number): Promise<AuditEvent[]> {
     const events = await this.dataSource.query<AuditEvent[]>(
       `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} ORDER BY auth_events.occurred_at DESC, id DESC LIMIT ${limit}`,

@@ -39,7 +39,7 @@ export function asTyped(text: string): string {
 
 /**
  * Formats rows below a header, without blank lines, for `cut` and `awk`. On a terminal, omits empty columns and cuts texts that do not fit,
- * but no {@link WORD}; if that is not enough, or instead of cutting on a narrow terminal, writes blocks. @param nothing text for no rows
+ * but no column of {@link WORD}s; if that is not enough, or the terminal is too narrow to cut, writes blocks. @param nothing for no rows
  */
 export function table<Row extends object>(
   rows: readonly Row[],
@@ -97,7 +97,7 @@ const EMPTY = '–';
 const CUTTING_WIDTH = 100;
 /** Minimum length of a cut text, including the …. */
 const MIN_WIDTH = 12;
-/** Ids, types, states and times: never cut, since people copy them and a part is useless. */
+/** Ids, types, states and times: columns of these are never cut, since people copy them and a part is useless. */
 const WORD = /^([^\s,]{1,40}|[\d-]{10} [\d:]{5,8})$/;
 
 /** undefined without a terminal or a known width. */

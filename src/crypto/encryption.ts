@@ -34,7 +34,7 @@ export class Encryption {
     return seal(this.#keys[0]!, value, contextOf(kind, rowKeys));
   }
 
-  /** @returns undefined if neither key decrypts the value in this row, such as a value under a key before SECRET_KEY_PREVIOUS */
+  /** @returns undefined if no key decrypts the value in this row, such as a value under a key before SECRET_KEY_PREVIOUS */
   open<T>(sealed: Buffer, kind: string, ...rowKeys: Buffer[]): T | undefined {
     return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
   }

@@ -61,7 +61,7 @@ for (const [network, prefix] of SPECIAL)
 const global = new BlockList();
 global.addSubnet('2000::', 3, 'ipv6');
 
-/** Tells whether an IP address is public, and so cannot be in this server's internal network. */
+/** Tells whether an IP address is on the public internet, so not in a private, local or other special network. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !special.check(address, 'ipv4');

@@ -45,7 +45,7 @@ export async function checkSequences(manager: EntityManager): Promise<readonly C
   return allOf(wrong, 'sequences', 'each sequence is above the ids in its table, and below its maximum');
 }
 
-/** Moves sequences to their table's highest id, if possible. @returns 1 for each moved sequence */
+/** Moves each bad sequence to its table's highest id, if possible. @returns 1 for each moved sequence */
 export async function repairSequences(manager: EntityManager): Promise<Record<string, number>> {
   const mended: Record<string, number> = {};
   for (const table of NUMBERED) {

@@ -105,7 +105,7 @@ const everything: Extent = () => Promise.resolve(ALL);
 const FEW = 50_000;
 const PARTS = 10;
 
-/** Draws a random tenth of the owners as one range of ids: many short ranges would repeat the joins. */
+/** Draws a random tenth of a large table's owners as one range of ids: many short ranges would repeat the joins. */
 function drawSample(manager: EntityManager): Extent {
   const part = 1 + Math.floor(Math.random() * PARTS);
   return async (owners) => {

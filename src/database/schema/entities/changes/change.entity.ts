@@ -55,7 +55,7 @@ export class PlatformChange extends row({
     'profile.updated' | 'consent.granted' | 'consent.revoked' | 'member.signed_in' | 'notice'
   >(),
   user_id: bigint,
-  /** Id of the app or key used. */
+  /** Id of the app or key that was used, or that the change is about; null if there is none. */
   by_id: anyText.nullable,
   /** For profile.updated: the changed fields and their new values. */
   fields: jsonb.as<Record<string, string | null>>().nullable,
