@@ -12,7 +12,7 @@ BEGIN
     || ',"profile_picture":' || public.stored_json_text(profile_picture) || '}';
 END $$;
 
--- Derives names and card, counts versions (of the fields that PUT can change), and sets the time before which sign-ins have ended.
+-- Derives names and card, increases the version if a field of the profile changes, and sets the time before which sign-ins have ended.
 CREATE OR REPLACE FUNCTION users_derive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.is_disabled := NEW.disabled_at IS NOT NULL;
