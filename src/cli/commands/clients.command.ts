@@ -89,12 +89,12 @@ export function clientsCommands(group: Command): void {
     )
     .requiredOption(
       '--redirect-uri <uri...>',
-      'where members return after sign-in; must match exactly (loopback: any port)',
+      'where members return after sign-in; must match exactly (native loopback: any port)',
     )
     .addOption(
       new Option(
         '--assistant',
-        'register a native app with the redirect URIs of common AI assistants (MCP), and print their settings',
+        'register a native app for common AI assistants (MCP) and print their settings; replaces --type and --redirect-uri',
       ).implies({ type: 'native', redirectUri: OF_ASSISTANTS }),
     )
     .option(
@@ -183,21 +183,18 @@ export function clientsCommands(group: Command): void {
     .option('--name <text>', 'name of the app on the consent page', parseName)
     .option(
       '--jwks-file <file>',
-      'public keys (JWK set) for private_key_jwt; they replace the previous ones',
+      'public keys (JWK set) for private_key_jwt; replaces the previous keys',
       readKeySet,
     )
     .addOption(profileOption())
     .addOption(authOption('the server deletes keys or secrets that this method does not use'))
     .addOption(pkceOption())
     .addOption(longestAccessOption())
-    .option('--client-uri <url>', 'home page of the app; "" removes it')
-    .option('--policy-uri <url>', 'privacy policy of the app; "" removes it')
+    .option('--client-uri <url>', 'home page; "" removes it')
+    .option('--policy-uri <url>', 'privacy policy; "" removes it')
     .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB', readFile)
     .addOption(
-      new Option('--id-token-alg <alg>', 'algorithm that signs the app’s ID tokens').choices([
-        'ES256',
-        'RS256',
-      ]),
+      new Option('--id-token-alg <alg>', 'algorithm of the app’s ID tokens').choices(['ES256', 'RS256']),
     )
     .option('--backchannel-logout-uri <url>', 'URL that the server notifies of ended sessions; "" removes it')
     .refuses((options) => changesNothing(options) || faultOfKeys(options));

@@ -23,7 +23,7 @@ export function importCommand(command: Command): void {
     .option('--dry-run', 'check all lines, also against the database, and change nothing')
     .option(
       '--skip-invalid <file>',
-      'write bad lines to this file and import the others (default: one bad line stops everything)',
+      'write bad lines to this file and import the others (default: one bad line stops the import)',
     )
     .addOption(
       new Option('--batch <n>', 'commit batches of at most n lines, instead of all or nothing')
