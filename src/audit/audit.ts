@@ -89,7 +89,7 @@ export const AUTH_EVENTS = {
     sessions: ['number', 'ended sessions, if all access was revoked'],
   }),
   'authorization.refused': event(
-    'An endpoint rejected an app’s request about a member. The event also records wrong origins and wrong or exposed secrets, hourly per app and reason',
+    'An endpoint except `/oauth/token` rejected an app’s request about a member. Also, at most hourly per app and reason: wrong origins, wrong or exposed secrets',
     {
       error: ['text', 'error code (RFC 6749)'],
       reason: ['text', 'listed below'],
@@ -109,11 +109,11 @@ export const AUTH_EVENTS = {
   }),
   'key.rotated': event('An API key was replaced', {
     replaced_by: ['text', 'id of the new key'],
-    overlap_seconds: ['number', 'how long both keys are accepted'],
+    overlap_seconds: ['number', 'maximum validity of the old key'],
   }),
   'key.revoked': event('An API key was revoked', { reason: ['text', 'why'] }),
   'key.ending': event(
-    'An API key used in the last 7 days expires within 7 days and was not rotated; once per key',
+    'A member’s key used in the last 7 days expires within 7 days and was not rotated; once per key',
   ),
   'access.ending': event(
     'An app’s access, used in the last 7 days, expires within 7 days; at most once per grant',
@@ -141,7 +141,7 @@ export const AUTH_EVENTS = {
     reason: ['text', '`gone` (410 from the logout URL)'],
   }),
   'client.secret_rotated': event('An app got a new secret', {
-    overlap_seconds: ['number', 'how long both secrets are accepted'],
+    overlap_seconds: ['number', 'maximum validity of the old secret'],
   }),
   'client.disabled': event('An admin or the owner disabled an app'),
   'client.enabled': event('An admin or the owner enabled an app again'),
