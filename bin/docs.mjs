@@ -56,7 +56,7 @@ export async function pages() {
     '# Metrics',
     'For operators: this page lists the metrics that `GET /metrics` on `METRICS_PORT` returns in the Prometheus text format. The response also has',
     'prom-client’s metrics (`nodejs_…`, `process_…`). No label contains an id or a caller’s input. With `WORKERS`, one response covers all processes: counters and',
-    'histograms are sums, and gauges are combined as shown. <!-- Made by `npm run docs` from `src/runtime/metrics.ts`. -->',
+    'histograms are sums, and the gauges below are combined as shown. <!-- Made by `npm run docs` from `src/runtime/metrics.ts`. -->',
     '',
     '| Metric | Type | Labels | Across processes | Meaning |',
     '| --- | --- | --- | --- | --- |',

@@ -55,7 +55,7 @@ export const METRICS = {
     together: 'min',
   },
   overload_refusals_total: {
-    help: 'Requests rejected because of overload. `api`, `platform`, `oauth`, `pages`: waited too long to start; `database_pool`, `password_hashing`: too many waited for a connection or a hash',
+    help: 'Requests rejected because of overload. `api`, `platform`, `oauth`, `pages`: waited too long to start; `database_pool`: too many waited; `password_hashing`: too many waited, or too long',
     labels: { reason: NAMES },
   },
   admission: {
