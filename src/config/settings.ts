@@ -245,7 +245,7 @@ export const SETTINGS = {
   }),
   PLATFORM_LOGO_URL: optional(is.url('https:', 'http:', 'file:', 'data:'), {
     meaning:
-      'URL (https, file or data) of the platform’s logo: PNG, JPEG, WebP, GIF or SVG, at most 256 KB; read at startup',
+      'URL (https, http, file or data) of the platform’s logo: PNG, JPEG, WebP, GIF or SVG, at most 256 KB; read at startup',
     set: 'if members know the platform by its logo',
   }),
   PLATFORM_COLOR: optional(is.color, {
@@ -280,7 +280,7 @@ export const SETTINGS = {
     set: 'to `warn` if a proxy already logs requests; to `debug` to investigate a fault',
   }),
   LOG_FORMAT: optional(is.oneOf('json', 'pretty'), {
-    otherwise: 'pretty on a terminal (not in the image), otherwise json',
+    otherwise: 'pretty on a terminal if pino-pretty is installed, otherwise json',
     meaning: 'format of log lines',
     set: 'to `json` to test log processing on a terminal',
   }),
