@@ -40,7 +40,7 @@ const table = {
   ],
   invalid_credentials: [
     401,
-    'The credential is unknown, expired or revoked, or its owner is disabled.',
+    'The credential is unknown, expired or revoked, lacks a valid DPoP proof, or its owner or app is disabled.',
     'Refresh the access token, or ask an admin for a new key.',
   ],
   insufficient_scope: [
