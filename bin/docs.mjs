@@ -29,7 +29,7 @@ export async function pages() {
   const { RECORD_TYPES } = await import('../dist/src/import/record-types.js');
   const errors = [
     '# Error codes',
-    "For developers: how to fix each error. The API's errors are `application/problem+json` (RFC 9457) with these codes.",
+    "For developers: how to fix each of the API's errors (`application/problem+json`, RFC 9457).",
     "Each error's `type` is its description's URL, `GET /api/public/problems/{code}`.",
     '<!-- Made by `npm run docs` from `src/http/output/problems.ts`. -->',
     '',

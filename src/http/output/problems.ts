@@ -74,7 +74,7 @@ const table = {
   ],
   not_found: [
     404,
-    'The server has no route with this path.',
+    'No route has this path, or a calendar link is invalid.',
     'Compare the path with openapi.json: case and slashes matter.',
   ],
   event_not_found: [
@@ -115,7 +115,7 @@ const table = {
   ],
   payload_too_large: [
     413,
-    'The body exceeds 16,384 bytes, or, for a feed, 8 MB or 5,000 lines.',
+    'The body exceeds 16,384 bytes (assistants: 131,072; feeds: 8 MB, 5,000 lines).',
     'Send only the fields that change; split a feed into parts.',
   ],
   unsupported_media_type: [
