@@ -72,7 +72,7 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly id: string;
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
-  /** SQL of the stored total, for queries with usual filters and without `joined`. Else, one scan finds total and page; two if `few`. */
+  /** SQL of the stored total, without `joined` and unusual filters. Else, one scan finds total and page; two if `few`. */
   readonly total?: string;
   readonly few?: boolean;
 }
@@ -89,7 +89,7 @@ interface PageRow {
   /** Key and id of the page's last row if the page is full. */
   far_key: string | null;
   far_id: number | null;
-  /** Null if the list without filters has more than {@link FEW} rows, so the page was not read. */
+  /** Null if more than {@link FEW} rows satisfy {@link Conditions.always}, so the page was not read. */
   total: number | null;
   /** Whether the list has rows before this page, in the direction of reading. */
   behind: boolean;

@@ -7,7 +7,7 @@ import { readSchema, requireFit } from './schema/schema.js';
 import { isUnavailable, UnreachableDatabase } from './postgres/unavailable.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** Opens the database, and migrates it; in production, checks its migrations. @param meanwhile runs while it opens @throws OperatorError */
+/** Opens and migrates the database; in production, only checks migrations. @param meanwhile runs while it opens @throws OperatorError */
 export async function openDatabase(
   config: Config,
   prepare?: (dataSource: DataSource) => Promise<void>,

@@ -21,7 +21,7 @@ export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_total
  */
 export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since) * 1000000)::bigint';
 
-/** SQL that sets the actor of the audit events of ended access; default: the platform. @param actor SQL */
+/** SQL that sets who ends access in this transaction, for the stored reason. @param actor SQL: `user`, `client`, else the platform */
 export const endedBy = (actor: string) => `set_config('public_user_api.ended_by', ${actor}, true)`;
 
 /** Prevents use of an index by expiry: PostgreSQL could choose this index while the table is empty, and sessions keep plans. */
@@ -46,7 +46,7 @@ export function equals(text: string, placeholder: string): string {
   return `fold_case(${text}) = fold_case(${placeholder})`;
 }
 
-/** No open transaction can add a change below this transaction number, so readers up to it miss no change. */
+/** No open transaction can add a change with a lower transaction number, so readers that stop below it miss no change. */
 export const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
 /** Changes with this transaction number or a higher one come from a restored dump of another server. */
 export const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';

@@ -79,7 +79,7 @@ export class BoundedClient extends PrimaryClient {
     });
   }
 
-  /** The pool sets this function when it lends out the client; an error as argument closes the client. */
+  /** The pool sets this function when it lends out the client; an error or true as argument closes the client. */
   get release(): (error?: Error | boolean) => void {
     return (error) => {
       if (!this.#givenUp) this.#release!(error);

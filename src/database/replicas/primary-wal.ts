@@ -4,7 +4,7 @@ import { Config } from '../../config/config.js';
 import { NoticeChannel } from '../postgres/notice-channel.js';
 
 const HEARTBEAT_MS = 50;
-/** An instance without notifications stops using replicas after this time; a writer whose notification may be lost waits this long. */
+/** Without a heartbeat, an instance stops using replicas after this time; a writer waits at most this long for lagging replicas. */
 export const TRUST_MS = 250;
 export const MAX_LAG_SECONDS = 5;
 const MAX_LAG_MS = MAX_LAG_SECONDS * 1_000;
@@ -89,12 +89,12 @@ export class PrimaryWal extends NoticeChannel {
     return this.#need(Math.max(lag, this.#all.position, this.#marks.get(member)?.position ?? 0));
   }
 
-  /** Returns the requirement that a replica has everything up to a position; undefined while the channel is disconnected. */
+  /** Returns the requirement that a replica has everything up to a position; undefined without a recent heartbeat. */
   needFor(position: number): ReadConsistency | undefined {
     return this.trusted ? this.#need(position) : undefined;
   }
 
-  /** The last known position of the primary's log, in bytes; undefined while the channel is disconnected. */
+  /** The last known position of the primary's log, in bytes; undefined without a recent heartbeat. */
   get position(): number | undefined {
     return this.trusted ? this.#places.at(-1)!.position : undefined;
   }

@@ -160,7 +160,7 @@ export class Replica {
     return false;
   }
 
-  /** Measures the lag behind a position in seconds: 0 for the primary; Infinity if down, or without lag but no replica of the primary. */
+  /** Measures the lag behind a position in seconds: 0 for the primary; Infinity if down, or if current but no replica of the primary. */
   async lag(need: ReadConsistency): Promise<number> {
     const [session] = this.#reads.connections;
     const look = session && (await this.#look(session, need));

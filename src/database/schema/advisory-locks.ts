@@ -1,4 +1,4 @@
-/** Keys of PostgreSQL's advisory locks. A key must not change while versions with the old key may still run. */
+/** Keys of advisory locks, besides those that only schema/ uses. A key must not change while versions with the old key may still run. */
 export const ADVISORY_LOCKS = {
   migrations: 7_862_013_001,
   /** Concurrent processes create only one set of signing keys. */

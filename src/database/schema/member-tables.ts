@@ -24,7 +24,7 @@ export interface MemberTable extends Required<Omit<MemberTableDeclaration<AnyRow
   readonly columns: readonly MemberColumn[];
 }
 
-/** All tables with `@OfMember`, referencing tables before referenced ones, and tables without references (users, logs) last. */
+/** All tables with `@OfMember`, referencing tables before referenced ones, and tables that reference none (such as users and logs) last. */
 export const MEMBER_TABLES: readonly MemberTable[] = referringFirst(ENTITIES.flatMap(tableOf));
 
 function tableOf(entity: object): MemberTable[] {
@@ -73,7 +73,7 @@ function throughOf(table: MemberTable, owner: string): { to: MemberTable; cascad
   return reference && to && to.name !== 'users' ? { to, cascades: reference.cascades } : undefined;
 }
 
-/** Returns the columns with ids of members. */
+/** Returns the owner columns that contain members' ids; the others refer to tables of members. */
 export const memberColumnsOf = (table: MemberTable) =>
   table.owner.filter((column) => !throughOf(table, column));
 
@@ -102,7 +102,7 @@ export interface Erasure {
 const clearing = (columns: readonly string[]) => columns.map((column) => `${column} = DEFAULT`).join(', ');
 
 const users = MEMBER_TABLES.find(({ name }) => name === 'users')!;
-/** SQL: assignments that clear a member's row in `users`, except for the mark of erasure. */
+/** SQL: assignments that clear personal columns of a row in `users`; an erasure also replaces the username. */
 export const CLEARED_OF_USERS = clearing((users.erase as { clear: readonly string[] }).clear);
 
 /** Erases all rows except kept ones and those in `users`, referencing rows first. Rows that a foreign key deletes need no statement. */

@@ -110,7 +110,7 @@ function planOf(statements: readonly string[], tables: readonly Table[]) {
       if (tables.some(({ name }) => name === referred)) lock(referred!, 'writers');
     const kind = KINDS.find(({ of }) => of.test(statement));
     const table = kind && tables.find(({ name }) => name === kind.of.exec(statement)![1]);
-    if (!kind || !table) continue; // creates a table or function, or is a block
+    if (!kind || !table) continue; // such as a block, or one that creates a table or function
     lock(table.name, kind.waiting);
     const done = kind.work?.(statement);
     if (!done) continue;

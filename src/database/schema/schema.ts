@@ -34,7 +34,7 @@ function nameOf(statement: string): string {
   return found.slice(1).filter(Boolean).join(' ');
 }
 
-/** Volatile functions of schema/, except trigger functions: statements that call them are writes. */
+/** Volatile functions of schema/, except trigger functions: statements that call them count as writes. */
 export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
   const [declaration] = text.slice(text.indexOf('CREATE ')).split(/\bAS \$\$|^  RETURN /m);
   const writes =
@@ -137,7 +137,7 @@ export function summarizeNames(names: readonly string[]): string {
   return names.length < 2 ? names.join() : `${names.length}, from ${names[0]} to ${names.at(-1)}`;
 }
 
-/** Writes new or changed functions and triggers, drops removed ones, in the caller's transaction. @returns whether any changed */
+/** Writes new, changed or missing functions and triggers, drops removed ones, in the caller's transaction. @returns whether any changed */
 export async function applyRepeatable(manager: EntityManager): Promise<boolean> {
   const [{ objects, there }] = (await manager.query(`SELECT objects, ARRAY(
   SELECT 'FUNCTION ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace

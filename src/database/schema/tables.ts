@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import type { MigrationInterface } from 'typeorm';
 
-/** Every exported class in the matching files of a folder and its subfolders, ordered by file name. */
+/** Returns the exported classes of the matching files in a folder and its subfolders, ordered by path. */
 async function classesIn<T>(folder: string, named: RegExp): Promise<(new () => T)[]> {
   const base = new URL(folder, import.meta.url);
   const files = readdirSync(base, { recursive: true, encoding: 'utf8' }).filter((name) => named.test(name));

@@ -40,7 +40,7 @@ export class ApiKey extends row({
   replaced_by: anyText.nullable,
   /** Time of the notice to the member that the key expires soon. */
   ending_notified_at: timestamptz.nullable,
-  /** Times of the messages to the key's webhooks: that the key expires soon, and that it has ended. */
+  /** Times of the messages to the key's webhooks: it expires soon, and it has ended. If only the second is sent, both have its time. */
   ending_told_at: timestamptz.nullable,
   ended_told_at: timestamptz.nullable,
 }) {}
@@ -53,7 +53,7 @@ export class ApiKeyUsage extends row({
   last_used_at: timestamptz.nullable,
   last_used_ip: inet.nullable,
   uses_count: bigint.default(0),
-  /** First use of the key by a web page in a browser, and the page's origin. */
+  /** First request with the key from a browser, and the page's origin; without it, Sec-Fetch-Site or `unknown`. */
   exposed_at: timestamptz.nullable,
   exposed_origin: anyText.nullable,
 }) {}

@@ -13,7 +13,7 @@ import { Expires } from '../../../../model/declarations.js';
 
 /** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
 @Entity('login_throttle')
-// Until the row is deleted, each block is longer than the previous one, up to a maximum.
+// For an hour after a block, `blocks` determines the duration of the next one.
 @Expires({ at: 'window_ends_at', kept: '1 hour' })
 export class LoginThrottle extends row({
   /** HMAC of the account, address or device, so that the row discloses none of them. */

@@ -26,7 +26,7 @@ export class OauthClient extends row({
   type: anyText.as<'web' | 'native'>(),
   redirect_uris: anyText.array,
   post_logout_redirect_uris: anyText.array.sqlDefault("'{}'"),
-  /** Origins whose pages may call the token endpoint. */
+  /** Origins whose pages may call the OAuth endpoints and MCP; if empty, the defaults of `allowedOriginsOf`. */
   allowed_origins: anyText.array.sqlDefault("'{}'"),
   scopes: anyText.array,
   /** Public keys of a confidential client (private_key_jwt); null for a public client, empty for a client with a secret. */
@@ -74,7 +74,7 @@ export class OauthClient extends row({
   }>().nullable,
 }) {}
 
-/** A member whom an app's owner invited by username to use the app before its approval. */
+/** An invitation by an app's owner to use the app before its approval. */
 @Entity('app_testers')
 @OfMember<AppTester>({
   owner: ['client_id', 'user_id'],
@@ -84,7 +84,7 @@ export class AppTester extends row({
   client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
   /** The username that the app's owner typed, normalized for comparison. */
   username: anyText.primary,
-  /** Member with this username; null if there is none, which the app's owner cannot see. */
+  /** Active member with this username at the invitation; null if there was none, which the app's owner cannot see. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
   invited_at: timestamptz.sqlDefault('now()'),
   accepted_at: timestamptz.nullable,
@@ -112,7 +112,7 @@ export class OauthClientSecret extends row({
   last_used_at: timestamptz.nullable,
 }) {}
 
-/** A member's latest response to a client's request for consent. */
+/** A member's decisions on the scopes that a client requested: for each scope, the latest. */
 @Entity('oauth_consents')
 @OfMember<OauthConsent>({ export: { as: 'consents', without: ['redirect_origins', 'seen_as'] } })
 export class OauthConsent extends row({
@@ -120,19 +120,19 @@ export class OauthConsent extends row({
   client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
   granted: anyText.array,
   rejected: anyText.array,
-  /** Origins that may receive codes; null: the origins of the app's redirect URIs, until the app gets another origin. */
+  /** Origins that get codes without a prompt; null: those of the app's redirect URIs, until these change. */
   redirect_origins: anyText.array.nullable,
-  /** Digest of the details that the member saw of an unreviewed app; null for other apps. */
+  /** Digest of the app's details when the member consented; null for an app that an admin registered. */
   seen_as: anyText.nullable,
   /** Duration that the member chose last; null for a consent from before members could choose. */
   duration: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
-  /** Until this time, the app gets access again without a prompt; null for no limit. */
+  /** End of the consent: afterwards, each request of the app prompts; null for no end. */
   access_ends_at: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
   updated_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** Last refresh token of ended access, so that the app gets the reason. Triggers write it when grants and tokens are deleted. */
+/** Unused or just used refresh token of ended access: the app gets the reason. Triggers write it when grants and tokens are deleted. */
 @Entity('ended_refresh_tokens')
 @Expires({ at: 'ended_at', kept: '30 days' })
 export class EndedRefreshToken extends row({
@@ -278,7 +278,7 @@ export class OauthState extends row({
     | 'PasskeyRegistration'
     | 'PasswordReset'
   >(),
-  /** For an interaction: the member whose sign-in continues the interaction. */
+  /** For an interaction: the member on whose sign-in it relies, if any; for a password reset or its count: the member. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
   /** For an interaction: the app that sent the request. */
   client_id: anyText.nullable,

@@ -25,7 +25,7 @@ export class NoticeEmail extends row({
   notice: anyText,
   /** Name of the app, key, link or passkey. */
   name: anyText.nullable,
-  /** Whether the notice is one of many that are due at the same time: the sender sends all others first. */
+  /** Whether the notice is one of many that are due at the same time: these do not delay other notices. */
   is_bulk: boolean,
   created_at: timestamptz.sqlDefault('now()'),
   /** Number of started attempts. */
