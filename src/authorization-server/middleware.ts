@@ -147,8 +147,8 @@ export class Middleware {
   }
 
   /**
-   * Responds 503 after the deadline or without a database, regardless of the library's response. Logs other failures, and stores them in
-   * the audit log, or without a member in {@link Rejections}. Records requests of members' apps for their developers.
+   * Responds 503 after the deadline or without a database, regardless of the library's response. Logs every failure; unless it is a 503,
+   * stores it in the audit log, or without a member in {@link Rejections}. Records requests of members' apps for their developers.
    */
   async #answerFailures(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const request = this.database.current!;

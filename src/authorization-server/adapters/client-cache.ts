@@ -36,7 +36,7 @@ interface FoundClient extends StoredClient, Record<string, unknown> {
 }
 
 const MAX_CLIENTS = 1_000;
-/** Maximum age of an entry in ms, so that manual changes in the database, which send no notice, take effect. */
+/** Maximum age of an entry in ms, so that manual changes in the database, most of which send no notice, take effect. */
 const REMEMBERED_MS = 900;
 
 /**

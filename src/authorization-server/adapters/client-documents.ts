@@ -231,7 +231,7 @@ function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
 const NO_DOCUMENT_URL =
   'the client_id is not a valid document URL: use https, a path and at most 100 characters, but no user, fragment, dot segments or port 443';
 
-/** Tells whether the id is an https URL with a path, in normal form (draft-ietf-oauth-client-id-metadata-document §3). */
+/** Tells whether the id is a document URL (draft-ietf-oauth-client-id-metadata-document §3): also in normal form, ≤ 100 characters. */
 export function isDocumentUrl(clientId: string): boolean {
   if (clientId.length > 100 || !/^https:\/\/[\x21-\x7e]+$/.test(clientId)) return false;
   const url = URL.parse(clientId);
@@ -247,7 +247,7 @@ function parseAuthMethods(said: Readonly<Record<string, unknown>>): ('none' | 'p
   );
 }
 
-/** Returns the URL of the client's keys; undefined if the client needs no keys, or the document contains them. */
+/** Returns the URL of the client's keys; undefined if the client needs no keys, or the document contains them or names no URL. */
 function parseKeysUri(document: unknown): string | undefined {
   const said = (document ?? {}) as Readonly<Record<string, unknown>>;
   const isNeeded = parseAuthMethods(said).includes('private_key_jwt') && (said.jwks ?? null) === null;

@@ -70,11 +70,11 @@ const DECIDED = `WITH ${SIGNED_IN}, decided AS (
 )`;
 const RECORDED = `${DECIDED}, recorded AS (${recordEventIf('decided', 6)})`;
 
-/** SQL that keeps a column of the earlier consent, unless the app has changed in the meantime. */
+/** SQL that sets a column of the consent: to `earlier`, or if the app's details have changed, to only the new value. */
 const keeping = (column: string, earlier: string) =>
   `${column} = CASE WHEN c.seen_as IS DISTINCT FROM EXCLUDED.seen_as THEN EXCLUDED.${column} ELSE ${earlier} END`;
 
-/** An earlier decision stays valid for scopes that this request does not include. */
+/** An earlier decision stays valid for scopes that this request does not include, unless the app's details have changed. */
 const CONSENTED = `${RECORDED}, remembered AS (
   INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected, redirect_origins, seen_as, duration, access_ends_at)
   SELECT $1, $14, $15::text[], $16::text[], $17::text[], $18, $19, now() + make_interval(secs => $20) FROM decided
@@ -279,7 +279,7 @@ export class OneTimeStates {
     return row && this.database.encryption.open<T>(row.payload, model, row.key);
   }
 
-  /** @returns undefined if the step has not ended, or ended more than 10 minutes ago */
+  /** @returns undefined if the step has not ended, or its state has expired, at the latest 10 minutes after the end */
   async completed(uid: string): Promise<CompletedStep | undefined> {
     const { keys: tokenKeys, encryption } = this.database;
     const keys = tokenKeys.keysOf(ENDED, uid);

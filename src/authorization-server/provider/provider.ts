@@ -34,7 +34,7 @@ export const ROUTES = {
   end_session: '/oauth/logout',
 } as const;
 
-/** Clients try to register here if the metadata has no `registration_endpoint`; registration is impossible. */
+/** Some clients try to register here if the metadata has no `registration_endpoint`; registration is impossible. */
 export const REGISTRATION = '/register';
 
 export const SIGN_OUT = `${ROUTES.end_session}/confirm`;
@@ -112,8 +112,8 @@ export function createProvider(parts: ProviderParts): Provider {
     acrValues: [...passkeyClasses(config)], // default: none
     responseTypes: ['code'], // default: also the hybrid and implicit flows (RFC 9700 §2.1.2)
     clientAuthMethods: unionOf(({ authMethods }) => authMethods), // default: also client_secret_jwt, which needs the secret itself
-    pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: public clients only; OAuth 2.1 requires PKCE of all clients
-    allowOmittingSingleRegisteredRedirectUri: false, // the client must send the redirect URI (RFC 9700 §2.1)
+    pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: only public clients need PKCE
+    allowOmittingSingleRegisteredRedirectUri: false, // the client must send the redirect URI (OpenID Connect Core §3.1.2.1)
     // Default: sometimes. Rotation at each use detects replay; a token whose every use requires the client's key needs no rotation.
     rotateRefreshToken: (ctx) => {
       const { rotatesRefreshTokens } = rulesOf(ctx.oidc.client!);
@@ -294,7 +294,7 @@ function knownScopes(text: string): string[] {
   return scopes;
 }
 
-/** Derives the DPoP nonce secret (RFC 9449 §8.2) from the signing key, since instances may disagree about SECRET_KEY. */
+/** Derives the DPoP nonce secret (RFC 9449 §8) from the signing key, since instances may disagree about SECRET_KEY. */
 function nonceSecret({ d }: SigningJwk): Buffer {
   return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
 }

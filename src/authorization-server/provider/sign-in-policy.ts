@@ -44,7 +44,7 @@ function essentialClasses(claims: unknown): readonly string[] | undefined {
   return classes as string[];
 }
 
-/** A claim without options has the value null (Core §5.5). */
+/** A claim without options has the value null (Core §5.5.1). */
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   if (value === undefined || value === null) return {};
   if (typeof value !== 'object' || Array.isArray(value))

@@ -30,9 +30,9 @@ export interface UpstreamSession {
 export interface Consent {
   readonly granted: readonly string[];
   readonly rejected: readonly string[];
-  /** Origins that may receive codes; null for the origins of all redirect URIs of the client. */
+  /** Origins that get codes without a prompt; null for the origins of all redirect URIs of the client. */
   readonly redirect_origins: readonly string[] | null;
-  /** Digest of the app's details when the member consented: see the client's `seen_as`. */
+  /** Digest of the app's details when the member consented: see `seenAs`. */
   readonly seen_as: string | null;
   /** null if the member could not choose. */
   readonly duration: Duration | null;
@@ -148,7 +148,7 @@ export interface Authorization {
 export class OauthRequest {
   /** The first error, since the library hides errors behind its own response. */
   failure?: Error | undefined;
-  /** Whether the database was unavailable or slow: the request sends 503 and runs no further statements. */
+  /** Whether the request gets 503, since the database or another resource was unavailable or slow: it runs no further statements. */
   unavailable = false;
   readonly signIn = new RequestSignIn();
   readonly authorization: Authorization = {};
@@ -179,7 +179,7 @@ export class OauthRequest {
 
 /**
  * The authorization server's database: stores HMACs instead of secrets, and encrypts sensitive data. Keeps no transaction open between
- * statements. Runs no further statements of a request for which the database was unavailable.
+ * statements. Runs no further statements of a request that gets 503.
  */
 @Injectable()
 export class OauthDatabase {
