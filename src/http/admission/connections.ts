@@ -76,7 +76,7 @@ export class Connections {
     for (const { last } of this.#of.values()) if (last) yield last;
   }
 
-  /** Closes connections without any request: browsers open some in advance. */
+  /** Closes connections on which nothing has arrived: browsers open some in advance. */
   closeSilent(): void {
     for (const socket of this.#of.keys()) if (socket.bytesRead === 0) socket.destroy();
   }
@@ -87,7 +87,7 @@ export class Connections {
     return connection ? (connection.address = forwarded ?? connection.peer) : '';
   }
 
-  /** Whether the client has received its last response, and has sent nothing since. */
+  /** Whether the connection is open, and no request on it waits for its response or the rest of it. */
   isIdle(socket: Socket): boolean {
     const connection = this.#of.get(socket);
     return connection !== undefined && connection.last === undefined && socket.writable;

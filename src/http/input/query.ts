@@ -37,7 +37,7 @@ const readParameters = createParamDecorator((_: unknown, context: ExecutionConte
   return requestOf<Request & { parameters: object }>(context).parameters;
 });
 
-/** Injects the validated query: an instance of the handler's class or of a variant. A route without this decorator accepts no parameter. */
+/** Injects the validated query: an instance of the handler's class or a view's. API routes without this decorator accept no parameter. */
 export const Parameters =
   (variants?: QueryVariants): ParameterDecorator =>
   (controller, name, index) => {
