@@ -123,7 +123,7 @@ export class ImportSet {
           if (stale > 0) addCounts(this.#countsOf(type.name), { stale });
         }
       await this.#check();
-      // Do all possible work before taking the first row lock.
+      // Before the write, since its row locks make other writers wait.
       this.firstRejects = this.rejected > 0 ? await this.#rejects(FIRST_REJECTS) : [];
       rejects?.rewind(before!);
       if (rejects) await this.#writeRejects(rejects);
@@ -310,7 +310,9 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     // "Failing row contains (5, 7, …)", in the order of the columns; keys are numbers, and come first.
     const row = /\((\d.*)/.exec(detail ?? '')?.[1]?.split(', ');
     if (!type || !row)
-      throw new OperatorError(`The database rejects a record: ${error.message}`, { cause: error });
+      throw new OperatorError(`The database rejects a record (${error.message}): correct the record`, {
+        cause: error,
+      });
     const columns = await this.staging.rows<{ name: string }>(
       `SELECT attname AS name FROM pg_attribute
 WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,

@@ -100,7 +100,7 @@ export async function settleMembers(dataSource: DataSource, signal?: AbortSignal
     if (!row!.pending) return;
     if (signal?.aborted)
       throw new OperatorError(
-        'All records are imported, but some affected members are not updated yet: a running server or the next import updates them',
+        'The records are imported, but some affected members are not updated yet: a running server or the next import updates them',
       );
     const written = await writeNextMembers(dataSource).catch((error: unknown) => {
       if (isLostRace(error)) return 0;

@@ -22,9 +22,9 @@ interface Declared {
   readonly key?: readonly string[];
   readonly check?: (row: StagedRow) => Fault | undefined;
   readonly notes?: Readonly<Record<string, Note>>;
-  /** Queries for (line, code, reason) of staged records `s` that are invalid regardless of other lines, except unknown references. */
+  /** Queries for (line, code, reason) of staged records `s` that are invalid regardless of other lines; unknown references need none. */
   readonly references?: readonly string[];
-  /** Queries like `references`, for conflicts with other lines or stored records, except lines about the same record. */
+  /** Queries like `references`, for conflicts with other lines or stored records; two lines about one record need no query. */
   readonly rules?: readonly string[];
   /** Column sets of the staging table that each identify a record; default: its key. */
   readonly identities?: readonly (readonly string[])[];

@@ -155,7 +155,7 @@ postgres.describe('an import of existing members', () => {
       if (signal === 'SIGTERM')
         expect([code, await errors]).toEqual([
           1,
-          'All records are imported, but some affected members are not updated yet: a running server or the next import updates them\n',
+          'The records are imported, but some affected members are not updated yet: a running server or the next import updates them\n',
         ]);
       expect(await rows('SELECT title FROM events')).toEqual([{ title: 'New' }]);
       const next = importRecords(
