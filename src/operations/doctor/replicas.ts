@@ -42,7 +42,7 @@ async function checkReplica(url: string, number: number, primary: Primary): Prom
   } catch (error) {
     return warn(
       name,
-      `cannot be reached (${(error as Error).message || (error as { code?: string }).code}): reads use the primary instead, and each write waits for the replica`,
+      `cannot be reached (${(error as Error).message || (error as { code?: string }).code}): reads use other servers, and each write waits up to 0.25 s for the replica`,
       'start the replica, or remove it from DATABASE_READ_URL',
     );
   }

@@ -75,7 +75,7 @@ WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORD
   return allOf(wrong, 'time zones', 'the database has the time zones of all events');
 }
 
-/** Checks for enabled webhook endpoints that have accepted no message for a day. */
+/** Checks for enabled webhook endpoints that have accepted no message since a failed attempt more than a day ago. */
 export async function checkWebhooks(manager: EntityManager): Promise<readonly Check[]> {
   const failing = await manager.query<{ id: string; since: string }[]>(
     `SELECT id, api_time(failing_since) AS since FROM webhook_endpoints

@@ -6,9 +6,9 @@ export interface Counts {
   readonly members_disabled: number;
   readonly apps: number;
   readonly apps_disabled: number;
-  /** Accepted keys. */
+  /** Keys that are neither revoked nor expired. */
   readonly keys: number;
-  /** Accepted keys that expire within 30 days without a successor. */
+  /** Such keys that expire within 30 days and have no successor. */
   readonly keys_expiring: number;
   /** Enabled webhooks. */
   readonly webhooks: number;

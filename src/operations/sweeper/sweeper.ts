@@ -16,7 +16,7 @@ const MAX_PAUSE_MS = 1_000;
 /** Expired rows of one table: those whose `moment` is before `before`. */
 type ExpiredRows = ReturnType<typeof expiredRows>[number];
 
-/** Lists the kinds of expiring rows that the entities declare, in sweeping order; a retention of 0 disables a kind. */
+/** Lists the kinds of expiring rows that the entities declare, in sweeping order; a retention setting of 0 disables its kind. */
 export function expiredRows(retention: Pick<Config, 'auditRetentionSeconds' | 'changesRetentionSeconds'>) {
   return EXPIRIES.flatMap(({ entity, at, kept = '0', only = 'true', name, also }) => {
     const table = tableNameOf(entity);
