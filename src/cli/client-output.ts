@@ -2,7 +2,7 @@ import type { DevelopedUse } from '../auth/usage/developed-use.js';
 import type { ClientDetails } from '../clients/clients.service.js';
 import { fields, named, table } from './output.js';
 
-/** Prints a client. */
+/** Formats a client. */
 export function printedClient({ secrets, application, pending_changes, ...client }: ClientDetails): string {
   const lines = secrets.map(
     (secret) =>
@@ -30,7 +30,7 @@ interface ReviewedClient extends ClientDetails {
   readonly requests: DevelopedUse;
 }
 
-/** Prints a client with its owner, and its requests by kind of error. */
+/** Formats a client with its owner, and its requests by kind of error. */
 export function printedReview({ owner, testers, requests, ...client }: ReviewedClient): string {
   const [used] = requests.apps;
   const lines = [

@@ -16,7 +16,7 @@ interface CommandWork extends Work {
   readonly print: <Result>(result: Result, human: (result: Result) => string) => void;
   /**
    * Requires confirmation of an irreversible action (`--yes` or on the terminal). @param what the effect, as a sentence @param unasked
-   * `go on`: proceeds without a terminal; by default, the command fails @throws CommanderError {@link DECLINED}, which is not a failure
+   * `go on`: without a terminal or with `--json`, proceeds; default: fails @throws CommanderError {@link DECLINED}, which is not a failure
    */
   readonly confirm: (what: string, unasked?: 'go on') => Promise<void>;
 }
@@ -111,7 +111,7 @@ async function isAnsweredYes(question: string): Promise<boolean> {
   }
 }
 
-/** Rejects a command that changes nothing, because it has no option. */
+/** Rejects a command that changes nothing, because it has no option except `--json`. */
 export const changesNothing: Refusal<OptionValues> = (options) =>
   Object.keys(options).every((name) => name === 'json') && 'nothing to change: name at least one option';
 

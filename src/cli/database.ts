@@ -57,7 +57,7 @@ export function readConfig(): Config {
 /** The schema that a command accepts: this version's schema; any version's, for commands that revoke; or anything. */
 export type AcceptedSchema = 'this version' | 'any version' | 'anything';
 
-/** Runs a command on the database; opens the embedded one. Migrates an empty embedded one, unless `anything` fits. @throws OperatorError */
+/** Runs a command on the database. Opens the embedded one; migrates it if empty, unless `accepted` is `anything`. @throws OperatorError */
 export async function onDatabase<T>(
   work: (of: Work) => Promise<T>,
   accepted: AcceptedSchema = 'this version',
