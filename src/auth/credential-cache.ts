@@ -22,7 +22,7 @@ export interface KnownCredential {
   readonly thumbprint?: string;
   /** Origins of the client's pages, from which assistants' requests may come. */
   readonly origins?: readonly string[];
-  /** The app or key whose developer sees these requests; undefined for platform keys, and for apps and keys from an admin. */
+  /** The app or key whose developer sees these requests; undefined unless a member made the app or key. */
   readonly developedApp: DevelopedApp | undefined;
 }
 

@@ -13,12 +13,12 @@ export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId,
 
 export class LimitReached extends OperatorError {}
 
-/** Thrown if a member has made {@link MAX_CHANGES} changes within 24 hours. */
+/** Thrown if a member has made {@link MAX_CHANGES} {@link REPEATABLE} changes within 24 hours. */
 export class TooManyChanges extends Error {
   override name = 'TooManyChanges';
 }
 
-/** Maximum changes per member in 24 hours, since the audit log keeps each change. */
+/** Maximum {@link REPEATABLE} changes per member in 24 hours, since the audit log keeps each change. */
 const MAX_CHANGES = 100;
 
 /** Changes that a member can repeat or reverse any number of times. */

@@ -64,7 +64,7 @@ export class Usage implements OnApplicationShutdown {
     request.context.whenWritten = this.#written;
   }
 
-  /** Counts a use of member data on a route that declares no scope. */
+  /** Counts a use of member data; call it on routes that declare no scope. */
   countData({ userId, clientId, keyId }: Caller, scope: string): void {
     const app = clientId === null ? `key ${keyId}` : `client ${clientId}`;
     this.#data.count(`${Math.floor(Date.now() / DAY_MS)} ${userId} ${scope} ${app}`);
