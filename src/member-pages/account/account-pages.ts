@@ -196,7 +196,7 @@ export class SentForms {
     return { made: made ?? (await this.states.find<Made>(FIND, MODEL, id)), formId };
   }
 
-  /** @returns the result of the form that redirected to this page; undefined if a page has shown it before */
+  /** @returns the result of the form that redirected to this page; undefined if none is stored, or a page has shown it before */
   async take<Made extends object>({ user, response }: Member): Promise<Made | undefined> {
     const made = queryOf(response.req).get('made');
     if (made === null || !FORM_ID.test(made)) return undefined;
