@@ -105,7 +105,7 @@ export const stored = <Of extends Field>(field: Of) =>
     field,
   );
 
-/** Makes a primary key that the database generates. */
+/** Makes a primary key that the database generates; with `BY DEFAULT`, an insert can set it. */
 export const identity = (generatedIdentity: 'ALWAYS' | 'BY DEFAULT') =>
   new TableColumn<number, typeof id>({ type: 'bigint', generatedIdentity, primary: true }, id);
 
