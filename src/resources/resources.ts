@@ -75,7 +75,7 @@ export const concernedBy = (log: string, resource?: Resource) =>
     )
     .join('\nUNION ALL\n');
 
-/** SQL: whether a transaction was committed at this time or later, or a few seconds earlier; true if that is unknown. */
+/** SQL: whether a transaction was committed at this time or later, or a few seconds earlier; true if no change mark is old enough. */
 export const committedSince = (transaction: string, moment: string) =>
   `committed_after(${transaction}, (SELECT last_mark_before(${moment}::timestamptz)))`;
 

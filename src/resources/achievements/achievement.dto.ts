@@ -97,7 +97,7 @@ const [a, ua] = [relation(Achievement, 'a'), relation(UserAchievement, 'ua')];
 
 // In this SQL: an achievement `a`, the member's progress `ua`, and the platform's totals `t`.
 
-/** Whether the achievement is hidden and not earned: then no response may reveal its details. */
+/** Whether the achievement is hidden and not earned: then responses mask key, name, description, icon, criteria and progress. */
 const MASKED = '(a.is_hidden AND ua.earned_at IS NULL)';
 const HIDDEN_NAME = 'Hidden achievement';
 export const NAME = `CASE WHEN ${MASKED} THEN '${HIDDEN_NAME}' ELSE a.name END`;

@@ -78,7 +78,7 @@ export class ProfileService {
     return answerOf(row!);
   }
 
-  /** @param ifMatch compared in the UPDATE @param confirm rejects an ended credential after each wait @throws Problem precondition_failed with the current ETag */
+  /** @param ifMatch compared in the UPDATE @param confirm rejects an ended credential after a wait @throws Problem precondition_failed */
   async update(
     { userId, clientId, keyId }: Principal,
     changes: ProfileChanges,
