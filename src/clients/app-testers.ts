@@ -56,7 +56,7 @@ RETURNING c.approved_at IS NOT NULL AS is_approved`;
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Members who can use an app before its approval. If one leaves, the app loses access to their data, so owners cannot rotate testers. */
+/** Members who can use an app before its approval. If one leaves until then, the app loses its access, so owners cannot rotate testers. */
 @Injectable()
 export class AppTesters {
   constructor(

@@ -99,7 +99,7 @@ const MAX_PER_LIST = 50;
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost'];
 /** Allowed schemes without a domain name, for Cursor. */
 const KNOWN_SCHEMES = ['cursor:'];
-/** Members that make a JWK private (RFC 7518 §6). */
+/** Members that make a JWK private or symmetric. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
 /** Checks the registration of an app. @param nameBefore the app's current name, which is always allowed @throws ClientFault */
@@ -204,7 +204,7 @@ export function parseOrigin(redirectUri: string): string {
   return `${protocol}//${host}`;
 }
 
-/** Returns the origins that may call the token endpoint: registered or a web app's redirect origins; none for a client with a secret. */
+/** Returns the origins that may call OAuth endpoints: registered or a web app's redirect origins; none for a client with a secret. */
 export function allowedOriginsOf(
   client: {
     readonly type: NewClient['type'];

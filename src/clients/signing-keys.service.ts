@@ -37,7 +37,7 @@ export class SigningKeysService {
     this.#encryption = new Encryption(config.secrets, 'signing-keys');
   }
 
-  /** Returns private keys: ES256 first, current keys first. Creates missing ES256 keys. @throws OperatorError for a wrong SECRET_KEY */
+  /** Returns private keys by algorithm, current first. Creates missing ES256 keys. @throws OperatorError for a wrong SECRET_KEY */
   async load(): Promise<SigningJwk[]> {
     await this.provide('ES256');
     return (await this.#read()).map((key) => this.#decrypt(key));
