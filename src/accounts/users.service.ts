@@ -203,7 +203,7 @@ function refuseTaken({ username, external_id }: UserChanges) {
     if (error.code !== UNIQUE_VIOLATION) throw error;
     throw new OperatorError(
       error.constraint === EXTERNAL_ID_KEY
-        ? `The external id ${external_id} belongs to another member`
+        ? `The external id ${external_id} belongs to another member: choose another`
         : `The username ${username} is taken: choose another`,
     );
   };

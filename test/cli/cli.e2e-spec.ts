@@ -651,7 +651,7 @@ SELECT 'user.created', 'admin', $1, now() - interval '1 hour' + n / 3 * interval
       ])
         expect(await run('users', ...verb, '--external-id', 'sub|Known')).toMatchObject({
           code: 1,
-          stderr: 'The external id sub|Known belongs to another member\n',
+          stderr: 'The external id sub|Known belongs to another member: choose another\n',
         });
       expect(await json('users update known --external-id sub|known')).toMatchObject({
         external_id: 'sub|known',

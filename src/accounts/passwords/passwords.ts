@@ -10,7 +10,7 @@ import { isStorable } from '../../values/string-rules.js';
 /** Length of a password, in code points of its NFKC form. */
 const [SHORTEST, LONGEST] = [10, 128];
 
-/** argon2id, 12 MiB, 3 passes, 1 lane: the cheapest of OWASP's equally strong parameters. `imported_hash_kind` repeats them. */
+/** argon2id, 12 MiB, 3 passes, 1 lane: one of OWASP's equally strong choices. `imported_hash_kind` repeats them. */
 const CURRENT = { memoryCost: 12_288, timeCost: 3, parallelism: 1 };
 
 /** Maximum cost of imported hashes, so that one sign-in cannot occupy a processor for minutes. */

@@ -108,7 +108,7 @@ export class SignInMethods {
     });
   }
 
-  /** @returns false if the passkey is already registered, or the member has {@link MAX_PASSKEYS} @throws Unconfirmed */
+  /** @returns false if the passkey is already registered, or the member has {@link MAX_PASSKEYS} @throws Unconfirmed, TooManyChanges */
   addPasskey(by: SignedInMember, passkey: NewPasskey): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);
@@ -135,7 +135,7 @@ export class SignInMethods {
     });
   }
 
-  /** Enables or disables the password. @returns false if there is none, or to disable it as the last sign-in method @throws Unconfirmed */
+  /** Enables or disables the password. @returns false if none, or if it is the last sign-in method @throws Unconfirmed, TooManyChanges */
   switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);
