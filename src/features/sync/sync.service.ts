@@ -111,7 +111,7 @@ export class SyncService {
     };
   }
 
-  /** @throws Problem invalid_cursor for another member's or other resources' cursor; cursor_expired if the changes were deleted */
+  /** @throws Problem invalid_cursor for another member's or other resources' cursor; cursor_expired after a sweep, restore or failover */
   async changes(
     principal: Principal,
     { cursor, limit, include, resources: asked = RESOURCES }: SyncQuery,
