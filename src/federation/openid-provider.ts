@@ -34,7 +34,7 @@ const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
 
 export class UpstreamFault extends Error {
   constructor(
-    /** `away`: no response in time. `wrong`: an unusable response. `refused`: an error, with its code. */
+    /** `away`: no response in time, or a server error. `wrong`: an unusable response or token. `refused`: an error in the redirect. */
     readonly kind: 'away' | 'wrong' | 'refused',
     message: string,
     /** The provider's OAuth or OpenID error code, if well-formed. */
@@ -137,7 +137,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     }
   }
 
-  /** Verifies a logout token (OpenID Connect Back-Channel Logout 1.0 §2.6), except for reuse. @throws UpstreamFault */
+  /** Verifies a logout token's signature, issuer, audience, times and type (OpenID Back-Channel Logout 1.0 §2.6). @throws UpstreamFault */
   async verifyLogoutToken(token: string): Promise<JWTPayload> {
     const known = await this.#provider();
     const { coolingDown } = known.keys;
