@@ -70,7 +70,7 @@ export class Toolbox {
     throw insufficientScope(this.config.publicUrl, request, FIRST_SCOPES.join(' '), principal.scopes);
   }
 
-  /** Runs a tool for the request's caller. @throws Problem if the credential may not use it now; or errors of the route */
+  /** Runs a tool for the request's caller. @throws Problem for the scope, rate limit or arguments; or errors of the route */
   async use(
     name: string,
     values: Readonly<Record<string, unknown>>,
