@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** A request of the demo's first member and its response, recorded by `npm run docs` and compared by a test. */
+/** A request of the demo's first member or platform, and its response, recorded by `npm run docs` and compared by a test. */
 export interface Example {
   /** Unique per operation: `events`, `event_not_found`. */
   readonly name: string;

@@ -104,7 +104,7 @@ function describeFields(schema: Json, schemas: Schemas, parent = ''): Field[] {
   });
 }
 
-/** Returns the schema, or the schema that it references; ignores the alternative null. */
+/** Returns the schema, or the schema that it references; of alternatives, only the first. */
 function resolve(schema: Json, schemas: Schemas): Json {
   const wrapped = (schema.allOf ?? schema.anyOf) as Json[] | undefined;
   if (wrapped) return resolve(wrapped[0]!, schemas);
