@@ -7,62 +7,46 @@ import { Usage } from '../../src/auth/usage/usage.js';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
 import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
-import { startWithUpstream } from '../support/upstream.js';
 import { basic } from '../support/client-kinds.js';
+import { atOnce } from '../support/concurrent.js';
+import { csrfOf, OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { soon } from '../support/timing.js';
+import { startWithUpstream } from '../support/upstream.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
 afterAll(() => oauth.close());
 
-interface Developer {
-  readonly id: number;
-  readonly username: string;
-  readonly browser: Browser;
-  open(path: string): Promise<FormPage>;
-  /** Fills in and sends a form of the page. */
-  submit(page: FormPage, action: RegExp, fields?: Record<string, string | string[]>): Promise<FormPage>;
-  /** Sends a form with values that the page does not offer, with a valid CSRF token. */
-  post(path: string, fields?: Record<string, string>): Promise<Response>;
-  register(fields?: Record<string, string | string[]>): Promise<string>;
-  makeKey(fields?: Record<string, string | string[]>): Promise<string>;
-}
+const APP = { name: 'Own app', type: 'web', redirect_uris: REDIRECT_URI };
 
 /** Signs a new member in to the console. */
-async function developer(of = oauth): Promise<Developer> {
+async function developer(of = oauth) {
   const member = await of.member();
   const browser = of.browser();
   const first = await browser.signIn('/developer', member.username);
   expect(first.url.pathname).toBe('/developer');
-  const open = async (path: string) => await browser.view(path);
-  const submit = async (page: FormPage, action: RegExp, fields: Record<string, string | string[]> = {}) =>
-    await browser.press(page, fields, action);
+  const open = (path: string) => browser.view(path);
+  /** Fills in and sends a form of the page. */
+  const submit = (page: FormPage, action: RegExp, fields: Record<string, string | string[]> = {}) =>
+    browser.press(page, fields, action);
   return {
     ...member,
     browser,
     open,
     submit,
-    post: (path, fields = {}) => browser.post(first, path, { form: newFormId(), ...fields }),
-    async register(fields = {}) {
-      const page = await submit(await open('/developer/new-client'), /^\/developer\/clients$/, {
-        name: 'Own app',
-        type: 'web',
-        redirect_uris: REDIRECT_URI,
-        scopes: ['profile:read', 'events:read'],
-        ...fields,
-      });
+    /** Sends a form with values that the page does not offer, with a valid CSRF token. */
+    post: (path: string, fields: Record<string, string> = {}) =>
+      browser.post(first, path, { form: newFormId(), ...fields }),
+    async register(fields: Record<string, string> = {}) {
+      const app = { ...APP, scopes: ['profile:read', 'events:read'], ...fields };
+      const page = await submit(await open('/developer/new-client'), /^\/developer\/clients$/, app);
       const [, id] = /^\/developer\/clients\/([\w-]{36})$/.exec(page.url.pathname) ?? [];
       if (id === undefined) throw new Error(`not registered: ${page.status} ${page.html}`);
       return id;
     },
-    async makeKey(fields = {}) {
-      const page = await submit(await open('/developer/new-key'), /^\/developer\/keys$/, {
-        name: 'My key',
-        scopes: ['profile:read'],
-        days: '7',
-        ...fields,
-      });
+    async makeKey(name = 'My key') {
+      const fields = { name, scopes: ['profile:read'], days: '7' };
+      const page = await submit(await open('/developer/new-key'), /^\/developer\/keys$/, fields);
       const [key] = /pua_(test|live)_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/.exec(page.html) ?? [];
       if (key === undefined) throw new Error(`no key: ${page.status} ${page.html}`);
       return key;
@@ -86,13 +70,14 @@ function rowsOf({ html }: FormPage): string[] {
   );
 }
 
-async function call(path: string, headers: Record<string, string>): Promise<Response> {
-  return fetch(new URL(path, oauth.issuer), { headers });
-}
+const call = (path: string, headers: Record<string, string>) =>
+  fetch(new URL(path, oauth.issuer), { headers });
+/** The status of GET /me with a key. */
+const meWith = async (key: string) => (await call('/api/public/me', { 'X-API-Key': key })).status;
 
 describe('/developer, with DEVELOPER_CONSOLE disabled', () => {
   it('responds 404, like any unknown page', async () => {
-    const without = await OauthTest.start({}, oauth);
+    await using without = await OauthTest.start({}, oauth);
     for (const Accept of ['text/html', 'application/json']) {
       const ask = async (path: string) => {
         const response = await fetch(new URL(path, without.issuer), { headers: { Accept } });
@@ -105,69 +90,50 @@ describe('/developer, with DEVELOPER_CONSOLE disabled', () => {
         expect([path, ...(await ask(path))]).toEqual([path, ...nothing]);
     }
     expect((await without.browser().view('/account/apps')).html).not.toContain('/developer');
-    await without.close();
   });
 });
 
 describe('a member’s app', () => {
-  it('is registered after sign-in, and signs other members in with the chosen settings', async () => {
+  it('is registered with an audit event, and signs other members in with only its registered scopes', async () => {
     const ada = await developer();
     const clientId = await ada.register();
     const other = await oauth.member();
     const tokens = await oauth.tokens(clientId, other.username, { scope: 'profile:read' });
     expect(await oauth.me(tokens.access_token)).toBe(200);
-    const beyond = oauth.request(clientId, { scope: 'connections:read' });
-    const refused = await oauth.browser().view(beyond.url);
+    const refused = await oauth.browser().view(oauth.request(clientId, { scope: 'connections:read' }).url);
     expect(refused).toMatchObject({ status: 400, html: expect.stringContaining('invalid_scope') });
-    const events = await oauth.query<object>(
-      'SELECT type, actor, user_id, host(ip) AS ip FROM auth_events WHERE client_id = $1 AND type LIKE $2',
-      [clientId, 'client.%'],
-    );
-    expect(events).toEqual([{ type: 'client.created', actor: 'user', user_id: ada.id, ip: '127.0.0.1' }]);
+    expect(await oauth.events({ client: clientId, type: 'client.%' })).toMatchObject([
+      { type: 'client.created', actor: 'user', user_id: ada.id, ip: '127.0.0.1' },
+    ]);
   });
 
-  thorough.it(
-    'is marked as registered by a member on the consent page, unlike the platform’s apps',
-    async () => {
-      const ada = await developer();
-      const { username } = await oauth.member();
-      const consent = async (clientId: string) => {
-        const browser = oauth.browser();
-        return await browser.signIn(oauth.request(clientId, { scope: 'profile:read' }).url, username);
-      };
-      const said = 'A member of the platform registered this app.';
-      expect((await consent(await ada.register())).html).toContain(said);
-      expect((await consent(await oauth.client())).html).not.toContain(said);
-    },
-  );
+  thorough.it('is marked on the consent page as registered by a member, unlike a platform app', async () => {
+    const ada = await developer();
+    const { username } = await oauth.member();
+    const consent = (clientId: string) =>
+      oauth.browser().signIn(oauth.request(clientId, { scope: 'profile:read' }).url, username);
+    const said = 'A member of the platform registered this app.';
+    expect((await consent(await ada.register())).html).toContain(said);
+    expect((await consent(await oauth.client())).html).not.toContain(said);
+  });
 
+  // client-rules.spec.ts tests the rules for redirect URIs.
   thorough.it.each([
     ['web', 'javascript:alert(1)'],
-    ['native', 'javascript:alert(1)'],
-    ['native', 'data:text/html,x'],
     ['web', 'http://app.example/callback'],
-    ['web', 'https://app.example/callback#fragment'],
-    ['web', 'https://user@app.example/callback'],
-    ['web', 'https://*.example/callback'],
     ['web', 'https:app.example/callback'],
     ['web', 'https:\\\\app.example\\callback'],
     ['web', '//app.example/callback'],
-    ['web', 'com.example.app:/callback'],
-    ['native', 'http://192.168.0.1/callback'],
+    ['native', 'data:text/html,x'],
   ])('of the kind %s is rejected with the redirect URI %s, while typing and when sent', async (type, uri) => {
     const ada = await developer();
     const form = await ada.open('/developer/new-client');
-    const typed = await ada.post('/developer/redirect-uris', {
-      type,
-      redirect_uris: `${REDIRECT_URI}\n${uri}`,
-    });
-    const { faults } = (await typed.json()) as { faults: string[] };
-    expect(faults).toHaveLength(1);
-    expect(faults[0]).toContain(uri);
+    const redirect_uris = `${REDIRECT_URI}\n${uri}`;
+    const typed = await ada.post('/developer/redirect-uris', { type, redirect_uris });
+    expect(await typed.json()).toMatchObject({ faults: [expect.stringContaining(uri)] });
     const refused = await ada.submit(form, /clients$/, { name: 'App', type, redirect_uris: uri });
     expect([refused.status, refused.html.includes('The app was not registered.')]).toEqual([400, true]);
-    const all = await clients().list({ userId: ada.id, ip: null });
-    expect(all).toEqual([]);
+    expect(await clients().list({ userId: ada.id, ip: null })).toEqual([]);
   });
 
   thorough.it.each([
@@ -196,20 +162,15 @@ describe('a member’s app', () => {
   ])('with %j is rejected without a server error', async (fields) => {
     const ada = await developer();
     const form = await ada.open('/developer/new-client');
-    const wanted = { name: 'App', type: 'web', redirect_uris: REDIRECT_URI, ...fields };
-    const refused = await ada.submit(form, /clients$/, wanted);
+    const refused = await ada.submit(form, /clients$/, { ...APP, ...fields });
     expect([refused.status, refused.html.includes('role="alert"')]).toEqual([400, true]);
   });
 
   thorough.it('with a deeply nested key set is rejected', async () => {
     const ada = await developer();
-    for (const jwks of [
-      '['.repeat(8_000),
-      `{"keys":[{"kty":"EC","x":${'['.repeat(3_000)}${']'.repeat(3_000)}}]}`,
-    ]) {
-      const fields = { name: 'App', type: 'web', redirect_uris: REDIRECT_URI, jwks };
-      expect((await ada.post('/developer/clients', fields)).status).toBe(400);
-    }
+    const nested = `${'['.repeat(3_000)}${']'.repeat(3_000)}`;
+    for (const jwks of ['['.repeat(8_000), `{"keys":[{"kty":"EC","x":${nested}}]}`])
+      expect((await ada.post('/developer/clients', { ...APP, jwks })).status).toBe(400);
   });
 
   it('can be changed, disabled, enabled and deleted by its developer, with audit events', async () => {
@@ -244,12 +205,9 @@ describe('a member’s app', () => {
     const after = await ada.submit(enabled, /\/delete$/);
     expect(after.html).toContain('The app is deleted');
     await expect(clients().find(id)).rejects.toThrow('There is no client');
-    const events = await oauth.query<{ type: string }>(
-      `SELECT type FROM auth_events WHERE client_id = $1 AND actor = 'user' AND user_id = $2 ORDER BY id`,
-      [id, ada.id],
-    );
-    expect(events.map(({ type }) => type)).toEqual(
-      ['created', 'updated', 'disabled', 'enabled', 'deleted'].map((type) => `client.${type}`),
+    const events = await oauth.events({ client: id, user: ada.id });
+    expect(events.map(({ type, actor }) => `${type} ${actor}`)).toEqual(
+      ['created', 'updated', 'disabled', 'enabled', 'deleted'].map((type) => `client.${type} user`),
     );
   });
 
@@ -257,7 +215,7 @@ describe('a member’s app', () => {
     const ada = await developer();
     const id = await ada.register();
     const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(60_000)]);
-    const csrf = /name="csrf" value="([^"]+)"/.exec((await ada.open('/developer')).html)![1]!;
+    const csrf = csrfOf(await ada.open('/developer'));
     const send = (file: Buffer, token = csrf) => {
       const body = new FormData();
       body.set('csrf', token);
@@ -314,22 +272,19 @@ describe('a member’s app', () => {
       const users = new UsersService(oauth.dataSource);
       await users.disable(ada.id, 'admin');
       await users.enable(ada.id, 'admin');
-      for (const id of [one, other]) {
-        const found = await clients().find(id);
-        expect(found.disabled_at).not.toBeNull();
-        expect(found.disabled_by_owner).toBe(false);
-      }
+      for (const id of [one, other])
+        expect(await clients().find(id)).toMatchObject({
+          disabled_at: expect.any(String),
+          disabled_by_owner: false,
+        });
     },
   );
 
   thorough.it('is limited to ten per member, even with fifty concurrent requests', async () => {
     const ada = await developer();
-    const sent = Array.from({ length: 50 }, (_, i) =>
-      ada.post('/developer/clients', { name: `App ${i}`, type: 'web', redirect_uris: REDIRECT_URI }),
-    );
-    for (const { status } of await Promise.all(sent)) expect([303, 503]).toContain(status);
-    const own = await clients().list({ userId: ada.id, ip: null });
-    expect(own).toHaveLength(10);
+    const answers = await atOnce(50, (i) => ada.post('/developer/clients', { ...APP, name: `App ${i}` }));
+    for (const { status } of answers) expect([303, 503]).toContain(status);
+    expect(await clients().list({ userId: ada.id, ip: null })).toHaveLength(10);
     expect((await ada.open('/developer')).html).not.toContain('href="/developer/new-client"');
   });
 });
@@ -345,15 +300,9 @@ describe('a member’s API key', () => {
     const secret = key.slice('pua_test_'.length + 13);
     for (const path of ['/developer', '/developer/requests', '/account/activity'])
       expect((await ada.open(path)).html).not.toContain(secret);
-    const [event] = await oauth.query<object>(
-      `SELECT actor, user_id, details FROM auth_events WHERE key_id = $1 AND type = 'key.created'`,
-      [idOfKey(key)],
-    );
-    expect(event).toEqual({
-      actor: 'user',
-      user_id: ada.id,
-      details: { name: 'My key', scopes: ['profile:read'] },
-    });
+    expect(await oauth.events({ key: idOfKey(key), type: 'key.created' })).toMatchObject([
+      { actor: 'user', user_id: ada.id, details: { name: 'My key', scopes: ['profile:read'] } },
+    ]);
     const credential = await call('/api/public/credential', { 'X-API-Key': key });
     const { expires_at } = (await credential.json()) as { expires_at: string };
     const days = (Date.parse(`${expires_at.replace(' ', 'T')}Z`) - Date.now()) / 86_400_000;
@@ -384,11 +333,8 @@ describe('a member’s API key', () => {
     expect([refused.status, refused.headers.get('location')]).toEqual([303, '/developer/new-key/confirm']);
     const rotation = await ada.post(`/developer/keys/${idOfKey(key)}/rotate`);
     expect([rotation.status, rotation.headers.get('location')]).toEqual([303, '/developer/confirm']);
-    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
-    const form = await ada.browser.press(again, {
-      username: ada.username,
-      password: PASSWORD,
-    });
+    expect(await meWith(key)).toBe(200);
+    const form = await ada.browser.press(again, { username: ada.username, password: PASSWORD });
     expect(form.url.pathname).toBe('/developer/new-key');
     expect(form.html).toContain('action="/developer/keys"');
   });
@@ -397,16 +343,13 @@ describe('a member’s API key', () => {
     const ada = await developer();
     const key = await ada.makeKey();
     const path = `/developer/keys/${idOfKey(key)}/rotate`;
-    const pages = await Promise.all(
-      Array.from({ length: 10 }, async () => {
-        const location = (await ada.post(path)).headers.get('location')!;
-        return (await ada.open(location)).html;
-      }),
-    );
+    const pages = await atOnce(10, async () => {
+      const location = (await ada.post(path)).headers.get('location')!;
+      return (await ada.open(location)).html;
+    });
     const made = pages.flatMap((html) => /pua_test_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/.exec(html)?.[0] ?? []);
     expect(made).toHaveLength(1);
-    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(401);
-    expect((await call('/api/public/me', { 'X-API-Key': made[0]! })).status).toBe(200);
+    expect([await meWith(key), await meWith(made[0]!)]).toEqual([401, 200]);
   });
 
   it('is rejected immediately after its revocation', async () => {
@@ -414,21 +357,17 @@ describe('a member’s API key', () => {
     const key = await ada.makeKey();
     const page = await ada.submit(await ada.open('/developer'), /\/revoke$/);
     expect(page.html).toContain('That key no longer works.');
-    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(401);
-    const page2 = await ada.open('/developer');
-    expect(page2.html).not.toContain('/rotate"');
+    expect(await meWith(key)).toBe(401);
+    expect((await ada.open('/developer')).html).not.toContain('/rotate"');
   });
 
   thorough.it(
     'is limited to ten per member, even with fifty concurrent requests and with concurrent rotations',
     async () => {
       const ada = await developer();
-      await ada.open('/developer/new-key');
-      const sent = Array.from({ length: 50 }, (_, i) =>
-        ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }),
-      );
-      for (const { status } of await Promise.all(sent)) expect([303, 409, 503]).toContain(status);
-      const accepted = async () =>
+      const answers = await atOnce(50, (i) => ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }));
+      for (const { status } of answers) expect([303, 409, 503]).toContain(status);
+      const accepted = () =>
         oauth.query<{ id: string }>(
           'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > now()',
           [ada.id],
@@ -447,20 +386,15 @@ describe('a developer’s audited action', () => {
     const [app, key] = [await ada.register(), await ada.makeKey()];
     await ada.post(`/developer/clients/${app}/disable`);
     const form = await ada.open('/developer/new-client');
-    await oauth.query(
-      `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, 98)`,
-      [ada.id],
-    );
-    const trail = async () => {
-      const [row] = await oauth.query<{ count: number }>(
-        'SELECT count(*) AS count FROM auth_events WHERE user_id = $1',
-        [ada.id],
+    const record = (id: number, events: number) =>
+      oauth.query(
+        `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, $2)`,
+        [id, events],
       );
-      return row!.count;
-    };
+    await record(ada.id, 98);
+    const trail = async () => (await oauth.events({ user: ada.id })).length;
     const before = await trail();
-    const another = { name: 'App', type: 'web', redirect_uris: REDIRECT_URI };
-    const refused = await ada.submit(form, /clients$/, another);
+    const refused = await ada.submit(form, /clients$/, APP);
     expect([refused.status, refused.html.includes('reached the limit of changes')]).toEqual([429, true]);
     for (const path of [
       `/developer/clients/${app}/enable`,
@@ -470,49 +404,37 @@ describe('a developer’s audited action', () => {
     ])
       expect([path, (await ada.post(path, { name: 'Name' })).status]).toEqual([path, 429]);
     expect((await ada.post('/developer/keys', { name: 'Key', days: '1' })).status).toBe(429);
-    expect((await ada.post(`/developer/clients/${app}`, another)).status).toBe(429);
+    expect((await ada.post(`/developer/clients/${app}`, APP)).status).toBe(429);
     expect(await trail()).toBe(before);
     expect((await ada.post(`/developer/keys/${idOfKey(key)}/revoke`)).status).toBe(303);
     expect((await ada.post(`/developer/clients/${app}/delete`)).status).toBe(303);
     expect(await trail()).toBe(before + 2);
-    await oauth.query(
-      `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, 100)`,
-      [(await oauth.member()).id],
-    );
+    await record((await oauth.member()).id, 100);
     await (await developer()).register(); // other developers are not limited
   });
 });
 
-describe('an app or key of another member or the platform', () => {
-  it('is neither shown nor changed', async () => {
+describe('an app or key', () => {
+  it('of another member or the platform is neither shown nor changed', async () => {
     const [ada, mallory] = [await developer(), await developer()];
     const clientId = await ada.register({ name: 'Ada’s' });
     const keyId = idOfKey(await ada.makeKey());
     const ofPlatform = await oauth.client();
     const ofAdmin = idOfKey(await oauth.api.key(mallory.id));
-    const nobodys = randomUUID();
-    for (const id of [clientId, ofPlatform, nobodys]) {
+    const isRejected = async (path: string) =>
+      expect([path, (await mallory.post(path)).status]).toEqual([path, 404]);
+    const appIds = [clientId, ofPlatform, randomUUID()];
+    const keyIds = [keyId, ofAdmin, 'nobodyskey00']; // keys that an admin created are not the member's own keys
+    for (const id of appIds) {
       const { status, html } = await mallory.open(`/developer/clients/${id}`);
-      expect([id, status]).toEqual([id, 404]);
-      expect(html).toContain('There is nothing here');
+      expect([id, status, html]).toEqual([id, 404, expect.stringContaining('There is nothing here')]);
       for (const action of ['', '/disable', '/enable', '/delete'])
-        expect([id, action, (await mallory.post(`/developer/clients/${id}${action}`)).status]).toEqual([
-          id,
-          action,
-          404,
-        ]);
-      expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
+        await isRejected(`/developer/clients/${id}${action}`);
     }
-    // Keys that an admin created are not the member's own keys.
-    for (const id of [keyId, ofAdmin, 'nobodyskey00']) {
-      for (const action of ['rotate', 'revoke'])
-        expect([id, action, (await mallory.post(`/developer/keys/${id}/${action}`)).status]).toEqual([
-          id,
-          action,
-          404,
-        ]);
+    for (const id of keyIds)
+      for (const action of ['rotate', 'revoke']) await isRejected(`/developer/keys/${id}/${action}`);
+    for (const id of [...appIds, ...keyIds])
       expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
-    }
     const overview = (await mallory.open('/developer')).html;
     expect(overview).toContain('You have no apps.');
     expect(overview).toContain('You have no keys.');
@@ -540,7 +462,7 @@ describe('an app or key of another member or the platform', () => {
     const page = await stranger.view('/developer');
     for (const path of forms.slice(0, -2))
       expect([path, (await stranger.post(page, path)).status]).toEqual([path, 401]);
-    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
+    expect(await meWith(key)).toBe(200);
   });
 });
 
@@ -548,7 +470,7 @@ describe('a developer’s recent requests', () => {
   it('show the cause of each rejection with its error id', async () => {
     const ada = await developer();
     const clientId = await ada.register({ name: 'Trailmix' });
-    const key = await ada.makeKey({ name: 'Script' });
+    const key = await ada.makeKey('Script');
     const errors: string[] = [];
     const send = async (path: string, headers: Record<string, string>) => {
       const response = await call(path, headers);
@@ -567,14 +489,9 @@ describe('a developer’s recent requests', () => {
     const page = await oauth.browser().view(wrongUri.url);
     errors.push(/<code>([0-9a-f-]{36})<\/code>/.exec(page.html)![1]!);
     await oauth.browser().open(wrongScope.url);
-    await oauth.token({ grant_type: 'authorization_code', client_id: clientId, code: 'wrong' });
-    await oauth.token({
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: 'wrong',
-      redirect_uri: REDIRECT_URI,
-      code_verifier: 'v'.repeat(43),
-    });
+    const wrongCode = { grant_type: 'authorization_code', client_id: clientId, code: 'wrong' };
+    await oauth.token(wrongCode);
+    await oauth.token({ ...wrongCode, redirect_uri: REDIRECT_URI, code_verifier: 'v'.repeat(43) });
 
     const shown = await ada.open('/developer/requests');
     const rows = rowsOf(shown);
@@ -586,26 +503,20 @@ describe('a developer’s recent requests', () => {
     has('Script', 'GET /api/public/me 400', 'unknown_parameter', 'nonsense');
     has('Script', 'GET /api/public/me 401', 'invalid_credentials', 'send it as X-API-Key');
     has('Script', 'GET /api/public/me 401', 'invalid_credentials', 'The key is incomplete');
-    has(
-      'Trailmix',
-      'GET /oauth/authorize',
-      'redirect_uri=https://app.example/callback/?…',
-      'is not registered',
-    );
+    has('Trailmix', 'GET /oauth/authorize', `redirect_uri=${REDIRECT_URI}/?…`, 'is not registered');
     has('Trailmix', 'GET /oauth/authorize 400', 'invalid_scope', 'scope=connections:read');
     has('Trailmix', 'POST /oauth/token 400', 'invalid_request redirect_uri', 'A parameter is missing');
     has('Trailmix', 'POST /oauth/token 400', 'invalid_grant code', 'The code does not exist');
     for (const id of errors) expect(shown.html).toContain(id);
     expect(shown.html).not.toContain('code=secret');
-    expect(
-      rowsOf(await ada.open(`/developer/requests?of=${clientId}`)).every((row) => row.includes('Trailmix')),
-    ).toBe(true);
+    for (const row of rowsOf(await ada.open(`/developer/requests?of=${clientId}`)))
+      expect(row).toContain('Trailmix');
   });
 
   it('are counted by result for 30 days, including requests that are no longer stored', async () => {
     const ada = await developer();
-    const key = await ada.makeKey({ name: 'Script' });
-    for (let i = 0; i < 110; i++) await call('/api/public/me', { 'X-API-Key': key });
+    const key = await ada.makeKey('Script');
+    for (let i = 0; i < 110; i++) await meWith(key);
     for (let i = 0; i < 3; i++) await call('/api/public/events', { 'X-API-Key': key });
     await oauth.api.app.get(Usage).flush();
     const long = (ago: string) =>
@@ -638,21 +549,20 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(await oauth.me(tokens.access_token)).toBe(401);
     await oauth.browser().open(oauth.request(clientId).url);
     const page = await ada.open('/developer/requests');
-    const rows = rowsOf(page);
-    expect(rows.filter((row) => row.includes('GET /api/public/me 200'))).toHaveLength(1);
-    expect(rows.filter((row) => row.includes(' 401 ') && row.includes('The app is disabled'))).toHaveLength(
-      1,
+    expect(rowsOf(page)).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('GET /api/public/me 200'),
+        expect.stringMatching(/ 401 .*The app is disabled/),
+        expect.stringMatching(/GET \/oauth\/authorize.*or is disabled/),
+      ]),
     );
-    expect(
-      rows.filter((row) => row.includes('GET /oauth/authorize') && row.includes('or is disabled')),
-    ).toHaveLength(1);
     expect(page.html).not.toContain(username);
   });
 
   thorough.it('include the latest hundred requests per app or key', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
-    for (let i = 0; i < 60; i++) await call('/api/public/me', { 'X-API-Key': key });
+    for (let i = 0; i < 60; i++) await meWith(key);
     await oauth.api.app.get(Usage).flush();
     for (let i = 0; i < 60; i++) await call('/api/public/events', { 'X-API-Key': key });
     const rows = rowsOf(await ada.open('/developer/requests'));
@@ -666,16 +576,14 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
   });
 
   thorough.it('include requests to another instance once that instance has stored them', async () => {
-    const other = await OauthTest.start({ developerConsole: true }, oauth);
+    await using other = await OauthTest.start({ developerConsole: true }, oauth);
     const ada = await developer();
     const key = await ada.makeKey();
-    await call('/api/public/me', { 'X-API-Key': key });
+    await meWith(key);
     await fetch(new URL('/api/public/events', other.issuer), { headers: { 'X-API-Key': key } });
     await other.api.app.get(Usage).flush();
     const rows = rowsOf(await ada.open('/developer/requests'));
-    expect(rows).toHaveLength(2);
-    expect(new Set(rows.map((row) => /\b(200|403)\b/.exec(row)![1]))).toEqual(new Set(['200', '403']));
-    await other.close();
+    expect(rows.map((row) => /\b(200|403)\b/.exec(row)![1]).toSorted()).toEqual(['200', '403']);
   });
 
   thorough.it('contain only requests of existing apps and keys that members created', async () => {
@@ -691,9 +599,9 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     await oauth.me(tokens.access_token);
     await oauth.browser().open(oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url);
     const adminKey = await oauth.api.key(ada.id, []);
-    await call('/api/public/me', { 'X-API-Key': adminKey });
+    await meWith(adminKey);
     await call('/api/public/me', { Authorization: `Bearer ${adminKey}` });
-    await call('/api/public/me', { 'X-API-Key': `pua_live_nobodyskey00_${'x'.repeat(49)}` });
+    await meWith(`pua_live_nobodyskey00_${'x'.repeat(49)}`);
     for (let i = 0; i < 300; i++) await oauth.token({ grant_type: 'x', client_id: randomUUID() });
     expect(await count()).toEqual(before);
   });
@@ -704,11 +612,11 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     const key = await ada.makeKey();
     const shown = async () =>
       rowsOf(await ada.open('/developer/requests')).map((row) => /\b(200|401)\b/.exec(row)?.[1]);
-    const nameOnly = () => call('/api/public/me', { 'X-API-Key': key.slice(0, -3) });
+    const nameOnly = () => meWith(key.slice(0, -3));
     expect(await shown()).toEqual([]);
     for (let i = 0; i < 200; i++) await oauth.token({ grant_type: 'x', client_id: randomUUID() });
     await nameOnly();
-    await call('/api/public/me', { 'X-API-Key': key });
+    await meWith(key);
     expect(await shown()).toEqual(['200']);
     await nameOnly();
     expect(await shown()).toEqual(['401', '200']);
@@ -725,12 +633,8 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     for (const wrong of [key, token]) {
       await oauth.browser().open(oauth.request(clientId, { redirect_uri: `https://a.example/${wrong}` }).url);
       await oauth.browser().open(oauth.request(clientId, { scope: `profile:read ${wrong}` }).url);
-      await oauth.token({
-        grant_type: 'authorization_code',
-        client_id: clientId,
-        code: wrong,
-        code_verifier: wrong,
-      });
+      const code = { client_id: clientId, code: wrong, code_verifier: wrong };
+      await oauth.token({ grant_type: 'authorization_code', ...code });
       await oauth.refresh(clientId, wrong);
     }
     await oauth.api.app.get(Usage).flush();
@@ -744,19 +648,16 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
 
 thorough.describe('with only the external identity provider', () => {
   it('a member signs in to the console, and authenticates again before creating a key', async () => {
-    const { oauth: here, upstream } = await startWithUpstream(
-      {},
-      { developerConsole: true, localSignIn: false },
-    );
+    const settings = { developerConsole: true, localSignIn: false };
+    const { oauth: here, upstream } = await startWithUpstream({}, settings);
     const sub = randomUUID();
     const { id } = await here.member({ external_id: sub, password_hash: null });
     upstream.account = { sub };
     const browser = here.browser();
-    const back = async (from: string) =>
-      browser.open(await upstream.visit((await browser.open(from)) as URL));
-    expect(((await back('/developer')) as FormPage).url.pathname).toBe('/developer');
+    const first = await browser.view(await upstream.visit(await browser.leave('/developer')));
+    expect(first.url.pathname).toBe('/developer');
     await longAgo(id, here);
-    const asked = (await browser.open('/developer/new-key')) as URL;
+    const asked = await browser.leave('/developer/new-key');
     expect([asked.origin, asked.searchParams.get('prompt')]).toEqual([upstream.issuer, 'login']);
     const form = await browser.view(await upstream.visit(asked));
     expect(form.url.pathname).toBe('/developer/new-key');
@@ -771,13 +672,13 @@ describe('an erased developer', () => {
     const ada = await developer();
     const clientId = await ada.register();
     const key = await ada.makeKey();
-    await call('/api/public/me', { 'X-API-Key': key });
+    await meWith(key);
     const { username } = await oauth.member();
     const tokens = await oauth.tokens(clientId, username, { scope: 'profile:read' });
     await ada.open('/developer/requests');
     await eraseMembers(oauth.dataSource, [ada.id], { actor: 'admin' });
     expect(await oauth.me(tokens.access_token)).toBe(401);
-    await soon(async () => (await call('/api/public/me', { 'X-API-Key': key })).status === 401);
+    await soon(async () => (await meWith(key)) === 401);
     for (const [table, column] of [
       ['oauth_clients', 'id'],
       ['developer_requests', 'client_id'],
@@ -790,13 +691,12 @@ describe('an erased developer', () => {
 
 describe('/developer and the setting DEVELOPER_OIDC', () => {
   let open: OauthTest;
-  beforeAll(
-    async () => void (open = await OauthTest.start({ developerConsole: true, developerOidc: true }, oauth)),
-  );
+  const settings = { developerConsole: true, developerOidc: true };
+  beforeAll(async () => void (open = await OauthTest.start(settings, oauth)));
   afterAll(() => open.close());
 
   const SECRET = { profile: 'oidc', secret_auth_method: 'client_secret_basic' };
-  const profilesOf = ({ id }: Developer) =>
+  const profilesOf = ({ id }: { id: number }) =>
     oauth.query('SELECT profile, secret_auth_method FROM oauth_clients WHERE owner_id = $1', [id]);
 
   it('registers an app, creates a secret that is shown once, and replaces the secret', async () => {

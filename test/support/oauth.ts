@@ -41,12 +41,32 @@ export class OauthTest {
     return this.api.close();
   }
 
+  /** Closes the application at the end of the block that declares it by `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   get issuer(): string {
     return this.api.config.publicUrl;
   }
 
   query<Row = unknown>(sql: string, values: unknown[] = []): Promise<Row[]> {
     return this.dataSource.query<Row[]>(sql, values);
+  }
+
+  /** The matching audit events, oldest first. @param type pattern of LIKE */
+  events({ user, client, key, type = '%' }: EventFilter): Promise<AuditEvent[]> {
+    return this.query(
+      `SELECT type, actor, user_id, client_id, host(ip) AS ip, error_id, details FROM auth_events
+WHERE type LIKE $4 AND COALESCE(user_id = $1, $1::bigint IS NULL) AND COALESCE(client_id = $2, $2::text IS NULL)
+  AND COALESCE(key_id = $3, $3::text IS NULL) ORDER BY id`,
+      [user, client, key, type],
+    );
+  }
+
+  /** The details of the matching audit events, oldest first. */
+  async details(filter: EventFilter): Promise<AuditEvent['details'][]> {
+    return (await this.events(filter)).map(({ details }) => details);
   }
 
   async member(fields: Record<string, unknown> = {}): Promise<{ id: number; username: string }> {
@@ -191,6 +211,11 @@ export class OauthTest {
     return fetch(new URL(path, origin), { headers: { Authorization: `Bearer ${accessToken}` } });
   }
 
+  /** The JSON of a document, such as a metadata document. */
+  async json<Document = Record<string, unknown>>(path: string): Promise<Document> {
+    return (await (await fetch(new URL(path, this.issuer))).json()) as Document;
+  }
+
   /** The status of GET /me with an access token. */
   async me(accessToken: string, origin?: string): Promise<number> {
     const response = await this.get('/api/public/me', accessToken, origin);
@@ -245,6 +270,23 @@ export class OauthTest {
     // Cached credentials contain their expiry, which was changed here.
     this.api.app.get(RevocationChannel).announce('all');
   }
+}
+
+export interface EventFilter {
+  readonly user?: number;
+  readonly client?: string;
+  readonly key?: string;
+  readonly type?: string;
+}
+
+export interface AuditEvent {
+  readonly type: string;
+  readonly actor: string;
+  readonly user_id: number | null;
+  readonly client_id: string | null;
+  readonly ip: string | null;
+  readonly error_id: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
 }
 
 export interface TokenBody {
@@ -352,6 +394,24 @@ export class Browser {
     return pageOf(await this.open(url, init));
   }
 
+  /** Opens a URL of the issuer that redirects to another origin, such as the app's. @returns the redirect's target */
+  async leave(url: URL | string): Promise<URL> {
+    return targetOf(await this.open(url));
+  }
+
+  /** Submits a form whose response redirects to another origin. @returns the redirect's target */
+  async submitAndLeave(
+    page: FormPage,
+    ...form: [Record<string, string | string[]>, (number | RegExp)?]
+  ): Promise<URL> {
+    return targetOf(await this.submit(page, ...form));
+  }
+
+  /** Allows the scopes of a consent page, by default those that it shows. @returns the redirect's target */
+  async allow(consent: FormPage, scope: string | string[] = scopesOn(consent.html)): Promise<URL> {
+    return this.submitAndLeave(consent, { decision: 'allow', scope }, /\/consent$/);
+  }
+
   /** Submits a form whose response is a page of the issuer. */
   async press(page: FormPage, ...form: [Record<string, string | string[]>, (number | RegExp)?]) {
     return pageOf(await this.submit(page, ...form));
@@ -403,6 +463,15 @@ function pageOf(at: FormPage | URL): FormPage {
   if (at instanceof URL) throw new Error(`this is no page, but leads to ${at.href}`);
   return at;
 }
+
+function targetOf(at: FormPage | URL): URL {
+  if (!(at instanceof URL)) throw new Error(`${at.status} at ${at.url.pathname}: ${at.html}`);
+  return at;
+}
+
+/** Whether the result is a page that requests the password. */
+export const asksForPassword = (at: FormPage | URL): boolean =>
+  !(at instanceof URL) && /type="password"/.test(at.html);
 
 export const csrfOf = ({ html }: FormPage): string => /name="csrf" value="([^"]+)"/.exec(html)![1]!;
 
