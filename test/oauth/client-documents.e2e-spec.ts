@@ -6,11 +6,13 @@ import { PublicHttps } from '../../src/runtime/public-https.js';
 import { isPublicAddress } from '../../src/values/network.js';
 import { withoutAudit } from '../support/audit.js';
 import { assertionOf } from '../support/client-kinds.js';
+import { atOnce } from '../support/concurrent.js';
 import { postgres } from '../support/database.js';
 import { DocumentSite, sendJson } from '../support/document-site.js';
 import { costsAtMost, eventually, until } from '../support/timing.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 
+const ID = 'https://agent.example/c';
 const REDIRECT = 'http://127.0.0.1:8123/callback';
 
 const documentOf = (clientId: string, more: object = {}) => ({
@@ -21,6 +23,9 @@ const documentOf = (clientId: string, more: object = {}) => ({
   token_endpoint_auth_method: 'none',
   ...more,
 });
+
+/** Parses a document with these members at {@link ID}. */
+const parse = (more: object) => parseClient(ID, documentOf(ID, more), true);
 
 const { publicKey, privateKey } = await generateKeyPair('RS256');
 const RSA_KEY = { ...(await exportJWK(publicKey)), kid: 'first', alg: 'RS256', use: 'sig' };
@@ -143,23 +148,19 @@ describe('a client document', () => {
     ['\u200b', 'agent.example'],
     [7, 'agent.example'],
     ['x'.repeat(200), 'x'.repeat(100)],
-  ])('with the name %j describes a client that is stored with the name %j', (client_name, name) => {
-    const clientId = 'https://agent.example/c';
-    expect(parseClient(clientId, documentOf(clientId, { client_name }), true).name).toBe(name);
+  ])('with the name %j describes a client with the name %j', (client_name, name) => {
+    expect(parse({ client_name }).name).toBe(name);
   });
 
-  it('is parsed in linear time, with any number of keys and redirect URIs', async () => {
+  it('is parsed in linear time if it has many keys and redirect URIs', async () => {
     const { publicKey } = await generateKeyPair('ES256');
     const key = await exportJWK(publicKey);
-    const clientId = 'https://agent.example/c';
-    const read = (size: number) => () => {
-      const document = documentOf(clientId, {
+    const read = (size: number) => () =>
+      parse({
         redirect_uris: Array.from({ length: 15 * size }, (_, at) => `a.b:${at}`),
         token_endpoint_auth_method: 'private_key_jwt',
         jwks: { keys: Array.from({ length: size }, () => key) },
-      });
-      return parseClient(clientId, document, true).redirect_uris.length;
-    };
+      }).redirect_uris.length;
     expect(read(60)()).toBeGreaterThan(0);
     expect(await costsAtMost(8 * 60, read(60), read(1))).toBe(true);
   });
@@ -167,9 +168,8 @@ describe('a client document', () => {
   it.each([undefined, null, false, 0, '', 'keys', {}, { keys: [] }])(
     'is rejected if its keys are %j',
     (jwks) => {
-      const clientId = 'https://agent.example/c';
-      const document = documentOf(clientId, { token_endpoint_auth_method: 'private_key_jwt', jwks });
-      expect(() => parseClient(clientId, document, true)).toThrow(/jwks|key set/);
+      const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks };
+      expect(() => parse(keys)).toThrow(/jwks|key set/);
     },
   );
 
@@ -183,33 +183,22 @@ describe('a client document', () => {
   );
 
   it('describes a client without its links to other origins', () => {
-    const clientId = 'https://agent.example/c';
     const pagesOf = (uri: unknown) => {
-      const { client_uri, policy_uri } = parseClient(
-        clientId,
-        documentOf(clientId, { client_uri: uri, policy_uri: uri }),
-        true,
-      );
+      const { client_uri, policy_uri } = parse({ client_uri: uri, policy_uri: uri });
       return [client_uri, policy_uri];
     };
     const own = 'https://agent.example/about';
     expect(pagesOf(own)).toEqual([own, own]);
-    for (const other of [
-      'https://claude.ai/',
-      'https://www.agent.example/',
-      'https://agent.example:8443/',
-      7,
-    ])
-      expect(pagesOf(other)).toEqual([null, null]);
+    const others = ['https://claude.ai/', 'https://www.agent.example/', 'https://agent.example:8443/', 7];
+    for (const other of others) expect(pagesOf(other)).toEqual([null, null]);
   });
 
   it('with both authentication methods needs no keys; with the profile fapi2 the client must sign', () => {
-    const clientId = 'https://agent.example/c';
     const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
-    expect(parseClient(clientId, documentOf(clientId, both), true)).toMatchObject({ jwks: null });
+    expect(parse(both)).toMatchObject({ jwks: null });
     const pushing = { require_pushed_authorization_requests: true, dpop_bound_access_tokens: true };
-    const fapi2 = documentOf(clientId, { ...both, ...pushing, jwks: { keys: [RSA_KEY] } });
-    expect(parseClient(clientId, fapi2, true)).toMatchObject({ profile: 'fapi2', assertion_optional: false });
+    const fapi2 = parse({ ...both, ...pushing, jwks: { keys: [RSA_KEY] } });
+    expect(fapi2).toMatchObject({ profile: 'fapi2', assertion_optional: false });
   });
 
   it('is rejected if the keys at its jwks_uri are unusable', () => {
@@ -219,9 +208,8 @@ describe('a client document', () => {
   });
 
   it('describes a client without a logout URI at another origin', () => {
-    const clientId = 'https://agent.example/c';
     const told = (backchannel_logout_uri: unknown) =>
-      parseClient(clientId, documentOf(clientId, { backchannel_logout_uri }), true).backchannel_logout_uri;
+      parse({ backchannel_logout_uri }).backchannel_logout_uri;
     expect(told('https://agent.example/logout?a=b')).toBe('https://agent.example/logout?a=b');
     for (const other of [
       'https://other.example/',
@@ -236,23 +224,18 @@ describe('a client document', () => {
   });
 
   it('describes a client that redirects only to its own origin and the member’s device', () => {
-    const clientId = 'https://agent.example/c';
-    const client = parseClient(
-      clientId,
-      documentOf(clientId, {
-        redirect_uris: [
-          'https://agent.example/callback',
-          'https://other.example/callback',
-          'HTTPS://other.example/callback',
-          'http://192.168.0.1/callback',
-          'javascript:alert(1)',
-          REDIRECT,
-        ],
-        scope: 'openid profile:read events:write',
-        client_uri: 'javascript:alert(1)',
-      }),
-      true,
-    );
+    const client = parse({
+      redirect_uris: [
+        'https://agent.example/callback',
+        'https://other.example/callback',
+        'HTTPS://other.example/callback',
+        'http://192.168.0.1/callback',
+        'javascript:alert(1)',
+        REDIRECT,
+      ],
+      scope: 'openid profile:read events:write',
+      client_uri: 'javascript:alert(1)',
+    });
     expect(client).toMatchObject({
       type: 'native',
       redirect_uris: ['https://agent.example/callback', REDIRECT],
@@ -294,6 +277,36 @@ postgres.describe('client documents on a server', () => {
   });
   /** Allows a server to read documents at private addresses. */
   const allowAll = (of = oauth) => void (of.api.app.get(PublicHttps).isAllowed = () => true);
+  /** Lets this many hours pass since the document was read. */
+  const readEarlier = (clientId: string, hours: number) =>
+    oauth.query(
+      `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
+      [clientId, hours],
+    );
+  /** Whether the document was read within the last minute. */
+  const isFresh = async (clientId: string) => {
+    const fresh = `SELECT FROM oauth_clients WHERE id = $1 AND document_read_at > now() - interval '1 minute'`;
+    return (await oauth.query(fresh, [clientId])).length === 1;
+  };
+  /** Serves a document at the path, and at other paths these keys, if there are any. */
+  const signing = (path: string, members: object, keysOf: () => object[]) => {
+    site.answer = ({ url }, response) => {
+      const keys = keysOf();
+      const signed = {
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks_uri: `${at}/keys.json`,
+        ...members,
+      };
+      if (url === path) sendJson(response, documentOf(at + path, signed));
+      else if (keys.length > 0) sendJson(response, { keys });
+      else response.writeHead(404).end();
+    };
+    return at + path;
+  };
+  const codeFor = (clientId: string, username: string) =>
+    oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
+  const signedBy = (clientId: string, key: CryptoKey, kid: string) =>
+    assertionOf(clientId, key, 'RS256', { aud: oauth.issuer }, { kid });
 
   describe('a client with a document', () => {
     beforeEach(() => allowAll());
@@ -315,9 +328,7 @@ postgres.describe('client documents on a server', () => {
       site.answer = (_, response) =>
         sendJson(response, documentOf(clientId, { redirect_uris: [redirect_uri] }));
       const { username } = await oauth.member();
-      const { html } = (await oauth
-        .browser()
-        .signIn(ask(clientId, { redirect_uri }).url, username)) as FormPage;
+      const { html } = await oauth.browser().signIn(ask(clientId, { redirect_uri }).url, username);
       const durations = Array.from(
         html.matchAll(/name="duration" value="(\w+)"( checked)?/g),
         ([, value, checked]) => value + (checked ?? ''),
@@ -325,7 +336,7 @@ postgres.describe('client documents on a server', () => {
       expect(durations).toEqual(['once', '30', '180 checked', 'unlimited']);
     });
 
-    it('shows its document’s host on the sign-in and consent pages, and is stored at the first sign-in', async () => {
+    it('shows its document’s host on the sign-in and consent pages, and is stored at the consent', async () => {
       const clientId = `${at}/client.json`;
       const { username } = await oauth.member();
       const { url, redeem } = ask(clientId);
@@ -333,49 +344,37 @@ postgres.describe('client documents on a server', () => {
       const page = await browser.view(url);
       expect(page.html).toContain(`App on this device, ${new URL(at).host}`);
       const stored = () => oauth.query<object>('SELECT name FROM oauth_clients WHERE id = $1', [clientId]);
-      expect(await stored()).toEqual([]); // no row before the sign-in
+      expect(await stored()).toEqual([]);
       const consent = await browser.press(page, { username, password: PASSWORD });
       expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
       expect(consent.html).toContain(
         `<strong>This app is not registered here. Its description comes from <bdi>${new URL(at).host}</bdi>.</strong> Allow only what`,
       );
       expect(consent.html).toContain('An assistant may share the data that it reads.');
-      const back = (await browser.submit(
-        consent,
-        { scope: scopesOn(consent.html), decision: 'allow' },
-        /\/consent$/,
-      )) as URL;
+      const back = await browser.allow(consent);
       expect(await stored()).toEqual([{ name: 'Travelling agent' }]);
       const { status, body } = await redeem(back);
       expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
       expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
       expect(site.connections).toBe(1);
-      const [event] = await oauth.query<{ actor: string }>(
-        `SELECT actor FROM auth_events WHERE type = 'client.created' AND client_id = $1`,
-        [clientId],
-      );
-      expect(event).toEqual({ actor: 'client' });
-      // The server reads the document again after an hour.
-      const agedBy = async (hours: number) => {
-        await oauth.query(
-          `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
-          [clientId, hours],
-        );
-      };
-      await agedBy(2);
-      const isFresh = async () => {
-        expect((await oauth.browser().view(ask(clientId).url)).status).toBe(200);
-        const [row] = await oauth.query<{ fresh: boolean }>(
-          `SELECT document_read_at > now() - interval '1 minute' AS fresh FROM oauth_clients WHERE id = $1`,
-          [clientId],
-        );
-        return row!.fresh;
-      };
+      expect(await oauth.events({ client: clientId, type: 'client.created' })).toMatchObject([
+        { actor: 'client' },
+      ]);
+    });
+
+    it('has its document read again after an hour, and stays disabled if an admin disabled it', async () => {
+      const clientId = `${at}/hourly.json`;
+      const { username } = await oauth.member();
+      await oauth.browser().authorize(ask(clientId).url, { username });
+      await readEarlier(clientId, 2);
+      const status = async () => (await oauth.browser().view(ask(clientId).url)).status;
       // The server caches a client for a second.
-      await until(isFresh);
-      // The admin's setting takes precedence.
+      await until(async () => {
+        expect(await status()).toBe(200);
+        return isFresh(clientId);
+      });
       await oauth.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
-      await until(async () => (await oauth.browser().view(ask(clientId).url)).status === 400);
+      await until(async () => (await status()) === 400);
     });
 
     it('stays usable for one day after its document becomes unreadable', async () => {
@@ -383,28 +382,25 @@ postgres.describe('client documents on a server', () => {
       const { username } = await oauth.member();
       await oauth.browser().authorize(ask(clientId).url, { username });
       site.answer = (_, response) => response.destroy();
-      // Start another instance, which has not read the document.
-      const other = await OauthTest.start(
-        { clientIdMetadataDocuments: true, publicUrl: oauth.issuer },
-        oauth,
-      );
+      // Another instance, which has not read the document.
+      const settings = { clientIdMetadataDocuments: true, publicUrl: oauth.issuer };
+      await using other = await OauthTest.start(settings, oauth);
       allowAll(other);
-      const answers = async (status: number, hours: number) => {
-        await oauth.query(
-          `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
-          [clientId, hours],
-        );
-        const open = async () => (await oauth.browser(other.api.url).view(ask(clientId).url)).status;
+      const open = async () => (await oauth.browser(other.api.url).view(ask(clientId).url)).status;
+      for (const [hours, status] of [
+        [23, 200],
+        [25, 400],
+      ] as const) {
+        await readEarlier(clientId, hours);
         await until(async () => (await open()) === status); // the server caches a client for a second
-      };
-      await answers(200, 23);
-      await answers(400, 25);
-      await other.close();
+      }
     });
 
     it('is rejected with a redirect URI that its document does not contain', async () => {
-      const page = await oauth.browser().open(ask(`${at}/other.json`, { redirect_uri: REDIRECT_URI }).url);
-      expect((page as FormPage).html).toContain('<code>invalid_redirect_uri</code>');
+      const { html } = await oauth
+        .browser()
+        .view(ask(`${at}/other.json`, { redirect_uri: REDIRECT_URI }).url);
+      expect(html).toContain('<code>invalid_redirect_uri</code>');
     });
 
     it.each<[string, string, (response: ServerResponse, clientId: string) => void]>([
@@ -476,33 +472,21 @@ postgres.describe('client documents on a server', () => {
     });
 
     it('signs with keys at its jwks_uri, which the server reads again at most once a minute for unknown keys', async () => {
-      const clientId = `${at}/signing.json`;
-      const read: string[] = [];
       let keys: object[] = [RSA_KEY];
-      site.answer = (request, response) => {
-        read.push(request.url!);
-        const signing = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: `${at}/keys.json` };
-        if (request.url === '/signing.json') sendJson(response, documentOf(clientId, signing));
-        else if (keys.length > 0) sendJson(response, { keys });
-        else response.writeHead(404).end();
-      };
-      const { username } = await oauth.member();
-      const code = await oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
-      expect(read).toEqual(['/signing.json', '/keys.json']);
-      const signed = (key: CryptoKey, kid: string) =>
-        assertionOf(clientId, key, 'RS256', { aud: oauth.issuer }, { kid });
+      let reads = 0; // of the document and of its keys
+      const clientId = signing('/signing.json', {}, () => (reads++, keys));
+      const code = await codeFor(clientId, (await oauth.member()).username);
+      expect(reads).toBe(2);
+      const signed = (key: CryptoKey, kid: string) => signedBy(clientId, key, kid);
       expect((await oauth.token(code)).body.error).toBe('invalid_client'); // without a signature
       const { status, body } = await oauth.token({ ...code, ...(await signed(privateKey, 'first')) });
       expect(status).toBe(200);
 
       const second = await generateKeyPair('RS256');
       keys = [{ ...(await exportJWK(second.publicKey)), kid: 'second' }];
-      const renewed = await oauth.refresh(
-        clientId,
-        body.refresh_token,
-        await signed(second.privateKey, 'second'),
-      );
-      expect([renewed.status, read.length]).toEqual([200, 4]);
+      const bySecond = await signed(second.privateKey, 'second');
+      const renewed = await oauth.refresh(clientId, body.refresh_token, bySecond);
+      expect([renewed.status, reads]).toEqual([200, 4]);
       const [row] = await oauth.query<{ jwks: object }>('SELECT jwks FROM oauth_clients WHERE id = $1', [
         clientId,
       ]);
@@ -511,58 +495,30 @@ postgres.describe('client documents on a server', () => {
       // Anyone can name another key, so the server reads the keys again at most once a minute.
       const form = await signed(privateKey, 'third');
       const refused = await oauth.refresh(clientId, renewed.body.refresh_token, form);
-      expect([refused.status, refused.body.error, read.length]).toEqual([401, 'invalid_client', 4]);
+      expect([refused.status, refused.body.error, reads]).toEqual([401, 'invalid_client', 4]);
     });
 
     it('that signs with an unknown key learns why its jwks_uri is unreadable, and keeps its stored keys', async () => {
-      const clientId = `${at}/losing.json`;
-      site.answer = (request, response) =>
-        request.url === '/losing.json'
-          ? sendJson(
-              response,
-              documentOf(clientId, {
-                token_endpoint_auth_method: 'private_key_jwt',
-                jwks_uri: `${at}/keys.json`,
-              }),
-            )
-          : sendJson(response, { keys: [RSA_KEY] });
-      const { username } = await oauth.member();
-      const code = await oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
-      const describingAsBefore = site.answer;
-      site.answer = (request, response) =>
-        request.url === '/keys.json'
-          ? void response.writeHead(404).end()
-          : describingAsBefore(request, response);
-      const signed = (kid: string) =>
-        assertionOf(clientId, privateKey, 'RS256', { aud: oauth.issuer }, { kid });
-      const refused = await oauth.token({ ...code, ...(await signed('other')) });
-      expect([refused.status, refused.body]).toMatchObject([
-        401,
-        {
-          error: 'invalid_client',
-          error_description: 'the client document cannot be used: jwks_uri: the response is 404',
-        },
-      ]);
-      expect((await oauth.token({ ...code, ...(await signed('first')) })).status).toBe(200);
+      let keys: object[] = [RSA_KEY];
+      const clientId = signing('/losing.json', {}, () => keys);
+      const code = await codeFor(clientId, (await oauth.member()).username);
+      keys = [];
+      const tokenWith = async (kid: string) =>
+        oauth.token({ ...code, ...(await signedBy(clientId, privateKey, kid)) });
+      const { status, body } = await tokenWith('other');
+      expect([status, body.error]).toEqual([401, 'invalid_client']);
+      expect(body.error_description).toBe(
+        'the client document cannot be used: jwks_uri: the response is 404',
+      );
+      expect((await tokenWith('first')).status).toBe(200);
     });
 
     it('that may omit its signature gets tokens without a signature, but never with a wrong signature', async () => {
-      const clientId = `${at}/both.json`;
-      site.answer = (request, response) =>
-        sendJson(
-          response,
-          request.url === '/both.json'
-            ? documentOf(clientId, {
-                token_endpoint_auth_method: 'private_key_jwt',
-                token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
-                jwks_uri: `${at}/keys.json`,
-              })
-            : { keys: [RSA_KEY] },
-        );
+      const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
+      const clientId = signing('/both.json', both, () => [RSA_KEY]);
       const { username } = await oauth.member();
-      const code = () => oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
-      const signed = (key: CryptoKey) =>
-        assertionOf(clientId, key, 'RS256', { aud: oauth.issuer }, { kid: 'first' });
+      const code = () => codeFor(clientId, username);
+      const signed = (key: CryptoKey) => signedBy(clientId, key, 'first');
       expect((await oauth.token({ ...(await code()), ...(await signed(privateKey)) })).status).toBe(200);
       const { status, body } = await oauth.token(await code());
       expect(status).toBe(200);
@@ -574,8 +530,8 @@ postgres.describe('client documents on a server', () => {
 
     it('has its document fetched once for concurrent requests', async () => {
       const { url } = ask(`${at}/popular.json`);
-      const pages = await Promise.all(Array.from({ length: 10 }, () => oauth.browser().open(url)));
-      expect(pages.map((page) => (page as FormPage).status)).toEqual(Array(10).fill(200));
+      const pages = await atOnce(10, () => oauth.browser().view(url));
+      expect(pages.map(({ status }) => status)).toEqual(Array(10).fill(200));
       expect(site.connections).toBe(1);
     });
   });
@@ -652,23 +608,14 @@ postgres.describe('client documents on a server', () => {
       const { username } = await oauth.member();
       allowAll();
       await oauth.browser().authorize(ask(clientId).url, { username });
-      await oauth.query(
-        `UPDATE oauth_clients SET document_read_at = now() - interval '23 hours' WHERE id = $1`,
-        [clientId],
-      );
+      await readEarlier(clientId, 23);
       const held: (() => void)[] = [];
       site.answer = (request, response) =>
         void held.push(() => sendJson(response, documentOf(`https://${request.headers.host}${request.url}`)));
       expect(await statusFor(clientId, '192.0.2.1')).toBe(303);
       await eventually(() => held.length > 0 || undefined);
       for (const go of held) go();
-      await eventually(async () => {
-        const [row] = await oauth.query<{ fresh: boolean }>(
-          `SELECT document_read_at > now() - interval '1 minute' AS fresh FROM oauth_clients WHERE id = $1`,
-          [clientId],
-        );
-        return row!.fresh || undefined;
-      });
+      await until(() => isFresh(clientId));
     });
   });
 
@@ -698,19 +645,16 @@ postgres.describe('client documents on a server', () => {
   });
 
   it('are disabled unless the operator allows them, as the metadata states', async () => {
-    const closed = await OauthTest.start();
-    const metadata = async (issuer: string) =>
-      (await (await fetch(`${issuer}/.well-known/oauth-authorization-server`)).json()) as object;
-    expect(await metadata(closed.issuer)).not.toHaveProperty('client_id_metadata_document_supported');
-    expect(await metadata(oauth.issuer)).toMatchObject({ client_id_metadata_document_supported: true });
+    await using closed = await OauthTest.start({}, oauth);
+    const metadata = '/.well-known/oauth-authorization-server';
+    const name = 'client_id_metadata_document_supported';
+    expect(await closed.json(metadata)).not.toHaveProperty(name);
+    expect(await oauth.json(metadata)).toMatchObject({ [name]: true });
     allowAll(closed);
-    const { url } = closed.request(`${at}/client.json`, { redirect_uri: REDIRECT });
+    const { url } = closed.request(`${at}/never-stored.json`, { redirect_uri: REDIRECT });
     const page = await closed.browser().view(url);
-    expect([page.status, page.html]).toEqual([
-      400,
-      expect.stringContaining('does not accept client documents'),
-    ]);
+    expect(page.status).toBe(400);
+    expect(page.html).toContain('does not accept client documents');
     expect(site.connections).toBe(0);
-    await closed.close();
   });
 });
