@@ -16,8 +16,10 @@ import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { Meter } from '../../src/runtime/meter.js';
+import { atOnce, tally } from '../support/concurrent.js';
 import {
   createTestDatabase,
+  hold,
   postgres,
   testConfig,
   thorough,
@@ -77,13 +79,9 @@ describe('a sign-in', () => {
   /** Resolves when all hash upgrades that a sign-in has started are stored. */
   const upgraded = () => instances[0]!.signIn.onApplicationShutdown();
   const guesses = (username: string, count: number) =>
-    Promise.all(Array.from({ length: count }, (_, i) => attempt(username, `guess ${i}`, instances[i % 2])));
+    atOnce(count, (i) => attempt(username, `guess ${i}`, instances[i % 2]));
   const outcomes = (results: readonly object[]) =>
-    Object.fromEntries(
-      Object.entries(
-        Object.groupBy(results, (each) => ('reason' in each ? String(each.reason) : 'signed-in')),
-      ).map(([name, all]) => [name, all!.length]),
-    );
+    tally(results.map((each) => ('reason' in each ? String(each.reason) : 'signed-in')));
   /** An attempt as the throttle sees it, without hashing a password. */
   const take = (name: string, at = instances[0]!, patience = PATIENCE_MS) =>
     at.throttle.take([{ kind: 'account', of: name }], timeIn(patience));
@@ -108,13 +106,12 @@ describe('a sign-in', () => {
       'SELECT type, details, host(ip) AS ip FROM auth_events WHERE user_id = $1 ORDER BY id',
       [userId],
     );
-  const storedHash = async (userId: number) =>
-    (
-      await dataSource.query<{ password_hash: string; version: number }[]>(
-        'SELECT password_hash, version FROM users WHERE id = $1',
-        [userId],
-      )
-    )[0]!;
+  const reasonsOf = async (userId: number) => (await eventsOf(userId)).map(({ details }) => details.reason);
+  const storedHash = async (userId: number) => {
+    const stored = 'SELECT username, password_hash, version FROM users WHERE id = $1';
+    const [row] = await dataSource.query<[Record<'username' | 'password_hash', string>]>(stored, [userId]);
+    return row;
+  };
 
   describe('with a password', () => {
     it('succeeds with the name in upper or lower case, and is recorded', async () => {
@@ -146,37 +143,22 @@ describe('a sign-in', () => {
       expect(await attempt('unrecorded')).toMatchObject({ userId });
     });
 
-    it('accepts another Unicode form of the same password', async () => {
-      const userId = await platform.user({
-        username: 'zoe',
-        password_hash: await hashPassword('pa\u00dfwort Zo\u00eb'),
-      });
-      expect(await attempt('zoe', 'pa\u00dfwort Zoe\u0308')).toMatchObject({ userId });
-    });
-
     it.each([
       ['bcrypt', () => bcrypt.hash(PASSWORD, 4)],
       ['argon2i', () => argon2(PASSWORD, { algorithm: 1 })],
       ['weak argon2id', () => argon2(PASSWORD, { memoryCost: 8192, timeCost: 1 })],
-      [
-        'argon2id (with this server’s earlier parameters)',
-        () => argon2(PASSWORD, { memoryCost: 19_456, timeCost: 2 }),
-      ],
+      ['earlier argon2id', () => argon2(PASSWORD, { memoryCost: 19_456, timeCost: 2 })],
     ])('replaces an imported %s hash the first time that it succeeds', async (_, imported) => {
-      const before = await imported();
-      const userId = await platform.user({ password_hash: before });
-      const { username } = (
-        await dataSource.query<{ username: string }[]>('SELECT username FROM users WHERE id = $1', [userId])
-      )[0]!;
-      const { version } = await storedHash(userId);
-      expect(await attempt(username, 'wrong')).toEqual({ reason: 'invalid' });
-      expect((await storedHash(userId)).password_hash).toBe(before);
-      expect(await attempt(username)).toMatchObject({ userId });
+      const userId = await platform.user({ password_hash: await imported() });
+      const before = await storedHash(userId);
+      expect(await attempt(before.username, 'wrong')).toEqual({ reason: 'invalid' });
+      expect(await storedHash(userId)).toEqual(before);
+      expect(await attempt(before.username)).toMatchObject({ userId });
       await upgraded();
       const after = await storedHash(userId);
-      expect(after.password_hash).toMatch(/^\$argon2id\$v=19\$m=12288,t=3,p=1\$/);
-      expect(after.version).toBe(version);
-      expect(await attempt(username)).toMatchObject({ userId });
+      const password_hash = expect.stringMatching(/^\$argon2id\$v=19\$m=12288,t=3,p=1\$/);
+      expect(after).toEqual({ ...before, password_hash });
+      expect(await attempt(before.username)).toMatchObject({ userId });
       await upgraded();
       expect(await storedHash(userId)).toEqual(after);
     });
@@ -186,17 +168,11 @@ describe('a sign-in', () => {
       async () => {
         const before = await bcrypt.hash(PASSWORD, 4);
         const userId = await platform.user({ username: 'beside', password_hash: before });
-        const admin = dataSource.createQueryRunner();
-        await admin.startTransaction();
-        await admin.query('SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
-        try {
-          expect(await attempt('beside')).toMatchObject({ userId });
-          await waitingForLock(dataSource, 'UPDATE users SET password_hash'); // the old hash was valid, and the new one is about to be stored
-          await admin.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
-          await admin.commitTransaction();
-        } finally {
-          await admin.release();
-        }
+        const admin = await hold(dataSource, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+        expect(await attempt('beside')).toMatchObject({ userId });
+        await waitingForLock(dataSource, 'UPDATE users SET password_hash'); // the old hash was valid, and the new one is about to be stored
+        await admin.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
+        await admin.commit();
         await upgraded();
         expect((await storedHash(userId)).password_hash).toBe(passwordHash);
       },
@@ -215,10 +191,11 @@ describe('a sign-in', () => {
     it('gets the same response for every reason, and the audit log names the reason', async () => {
       const wrong = await platform.user({ username: 'wrong', password_hash: passwordHash });
       const none = await platform.user({ username: 'none' });
+      const disabled_at = '2026-01-01T00:00:00Z';
       const disabled = await platform.user({
         username: 'disabled',
         password_hash: passwordHash,
-        disabled_at: '2026-01-01T00:00:00Z',
+        disabled_at,
       });
       const broken = await platform.user({ username: 'broken', password_hash: 'no hash' });
       const tries: [username: string, password: string][] = [
@@ -234,19 +211,17 @@ describe('a sign-in', () => {
         ['wrong', 'x'.repeat(100_000)],
         ['', ''],
       ];
-      await Promise.all(
-        tries.map(async ([username, password]) => {
-          expect(await attempt(username, password)).toEqual({ reason: 'invalid' });
-        }),
-      );
-      const reasonsOf = async (userId: number) =>
-        (await eventsOf(userId)).map(
-          ({ details: { method, ...why } }) => (expect(method).toBe('password'), why),
+      for (const result of await Promise.all(tries.map(([name, password]) => attempt(name, password))))
+        expect(result).toEqual({ reason: 'invalid' });
+      for (const [userId, ...reasons] of [
+        [wrong, 'wrong_password', 'wrong_password', 'wrong_password'],
+        [none, 'no_password'],
+        [disabled, 'disabled'],
+        [broken, 'wrong_password'],
+      ] as [number, ...string[]][])
+        expect((await eventsOf(userId)).map(({ details }) => details)).toEqual(
+          reasons.map((reason) => ({ method: 'password', reason })),
         );
-      expect(await reasonsOf(wrong)).toEqual(Array.from({ length: 3 }, () => ({ reason: 'wrong_password' })));
-      expect(await reasonsOf(none)).toEqual([{ reason: 'no_password' }]);
-      expect(await reasonsOf(disabled)).toEqual([{ reason: 'disabled' }]);
-      expect(await reasonsOf(broken)).toEqual([{ reason: 'wrong_password' }]);
       expect(await dataSource.query('SELECT FROM auth_events WHERE user_id IS NULL')).toEqual([]);
     });
 
@@ -285,9 +260,8 @@ describe('a sign-in', () => {
     thorough.it('has its password verified for 10 of 50 concurrent guesses on two instances', async () => {
       const userId = await platform.user({ username: 'target', password_hash: passwordHash });
       expect(outcomes(await guesses('target', 50))).toEqual({ invalid: 10, throttled: 40 });
-      const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
-      const wrong = Array.from({ length: 10 }, () => 'wrong_password');
-      expect(reasons.sort()).toEqual(['account_blocked', ...wrong]);
+      const reasons = (await reasonsOf(userId)) as string[];
+      expect(tally(reasons)).toEqual({ account_blocked: 1, wrong_password: 10 });
     });
 
     it('has the same limit for an unknown name, with one count for upper and lower case', async () => {
@@ -354,9 +328,7 @@ describe('a sign-in', () => {
         const limited = await instance(5);
         const from = (address: string, username: string) =>
           limited.signIn.attempt({ username, password: 'guess', ip: address });
-        const sprayed = await Promise.all(
-          Array.from({ length: 8 }, (_, i) => from(`2001:db8:7::${i}`, `sprayed${i}`)),
-        );
+        const sprayed = await atOnce(8, (i) => from(`2001:db8:7::${i}`, `sprayed${i}`));
         expect(outcomes(sprayed)).toEqual({ invalid: 5, throttled: 3 });
         expect(await from('2001:db8:8::1', 'sprayed0')).toEqual({ reason: 'invalid' });
         await pass(60);
@@ -365,13 +337,9 @@ describe('a sign-in', () => {
     );
 
     thorough.it('is limited by account, but not by address, if RATE_LIMIT_AUTH is 0', async () => {
-      const unlimited = await instance(0);
-      const all = await Promise.all(
-        Array.from({ length: 12 }, () =>
-          unlimited.signIn.attempt({ username: 'always', password: 'guess', ip: '192.0.2.1' }),
-        ),
-      );
-      expect(outcomes(all)).toEqual({ invalid: 10, throttled: 2 });
+      const { signIn } = await instance(0);
+      const guess = { username: 'always', password: 'guess', ip: '192.0.2.1' };
+      expect(outcomes(await atOnce(12, () => signIn.attempt(guess)))).toEqual({ invalid: 10, throttled: 2 });
     });
   });
 
@@ -388,18 +356,15 @@ describe('a sign-in', () => {
         if (row!.attempts === attempts && row!.under_way === underWay) return;
       }
     };
-    const takeAll = (name: string) =>
-      Promise.all(Array.from({ length: 10 }, () => take(name))) as Promise<ReservedAttempt[]>;
+    const takeAll = (name: string) => atOnce(10, () => take(name)) as Promise<ReservedAttempt[]>;
 
     thorough.it(
       'succeeds for 24 sign-ins at once, from one address and to one account, without counting a failure',
       async () => {
-        const office = await instance(20);
-        const userId = await platform.user({ username: 'crowd', password_hash: passwordHash });
-        const crowd = Array.from({ length: 24 }, () =>
-          office.signIn.attempt({ username: 'crowd', password: PASSWORD, ip: '192.0.2.77' }),
-        );
-        expect(await Promise.all(crowd)).toMatchObject(Array.from({ length: 24 }, () => ({ userId })));
+        const { signIn } = await instance(20);
+        await platform.user({ username: 'crowd', password_hash: passwordHash });
+        const sent = { username: 'crowd', password: PASSWORD, ip: '192.0.2.77' };
+        expect(outcomes(await atOnce(24, () => signIn.attempt(sent)))).toEqual({ 'signed-in': 24 });
         await becomesCounted(0, 0);
       },
     );
@@ -409,25 +374,20 @@ describe('a sign-in', () => {
       async () => {
         const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
         expect(outcomes(await guesses('besieged', 200))).toEqual({ invalid: 10, throttled: 190 });
-        const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
-        expect(reasons.filter((reason) => reason === 'wrong_password')).toHaveLength(10);
-        expect(reasons.filter((reason) => reason === 'account_blocked')).toHaveLength(1);
+        const reasons = (await reasonsOf(userId)) as string[];
+        expect(tally(reasons)).toEqual({ account_blocked: 1, wrong_password: 10 });
       },
     );
 
     postgres.it(
       'is counted together with all other sign-ins of its account and address, without a deadlock',
       async () => {
+        const subjects: Subject[] = [
+          { kind: 'address', of: '192.0.2.1' },
+          { kind: 'account', of: 'crossed' },
+        ];
         for (let round = 0; round < 20; round++) {
-          const places = await Promise.all(
-            Array.from({ length: 10 }, (_, i) => {
-              const subjects: Subject[] = [
-                { kind: 'address', of: '192.0.2.1' },
-                { kind: 'account', of: 'crossed' },
-              ];
-              return instances[i % 2]!.throttle.take(subjects, timeIn(60_000));
-            }),
-          );
+          const places = await atOnce(10, (i) => instances[i % 2]!.throttle.take(subjects, timeIn(60_000)));
           await Promise.all(places.map((place) => (place as ReservedAttempt).settle('signed-in')));
         }
         expect(await fail('crossed', 11)).toBe(10);
@@ -540,9 +500,9 @@ describe('a sign-in', () => {
 
     postgres.it('succeeds or gets a busy response if 150 sign-ins run at once', async () => {
       const busy = await instance(NO_LIMIT, { signInPatience: 2_000 });
-      const names = Array.from({ length: 150 }, (_, i) => `rush-${i}`);
-      for (const username of names) await platform.user({ username, password_hash: passwordHash });
-      const results = await Promise.all(names.map((username) => attempt(username, PASSWORD, busy)));
+      for (let i = 0; i < 150; i++)
+        await platform.user({ username: `rush-${i}`, password_hash: passwordHash });
+      const results = await atOnce(150, (i) => attempt(`rush-${i}`, PASSWORD, busy));
       const { 'signed-in': served = 0, busy: refused = 0 } = outcomes(results);
       expect([served + refused, served > 0]).toEqual([150, true]);
       await becomesCounted(0, 0);
@@ -577,16 +537,12 @@ describe('a sign-in', () => {
       'is blocked after 10 failures a minute like from any other browser, and the audit log shows the block',
       async () => {
         const userId = await platform.user({ username: 'robbed', password_hash: passwordHash });
-        const thief = await Promise.all(
-          Array.from({ length: 30 }, (_, i) => own('robbed', `guess ${i}`, instances[i % 2], 'stolen')),
-        );
+        const thief = await atOnce(30, (i) => own('robbed', `guess ${i}`, instances[i % 2], 'stolen'));
         expect(outcomes(thief)).toEqual({ invalid: 10, throttled: 20 });
         expect(await own('robbed', PASSWORD, instances[0], 'stolen')).toMatchObject({ reason: 'throttled' });
         expect(await attempt('robbed')).toMatchObject({ userId });
         expect(await own('robbed')).toMatchObject({ userId });
-        const reasons = (await eventsOf(userId)).map(
-          ({ details }) => (details as { reason?: string }).reason,
-        );
+        const reasons = await reasonsOf(userId);
         expect(reasons.filter((reason) => reason === 'device_blocked')).toHaveLength(1);
       },
     );
