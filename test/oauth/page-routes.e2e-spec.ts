@@ -3,106 +3,17 @@ import { Controller, Get, Module, Req, Res } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Request, Response } from 'express';
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { AppModule } from '../../src/app.module.js';
 import { configureApp } from '../../src/app.js';
 import { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { isOutsideApi, OutsideApi } from '../../src/http/pipeline/outside-api.js';
 import { RateLimits } from '../../src/auth/rate-limits/rate-limits.js';
-import {
-  pathOf as pathOfPage,
-  ACCOUNT_PAGES,
-  DEVELOPER_PAGES,
-} from '../../src/federation/upstream-sign-ins.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { endApp } from '../support/api.js';
 import { createTestDatabase, testConfig } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
+import { rawRequest } from '../support/raw-request.js';
 import { QUESTIONS } from '../../src/member-pages/rendering/questions.js';
-
-/** Every page, and the methods that it has. */
-const PAGES: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    [...ACCOUNT_PAGES, ...DEVELOPER_PAGES].flatMap((page) => [
-      [`${pathOfPage(page)}/confirm`, 'GET, HEAD'],
-      [`${pathOfPage(page)}/upstream`, 'GET, HEAD'],
-      [`${pathOfPage(page)}/sign-in`, 'POST'],
-      [`${pathOfPage(page)}/passkey`, 'POST'],
-      [`${pathOfPage(page)}/passkey/options`, 'POST'],
-    ]),
-  ),
-  '/interaction/:uid': 'GET, HEAD',
-  '/interaction/:uid/upstream': 'GET, HEAD',
-  '/interaction/:uid/sign-in': 'POST',
-  '/interaction/:uid/passkey': 'POST',
-  '/interaction/:uid/passkey/options': 'POST',
-  '/interaction/:uid/consent': 'POST',
-  '/interaction/:uid/cancel': 'POST',
-  '/interaction/:uid/switch-user': 'POST',
-  '/account': 'GET, HEAD',
-  '/account/apps': 'GET, HEAD',
-  '/account/sessions': 'GET, HEAD',
-  '/account/security': 'GET, HEAD',
-  '/account/security/passkeys': 'POST',
-  '/account/security/passkeys/options': 'POST',
-  '/account/security/passkeys/:passkey/remove': 'POST',
-  '/account/security/password': 'POST',
-  '/account/security/password/off': 'POST',
-  '/account/security/password/on': 'POST',
-  '/account/security/notices': 'POST',
-  '/account/unsubscribe/:token': 'GET, HEAD, POST',
-  '/account/password-reset': 'GET, HEAD',
-  '/account/password-reset/send': 'POST',
-  '/account/password-reset/sent': 'GET, HEAD',
-  '/account/new-password/:token': 'GET, HEAD',
-  '/account/new-password/:token/set': 'POST',
-  '/account/activity': 'GET, HEAD',
-  '/account/keys': 'GET, HEAD',
-  '/account/keys/:key/revoke': 'POST',
-  '/account/data': 'GET, HEAD',
-  '/account/data/download': 'POST',
-  '/account/calendar': 'GET, HEAD',
-  '/account/calendar/create': 'POST',
-  '/account/calendar/:link/revoke': 'POST',
-  '/account/apps/accept': 'POST',
-  '/account/apps/change': 'POST',
-  '/account/apps/leave': 'POST',
-  '/account/apps/revoke': 'POST',
-  '/account/sessions/:session/end': 'POST',
-  '/account/sessions/end-others': 'POST',
-  '/account/sign-out': 'POST',
-  '/account/language': 'POST',
-  '/developer': 'GET, HEAD',
-  '/developer/requests': 'GET, HEAD',
-  '/developer/review/:client': 'GET, HEAD, POST',
-  '/developer/review/:client/testers': 'POST',
-  '/developer/review/:client/testers/remove': 'POST',
-  '/developer/webhooks/:app': 'GET, HEAD, POST',
-  '/developer/webhooks/:app/secret': 'GET, HEAD',
-  '/developer/webhooks/:app/:webhook/delete': 'POST',
-  '/developer/webhooks/:app/:webhook/disable': 'POST',
-  '/developer/webhooks/:app/:webhook/rotate': 'POST',
-  '/developer/webhooks/:app/:webhook/test': 'POST',
-  '/developer/new-client': 'GET, HEAD',
-  '/developer/redirect-uris': 'POST',
-  '/developer/clients': 'POST',
-  '/developer/clients/:client': 'GET, HEAD, POST',
-  '/developer/clients/:client/logo': 'POST',
-  '/developer/clients/:client/remove-logo': 'POST',
-  '/developer/clients/:client/messages/:message/redeliver': 'POST',
-  '/developer/clients/:client/disable': 'POST',
-  '/developer/clients/:client/enable': 'POST',
-  '/developer/clients/:client/delete': 'POST',
-  '/developer/clients/:client/rotate-secret': 'POST',
-  '/developer/new-key': 'GET, HEAD',
-  '/developer/made-key': 'GET, HEAD',
-  '/developer/made-secret': 'GET, HEAD',
-  '/developer/keys': 'POST',
-  '/developer/keys/:key/rotate': 'POST',
-  '/developer/keys/:key/revoke': 'POST',
-  '/sign-in/callback': 'GET, HEAD',
-  '/sign-in/signed-out': 'GET, HEAD',
-};
 
 /** Routes of the authorization server and the demo other than pages and oidc-provider routes. */
 const BESIDE_THEM = [
@@ -178,49 +89,18 @@ beforeAll(async () => {
 });
 afterAll(() => oauth.close());
 
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-}
-
-/** Sends the path unchanged, which fetch would normalize. */
-function ask(
-  method: string,
-  path: string,
-  headers: Record<string, string> = {},
-  body = '',
-  origin = oauth.issuer,
-): Promise<Answer> {
-  const length = body === '' ? {} : { 'Content-Length': String(body.length) };
-  return new Promise((resolve, reject) => {
-    const sent = httpRequest(origin, { method, path, headers: { ...headers, ...length } }, (answer) => {
-      let text = '';
-      answer.setEncoding('utf8').on('data', (part: string) => (text += part));
-      answer.on('end', () => resolve({ status: answer.statusCode!, headers: answer.headers, text }));
-    });
-    sent.on('error', reject).end(body);
-  });
-}
-
+const ask = (method: string, path: string, headers?: Record<string, string>, body?: string) =>
+  rawRequest(oauth.issuer, method, path, headers, body);
+const routesAt = (prefix: RegExp) =>
+  oauth.api.app.get(RouteTable).routes.filter(({ path }) => prefix.test(path));
+/** The paths of all pages, and the methods that their routes declare. */
+const pages = () =>
+  Map.groupBy(routesAt(/^\/(interaction|account|developer|sign-in(?!\/backchannel))\b/), ({ path }) => path);
 const pathOf = (route: string) => route.replaceAll(/:\w+/g, 'abc');
-const routeOf = (path: string) => Object.keys(PAGES).find((route) => pathOf(route) === path)!;
+/** Every method that a test tries. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY'];
 
 describe('the pages', () => {
-  it('are in the table of all routes, each once', () => {
-    const routes = oauth.api.app.get(RouteTable).routes.map(({ method, path }) => `${method} ${path}`);
-    const pages = Object.entries(PAGES).flatMap(([path, methods]) =>
-      methods
-        .split(', ')
-        .filter((method) => method !== 'HEAD')
-        .map((method) => `${method} ${path}`),
-    );
-    const ofOauth = routes.filter((route) =>
-      /^\w+ \/(interaction|account|developer|sign-in|oauth|\.well-known\/oauth|logos|demo)\b/.test(route),
-    );
-    expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...CALLED_BACK, ...LOGOS].toSorted());
-  });
-
   it('have a rate limit per address, unless the controller is exempt', async () => {
     const limits = jest.spyOn(oauth.api.app.get(RateLimits), 'countOauthRequest').mockReturnValue(60);
     const unlimited = new Set<string>();
@@ -233,30 +113,38 @@ describe('the pages', () => {
     expect([...unlimited].toSorted()).toEqual(Object.keys(UNLIMITED).toSorted());
   });
 
-  it.each(Object.entries(PAGES))('at %s accept %s, and no other method', async (route, methods) => {
-    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
-      const answer = await ask(method, pathOf(route));
-      const has = methods.split(', ').includes(method);
-      const isRead = method === 'GET' || method === 'HEAD';
-      if (isRead && (!has || route === '/account')) {
-        // GET of a form's URL redirects to its page.
-        expect([method, answer.status]).toEqual([method, 303]);
-        expect(answer.headers['x-frame-options']).toBe('DENY');
-        expect(PAGES[routeOf(answer.headers.location!)]).toMatch(/^GET/);
-        continue;
+  it('accept only the methods of their routes, with security headers, and redirect from a form’s URL to a page', async () => {
+    const all = [...pages()].map(([route, of]) => {
+      const methods = of.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+      return { path: pathOf(route), methods: METHODS.filter((method) => methods.includes(method)) };
+    });
+    expect(all.length).toBeGreaterThan(90);
+    const readable = all.flatMap(({ path, methods }) => (methods.includes('GET') ? [path] : []));
+    for (const { path, methods } of all) {
+      const allow = methods.join(', ');
+      for (const method of METHODS) {
+        const answer = await ask(method, path);
+        const isRead = method === 'GET' || method === 'HEAD';
+        const what = `${method} ${path}`;
+        if (isRead && (!methods.includes(method) || path === '/account')) {
+          expect([what, answer.status, answer.headers['x-frame-options']]).toEqual([what, 303, 'DENY']);
+          expect(readable).toContain(answer.headers.location);
+        } else if (!methods.includes(method)) {
+          expect([what, answer.status, answer.headers.allow]).toEqual([what, 405, allow]);
+        } else {
+          expect([what, answer.status]).not.toEqual([what, 405]);
+          expect(answer.headers).toMatchObject({
+            'content-type': 'text/html; charset=utf-8',
+            'x-frame-options': 'DENY',
+            'cache-control': 'no-store',
+          });
+          if (method === 'HEAD') expect(answer.text).toBe('');
+        }
       }
-      expect([method, answer.status === 405]).toEqual([method, !has]);
-      if (!has) expect(answer.headers.allow).toBe(methods);
-      if (has) {
-        expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
-        expect(answer.headers['x-frame-options']).toBe('DENY');
-        expect(answer.headers['cache-control']).toBe('no-store');
-      }
-      if (method === 'HEAD') expect(answer.text).toBe('');
+      const options = await ask('OPTIONS', path, { Origin: 'https://a.example' });
+      expect(options).toMatchObject({ status: 200, text: allow, headers: { allow } });
+      expect(options.headers['access-control-allow-origin']).toBeUndefined();
     }
-    const options = await ask('OPTIONS', pathOf(route), { Origin: 'https://a.example' });
-    expect(options).toMatchObject({ status: 200, text: methods, headers: { allow: methods } });
-    expect(options.headers['access-control-allow-origin']).toBeUndefined();
   });
 
   it.each([
@@ -278,11 +166,9 @@ describe('the pages', () => {
   it('ignore Accept, credentials and the query unless the page uses these inputs', async () => {
     const headers = { Accept: 'image/png', 'X-API-Key': 'pua_live_wrong', Authorization: 'Bearer wrong' };
     const { status, headers: answered } = await ask('GET', '/account/apps?unknown=1&limit=x', headers);
-    expect(status).toBe(200);
-    expect(answered['content-type']).toBe('text/html; charset=utf-8');
-    expect(answered['ratelimit']).toBeUndefined();
-    expect(answered['x-oauth-scopes']).toBeUndefined();
-    expect(answered['access-control-allow-origin']).toBeUndefined();
+    expect([status, answered['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    for (const name of ['ratelimit', 'x-oauth-scopes', 'access-control-allow-origin'])
+      expect(answered).not.toHaveProperty(name);
   });
 
   it.each([
@@ -336,6 +222,12 @@ describe('the pages', () => {
 });
 
 describe('a route that is neither a page nor an oidc-provider route', () => {
+  it('is one of the listed routes', () => {
+    const routes = routesAt(/^\/(oauth|\.well-known\/oauth|logos|demo|sign-in\/backchannel-logout)\b/);
+    const found = routes.map(({ method, path }) => `${method} ${path}`);
+    expect(found.toSorted()).toEqual([...BESIDE_THEM, ...CALLED_BACK, ...LOGOS].toSorted());
+  });
+
   it.each(BESIDE_THEM.slice(1).map((route) => route.slice(4).replace(':file', 'index.js')))(
     'at %s accepts only GET, HEAD and OPTIONS',
     async (path) => {
@@ -384,7 +276,7 @@ describe('an oidc-provider route', () => {
     ['/.well-known/oauth-authorization-server', 'GET, HEAD, OPTIONS'],
     ['/.well-known/openid-configuration', 'GET, HEAD, OPTIONS'],
   ])('at %s accepts %s, and rejects any other method', async (path, methods) => {
-    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
+    for (const method of METHODS) {
       const { status, headers, text } = await ask(method, path, { Accept: '*/*' });
       const has = methods.split(', ').includes(method);
       expect([method, status === 405, headers.allow]).toEqual([method, !has, has ? undefined : methods]);
@@ -451,7 +343,7 @@ describe('a page without a route marker', () => {
     await app.listen(0, '127.0.0.1');
     try {
       for (const path of ['/account/forgotten', '/account/half-forgotten']) {
-        const { status } = await ask('GET', path, {}, '', await app.getUrl());
+        const { status } = await rawRequest(await app.getUrl(), 'GET', path);
         expect([path, status >= 400]).toEqual([path, true]);
       }
       expect(reached).toBe(0);
@@ -464,13 +356,9 @@ describe('a page without a route marker', () => {
 
 describe('the action of each form', () => {
   it('requires a confirmation, or is listed with the way to undo its effect', () => {
-    const forms = oauth.api.app
-      .get(RouteTable)
-      .routes.filter(
-        ({ method, path }) => method === 'POST' && /^\/(interaction|account|developer)\b/.test(path),
-      )
-      .map(({ path }) => path)
-      .filter((path) => !SIGN_IN.test(path));
+    const forms = routesAt(/^\/(interaction|account|developer)\b/)
+      .filter(({ method, path }) => method === 'POST' && !SIGN_IN.test(path))
+      .map(({ path }) => path);
     expect(forms.toSorted()).toEqual([...Object.keys(QUESTIONS), ...Object.keys(UNDOABLE)].toSorted());
   });
 });

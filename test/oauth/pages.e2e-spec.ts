@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { onwardTo } from '../../src/authorization-server/ports.js';
@@ -13,6 +12,7 @@ import { chooseLanguage } from '../../src/member-pages/rendering/wording.js';
 import { contrastOf } from '../../src/values/colors.js';
 import { HEADLESS_SHELL, launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
+import { listen } from '../support/listen.js';
 import {
   faultsOf,
   firstVisitOf,
@@ -35,14 +35,12 @@ const pagesWith = (settings: Record<string, string> = {}) => {
 };
 const pages = pagesWith();
 const ICON = '<link rel="icon" href="/favicon.ico">\n';
-/** The style sheet of a page, and its source in the page's Content-Security-Policy. */
-const styleOf = (html: string) => {
-  const style = /<style>([^]*?)<\/style>/.exec(html)![1]!;
-  return { style, source: `'sha256-${createHash('sha256').update(style).digest('base64')}'` };
-};
+/** The source of a script or style sheet in the page's Content-Security-Policy. */
+const sourceOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+const styleOf = (html: string) => /<style>([^]*?)<\/style>/.exec(html)![1]!;
 const htmlOf = (page: SamplePage, of = pages, language = 'en') => of.render(page, language).html;
 
-describe('every member page', () => {
+describe('a member page', () => {
   it.each(Object.keys(SAMPLES))(
     '%s: loads no foreign script or resource, and escapes every hostile text',
     (name) => {
@@ -50,10 +48,9 @@ describe('every member page', () => {
       expect(html).toContain('<html lang="en">');
       // This server's scripts, identified by their hashes.
       const { headers } = pages.render(SAMPLES[name]!, 'en');
-      const own = Array.from(html.matchAll(/<script>([^]*?)<\/script>/g), ([, text]) => text!);
+      const own = Array.from(html.matchAll(/<script>([^]*?)<\/script>/g), ([, text]) => sourceOf(text!));
       const allowed = /script-src ([^;]+)/.exec(headers['Content-Security-Policy']!)?.[1]!.split(' ') ?? [];
-      const hashes = own.map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`);
-      expect(new Set(allowed)).toEqual(new Set(hashes));
+      expect(new Set(allowed)).toEqual(new Set(own));
       html = html
         .replace(/<script>[^]*?<\/script>/g, '')
         .replace(ICON, '')
@@ -92,7 +89,7 @@ describe('every member page', () => {
       expect(html).toContain('<bdi>Gipfel &lt;&amp;&gt; Tal</bdi></p>');
       expect(html).toMatch(/<title>[^<]* · Gipfel &lt;&amp;&gt; Tal<\/title>/);
       expect(html).toContain('<footer><a href="https://gipfel.example/privacy">Privacy</a></footer>');
-      expect(styleOf(html).style).toContain('--accent:#7a0019');
+      expect(styleOf(html)).toContain('--accent:#7a0019');
     }
     const signIn = htmlOf(SAMPLES['sign-in']!, own);
     expect(signIn).toContain('href="https://gipfel.example/join">Create one</a>');
@@ -136,7 +133,7 @@ describe('every member page', () => {
     },
   );
 
-  it('marks scopes that allow changes, and states how long access lasts', () => {
+  it('of a consent marks scopes that allow changes, and states how long access lasts', () => {
     const consent = htmlOf(SAMPLES.consent!);
     const label = (scope: string) => new RegExp(`value="${scope}"[^]*?</label>`).exec(consent)![0];
     expect(label('profile:write')).toContain('Can change data');
@@ -167,7 +164,7 @@ describe('every member page', () => {
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Language': 'en',
       Vary: 'Accept-Language, Cookie',
-      'Content-Security-Policy': `default-src 'none'; style-src ${styleOf(html).source}; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+      'Content-Security-Policy': `default-src 'none'; style-src ${sourceOf(styleOf(html))}; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
       'X-Frame-Options': 'DENY',
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
@@ -183,7 +180,7 @@ describe('every member page', () => {
       const { html, headers } = pages.render(SAMPLES[name]!, 'en');
       const [, script] = /<script>([^]*?)<\/script>/.exec(html)!;
       expect(headers['Content-Security-Policy']).toContain(
-        `; script-src 'sha256-${createHash('sha256').update(script!).digest('base64')}'; connect-src 'self'; `,
+        `; script-src ${sourceOf(script!)}; connect-src 'self'; `,
       );
     }
     for (const name of ['sign-in', 'security without a fresh sign-in', 'security with nothing to change'])
@@ -413,8 +410,7 @@ postgres.describe('in Chromium', () => {
 
   it('the consent page redirects to a native app that listens on the IPv6 loopback', async () => {
     const app = createServer((_, response) => response.end('back at the app'));
-    await new Promise<void>((resolve) => app.listen(0, '::1', resolve));
-    const appUrl = `http://[::1]:${(app.address() as AddressInfo).port}`;
+    const appUrl = await listen(app, '::1');
     redirectTo = `${appUrl}/callback`;
     const { page } = await open('consent to a native app', { javaScriptEnabled: false });
     await page.getByRole('button', { name: 'Allow' }).click();
@@ -474,15 +470,8 @@ postgres.describe('in Chromium', () => {
     expect((await legend.allInnerTexts()).map((text) => text.trim())).toEqual(
       expect.arrayContaining(['Trailmix 987', 'Removed app 120']),
     );
-    expect(await page.locator('.plot text').allTextContents()).toEqual([
-      '60',
-      '30',
-      '0',
-      '23 Aug',
-      '22 Sept',
-      '21 Oct',
-      '20 Nov',
-    ]);
+    const labels = ['60', '30', '0', '23 Aug', '22 Sept', '21 Oct', '20 Nov'];
+    expect(await page.locator('.plot text').allTextContents()).toEqual(labels);
     const row = page.locator('.chart tbody tr').last();
     expect(await row.isVisible()).toBe(false);
     await page.getByText('Values as a table').focus();
@@ -568,9 +557,4 @@ async function askEverything(page: Page): Promise<void> {
       question.open = true;
     }
   });
-}
-
-async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { request as httpRequest } from 'node:http';
 import { OauthTest } from '../support/oauth.js';
+import { rawRequest } from '../support/raw-request.js';
 import { costsAtMost } from '../support/timing.js';
 
 /** Maximum ratio of processor time between a long and a short request. */
@@ -9,30 +9,11 @@ const TIMES = 20;
 const LONG = 14_000;
 
 let oauth: OauthTest;
-beforeAll(async () => {
-  oauth = await OauthTest.start();
-});
+beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-interface Answer {
-  readonly status: number;
-  readonly type: string;
-  readonly text: string;
-}
-
-function ask(method: string, path: string, headers: Record<string, string> = {}, body = ''): Promise<Answer> {
-  const length = body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
-  return new Promise((resolve, reject) => {
-    const sent = httpRequest(oauth.issuer, { method, path, headers: { ...headers, ...length } }, (answer) => {
-      let text = '';
-      answer.setEncoding('utf8').on('data', (part: string) => (text += part));
-      answer.on('end', () =>
-        resolve({ status: answer.statusCode!, type: answer.headers['content-type'] ?? '', text }),
-      );
-    });
-    sent.on('error', reject).end(body);
-  });
-}
+const ask = (method: string, path: string, headers?: Record<string, string>, body?: string) =>
+  rawRequest(oauth.issuer, method, path, headers, body);
 
 const OF_LIBRARY = [
   '/oauth/jwks',
@@ -74,8 +55,8 @@ describe('many parameters', () => {
   });
 
   it('are rejected with JSON for programs', async () => {
-    const { type, text } = await ask('GET', `/oauth/jwks?${MANY[0]}`, { Accept: '*/*' });
-    expect([type, JSON.parse(text)]).toMatchObject([
+    const { headers, text } = await ask('GET', `/oauth/jwks?${MANY[0]}`, { Accept: '*/*' });
+    expect([headers['content-type'], JSON.parse(text)]).toMatchObject([
       'application/json; charset=utf-8',
       { error: 'invalid_request', error_id: expect.any(String) },
     ]);
