@@ -4,7 +4,7 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { clientWithKey } from '../support/client-kinds.js';
-import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -14,8 +14,7 @@ const DAY = 86_400;
 const SCOPE = 'openid profile:read events:read';
 const NATIVE = 'com.example.app:/cb';
 const native = () => oauth.client({ type: 'native', redirect_uris: [NATIVE] });
-const codeIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('code') : null);
-const errorIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('error') : null);
+const confidential = async () => (await clientWithKey(oauth)).id;
 
 /** The durations that a page offers, and the preselected duration. */
 function durationsOn(html: string) {
@@ -29,7 +28,7 @@ function durationsOn(html: string) {
 async function atConsent(clientId: string, username: string, parameters = {}, server = oauth) {
   const browser = server.browser();
   const page = await browser.signIn(server.request(clientId, { scope: SCOPE, ...parameters }).url, username);
-  return { browser, page: page as FormPage };
+  return { browser, page };
 }
 
 const offers = async (clientId: string, parameters = {}, server = oauth) =>
@@ -60,12 +59,7 @@ describe('the consent page', () => {
   it.each([
     ['a public web app', () => oauth.client(), ['once', '30', '180'], '30'],
     ['a native app', native, ['once', '30', '180', 'unlimited'], '180'],
-    [
-      'a confidential app',
-      async () => (await clientWithKey(oauth, {})).id,
-      ['once', '30', '180', 'unlimited'],
-      '180',
-    ],
+    ['a confidential app', confidential, ['once', '30', '180', 'unlimited'], '180'],
   ] as const)('offers the durations that are allowed for %s', async (kind, make, offered, selected) => {
     const parameters = kind === 'a native app' ? { redirect_uri: NATIVE } : {};
     expect(await offers(await make(), parameters)).toEqual({ offered, selected: [selected] });
@@ -88,11 +82,8 @@ describe('the consent page', () => {
   );
 
   it('offers at most 180 days to an app that a member registered', async () => {
-    const clientId = await native();
-    await oauth.query('UPDATE oauth_clients SET owner_id = $2 WHERE id = $1', [
-      clientId,
-      (await oauth.member()).id,
-    ]);
+    const owner = { userId: (await oauth.member()).id, ip: null };
+    const clientId = await oauth.client({ type: 'native', redirect_uris: [NATIVE], owner });
     const { offered, selected } = await offers(clientId, { redirect_uri: NATIVE });
     expect([offered.at(-1), selected]).toEqual(['180', ['180']]);
   });
@@ -110,16 +101,11 @@ describe('the consent page', () => {
   );
 
   it('follows ACCESS_LONGEST and ACCESS_PRESELECTED', async () => {
-    const other = await OauthTest.start({ accessLongest: '180', accessPreselected: 'once' });
-    try {
-      const clientId = await other.client({ type: 'native', redirect_uris: [NATIVE] });
-      expect(await offers(clientId, { redirect_uri: NATIVE }, other)).toEqual({
-        offered: ['once', '30', '180'],
-        selected: ['once'],
-      });
-    } finally {
-      await other.close();
-    }
+    await using other = await OauthTest.start({ accessLongest: '180', accessPreselected: 'once' }, oauth);
+    expect(await offers(await native(), { redirect_uri: NATIVE }, other)).toEqual({
+      offered: ['once', '30', '180'],
+      selected: ['once'],
+    });
   });
 });
 
@@ -145,16 +131,14 @@ describe('access for a limited time', () => {
   });
 
   it('has the same end in the credential and introspection responses', async () => {
-    const [client, { username }] = [await clientWithKey(oauth, {}), await oauth.member()];
+    const [client, { username }] = [await clientWithKey(oauth), await oauth.member()];
     const { url, redeem } = oauth.request(client.id, { scope: SCOPE });
     const back = await oauth.browser().authorize(url, { username, duration: '30' });
     const { body } = await redeem(back, await client.assertion());
     const { access_ends_at } = await credential(body.access_token);
     expect(daysTo(access_ends_at!)).toBeCloseTo(30, 2);
-    const { body: introspected } = await oauth.post('/oauth/introspect', {
-      ...(await client.assertion()),
-      token: body.refresh_token,
-    });
+    const form = { ...(await client.assertion()), token: body.refresh_token };
+    const { body: introspected } = await oauth.post('/oauth/introspect', form);
     expect(introspected.active).toBe(true);
     expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(30, 2);
   });
@@ -178,16 +162,17 @@ JOIN oauth_consents c ON c.client_id = g.client_id WHERE g.client_id = $1`,
     const browser = oauth.browser();
     const page = await browser.signIn(oauth.request(clientId, { scope: SCOPE }).url, username);
     await browser.submit(page, { scope: ['profile:read'], decision: 'allow', duration: '180' }, /\/consent$/);
-    const silent = () => browser.open(oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url);
+    const silent = async () =>
+      (await browser.leave(oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url)).searchParams;
     await oauth.passTime(179 * DAY);
-    expect(codeIn(await silent())).not.toBeNull();
+    expect((await silent()).has('code')).toBe(true);
     const [grant] = await oauth.query<{ days: number }>(
       `SELECT EXTRACT(epoch FROM max(access_ends_at) - now())::float8 / 86400 AS days FROM oauth_grants WHERE client_id = $1`,
       [clientId],
     );
     expect(grant!.days).toBeCloseTo(1, 2); // access does not last longer than the member allowed
     await oauth.passTime(DAY + 1);
-    expect(errorIn(await silent())).toBe('consent_required');
+    expect((await silent()).get('error')).toBe('consent_required');
     const again = await browser.view(oauth.request(clientId, { scope: SCOPE }).url);
     expect(durationsOn(again.html).selected).toEqual(['180']);
     const ticked = [...again.html.matchAll(/name="scope" value="([\w:]+)" checked>/g)].map(
@@ -207,8 +192,8 @@ describe('one-time access', () => {
     expect(body.expires_in).toBe(600);
     const { access_ends_at, expires_at } = await credential(body.access_token);
     expect(access_ends_at).toBe(expires_at);
-    const silent = oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url;
-    expect(errorIn(await browser.open(silent))).toBe('consent_required');
+    const silent = await browser.leave(oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url);
+    expect(silent.searchParams.get('error')).toBe('consent_required');
     await oauth.passTime(480); // leaves a slow host two minutes
     expect(await oauth.me(body.access_token)).toBe(200);
     await oauth.passTime(120);
@@ -236,12 +221,7 @@ describe('unlimited access', () => {
 
   it.each([
     ['a native app', 180, native, NATIVE],
-    [
-      'a public web app',
-      30,
-      () => oauth.client({ longest_access: 'unlimited' }),
-      'https://app.example/callback',
-    ],
+    ['a public web app', 30, () => oauth.client({ longest_access: 'unlimited' }), REDIRECT_URI],
   ] as const)('ends if %s does not use it for %i days', async (_, days, make, redirect_uri) => {
     const [clientId, { id, username }] = [await make(), await oauth.member()];
     const { refresh_token } = await access(clientId, username, 'unlimited', { redirect_uri });
@@ -251,16 +231,14 @@ describe('unlimited access', () => {
     await oauth.passTime(days * DAY + 1);
     const late = await oauth.refresh(clientId, used.body.refresh_token);
     expect([late.status, late.body.error]).toEqual([400, 'invalid_grant']);
-    expect(await new ConnectedApps(oauth.dataSource).listApps(id)).toMatchObject({
-      count: 0,
-    });
+    expect(await new ConnectedApps(oauth.dataSource).listApps(id)).toMatchObject({ count: 0 });
   });
 });
 
 describe('a code exchange', () => {
   it.each([
     ['a native app', native, NATIVE],
-    ['a public web app', () => oauth.client(), 'https://app.example/callback'],
+    ['a public web app', () => oauth.client(), REDIRECT_URI],
   ] as const)('does not update the grant row for %s', async (_, make, redirect_uri) => {
     const [clientId, { username }] = [await make(), await oauth.member()];
     const grant = 'SELECT ctid::text, expires_at FROM oauth_grants WHERE client_id = $1';
@@ -274,7 +252,7 @@ describe('a code exchange', () => {
 
 describe('/account/apps', () => {
   const change = (browser: Browser, page: FormPage, duration: string) =>
-    browser.submit(page, { duration }, /\/apps\/change$/) as Promise<FormPage>;
+    browser.press(page, { duration }, /\/apps\/change$/);
 
   async function withAccess(duration: string) {
     const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
@@ -302,11 +280,7 @@ describe('/account/apps', () => {
     const shorter = await change(browser, page, '30');
     expect(shorter.html).toContain('You changed how long the app has access.');
     expect(await ends(clientId)).toEqual([{ days: 30 }]);
-    const events = await oauth.query<{ details: object }>(
-      `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'access.changed' ORDER BY id`,
-      [id],
-    );
-    expect(events.map(({ details }) => details)).toEqual([
+    expect(await oauth.details({ user: id, type: 'access.changed' })).toEqual([
       { grants: 1, duration: '180' },
       { grants: 1, duration: '30' },
     ]);
@@ -330,9 +304,7 @@ describe('/account/apps', () => {
     const shown = await once.browser.view('/account/apps');
     await change(once.browser, shown, '180');
     expect(await ends(once.clientId)).toEqual([{ days: 0 }]);
-    expect(
-      await oauth.query(`SELECT FROM auth_events WHERE user_id = $1 AND type = 'access.changed'`, [once.id]),
-    ).toEqual([]);
+    expect(await oauth.events({ user: once.id, type: 'access.changed' })).toEqual([]);
   });
 
   it('ends access on request, even during a concurrent change of duration and a token refresh', async () => {
@@ -351,6 +323,7 @@ describe('/account/apps', () => {
 });
 
 describe('a refresh request for ended access', () => {
+  const [BY_MEMBER, BY_ADMIN] = [{ actor: 'user' }, { actor: 'admin' }] as const;
   const sweep = () => oauth.api.app.get(Sweeper).sweep();
   const apps = () => new ConnectedApps(oauth.dataSource);
   const users = () => new UsersService(oauth.dataSource);
@@ -360,12 +333,7 @@ describe('a refresh request for ended access', () => {
     await oauth.passTime(120);
   };
 
-  interface Ended {
-    readonly clientId: string;
-    readonly id: number;
-    readonly browser: Browser;
-    readonly token: string;
-  }
+  type Ended = { clientId: string; id: number; browser: Browser; token: string };
 
   async function refused(clientId: string, token: string) {
     const { status, body } = await oauth.refresh(clientId, token);
@@ -379,21 +347,17 @@ describe('a refresh request for ended access', () => {
       'ended by the member',
       async ({ browser }) => browser.submit(await browser.view('/account/apps'), {}, /\/apps\/revoke$/),
     ],
-    [
-      'the member ended all access',
-      'ended by the member',
-      ({ id }) => apps().revokeAll(id, { actor: 'user' }),
-    ],
+    ['the member ended all access', 'ended by the member', ({ id }) => apps().revokeAll(id, BY_MEMBER)],
     [
       'an admin ended the access',
       'ended by the platform',
-      ({ id, clientId }) => apps().revoke(id, clientId, { actor: 'admin' }),
+      ({ id, clientId }) => apps().revoke(id, clientId, BY_ADMIN),
     ],
     ['an admin disabled the member', 'ended by the platform', ({ id }) => users().disable(id, 'admin')],
     [
       'an admin erased the member',
       'ended by the platform',
-      ({ id }) => eraseMembers(oauth.dataSource, [id], { actor: 'admin' }),
+      ({ id }) => eraseMembers(oauth.dataSource, [id], BY_ADMIN),
     ],
     [
       'an admin set a new password',
@@ -408,16 +372,9 @@ describe('a refresh request for ended access', () => {
     ['the access expired', 'expired', () => pass(30)],
     ['the access expired and the sweeper deleted its row', 'expired', () => pass(30).then(sweep)],
   ])('is rejected with the reason if %s: %s', async (_, reason, end) => {
-    const clientId = await oauth.client({
-      longest_access: 'unlimited',
-      type: 'native',
-      redirect_uris: [NATIVE],
-    });
-    const [{ id, username }, browser] = [await oauth.member(), oauth.browser()];
-    const { refresh_token: token } = await access(clientId, username, '30', {
-      browser,
-      redirect_uri: NATIVE,
-    });
+    const [clientId, { id, username }, browser] = [await native(), await oauth.member(), oauth.browser()];
+    const parameters = { browser, redirect_uri: NATIVE };
+    const { refresh_token: token } = await access(clientId, username, '30', parameters);
     await end({ clientId, id, browser, token });
     const told = await refused(clientId, token);
     expect(told).toMatch(/^the access ended at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
@@ -461,12 +418,10 @@ describe('a consent given before members could choose a duration', () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     await access(clientId, username, '180', { browser });
-    await oauth.query(
-      'UPDATE oauth_consents SET duration = NULL, access_ends_at = NULL WHERE client_id = $1',
-      [clientId],
-    );
+    const earlier = 'UPDATE oauth_consents SET duration = NULL, access_ends_at = NULL WHERE client_id = $1';
+    await oauth.query(earlier, [clientId]);
     const { url, redeem } = oauth.request(clientId, { scope: SCOPE, prompt: 'none' });
-    const { body } = await redeem(await browser.open(url));
+    const { body } = await redeem(await browser.leave(url));
     expect((body.refresh_token_expires_in as number) / DAY).toBeCloseTo(14, 2);
   });
 });

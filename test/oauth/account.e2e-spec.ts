@@ -1,13 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SignInThrottle, type ReservedAttempt } from '../../src/accounts/sign-in/sign-in-throttle.js';
 import { Usage } from '../../src/auth/usage/usage.js';
-import { ClientsService } from '../../src/clients/clients.service.js';
 import { readActivity } from '../../src/clients/activity.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
+import { atOnce } from '../support/concurrent.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+import {
+  asksForPassword,
+  OauthTest,
+  PASSWORD,
+  REDIRECT_URI,
+  type Browser,
+  type FormPage,
+} from '../support/oauth.js';
 import { timeIn } from '../support/timing.js';
 
 let oauth: OauthTest;
@@ -41,19 +48,16 @@ describe('GET and POST /account/apps', () => {
     const after = await browser.press(page, {}, formOf(page, cut));
     expect(after.html).toContain('The app no longer has access to your account.');
     expect(after.html).not.toContain('Cut me');
-    expect(await Promise.all(devices.map(({ access_token }) => oauth.me(access_token)))).toEqual([
-      401, 401, 200,
-    ]);
+    const statuses = await Promise.all(devices.map(({ access_token }) => oauth.me(access_token)));
+    expect(statuses).toEqual([401, 401, 200]);
     expect((await oauth.refresh(cut, devices[0]!.refresh_token)).status).toBe(400);
   });
 
   it('list an app’s scopes in the order of the consent page', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    await oauth.tokens(clientId, member.username, {
-      scope: 'achievements:read openid profile:read events:read',
-    });
-    const { html } = await oauth.browser().signIn('/account/apps', member.username);
+    const { username } = await oauth.member();
+    const scope = 'achievements:read openid profile:read events:read';
+    await oauth.tokens(await oauth.client(), username, { scope });
+    const { html } = await oauth.browser().signIn('/account/apps', username);
     const places = ['Know who you are', 'See your profile', 'See the events', 'See your achievements'].map(
       (text) => html.indexOf(text),
     );
@@ -110,12 +114,11 @@ describe('GET and POST /account/apps', () => {
 
 thorough.describe('the sign-in page', () => {
   it('responds 503 while too many members sign in, and then accepts the member', async () => {
-    const patience = await OauthTest.start({ signInPatience: 50 });
+    await using patience = await OauthTest.start({ signInPatience: 50 }, oauth);
     const throttle = patience.api.app.get(SignInThrottle);
     const { username } = await patience.member();
-    const account = [{ kind: 'account', of: username }] as const;
-    const underWay = await Promise.all(
-      Array.from({ length: 10 }, () => throttle.take(account, timeIn(60_000))),
+    const underWay = await atOnce(10, () =>
+      throttle.take([{ kind: 'account', of: username }], timeIn(60_000)),
     );
     const browser = patience.browser();
     const page = await browser.signIn('/account/apps', username);
@@ -124,7 +127,6 @@ thorough.describe('the sign-in page', () => {
     for (const place of underWay) await (place as ReservedAttempt).settle('signed-in');
     const again = await browser.press(page, { username, password: PASSWORD });
     expect([again.status, again.url.pathname]).toEqual([200, '/account/apps']);
-    await patience.close();
   });
 });
 
@@ -161,10 +163,8 @@ describe('GET and POST /account/sessions', () => {
       [member.id],
     );
     await laptop.submit(page, {}, new RegExp(rows[0]!.id));
-    const gone = await phone.view('/account/sessions');
-    expect(gone.html).toMatch(/type="password"/);
-    const stays = await laptop.view('/account/sessions');
-    expect(stays.html).not.toMatch(/type="password"/);
+    expect(asksForPassword(await phone.view('/account/sessions'))).toBe(true);
+    expect(asksForPassword(await laptop.view('/account/sessions'))).toBe(false);
   });
 
   it('end all of the member’s other sessions with one form', async () => {
@@ -174,14 +174,9 @@ describe('GET and POST /account/sessions', () => {
     await other!.signIn('/account/sessions', neighbour.username);
     const page = await laptop!.signIn('/account/sessions', member.username);
     await laptop!.submit(page, {}, /end-others/);
-    const isSignedIn = async (browser?: Browser) =>
-      !/type="password"/.test((await browser!.view('/account/sessions')).html);
-    expect(await Promise.all([phone, tablet, laptop, other].map(isSignedIn))).toEqual([
-      false,
-      false,
-      true,
-      true,
-    ]);
+    const isAsked = async (browser?: Browser) => asksForPassword(await browser!.view('/account/sessions'));
+    const asked = await Promise.all([phone, tablet, laptop, other].map(isAsked));
+    expect(asked).toEqual([true, true, false, false]);
   });
 
   it('end no session, app or link if one calendar link cannot be deleted', async () => {
@@ -240,12 +235,8 @@ FROM generate_series(1, 7999) n`,
     expect(page.html).toContain('And 7900 more, last seen earlier');
     expect(page.html.length).toBeLessThan(150_000);
 
-    const { stdout, stderr } = await pua(oauth.api.environment, [
-      'users',
-      'sessions',
-      member.username,
-      '--json',
-    ]);
+    const command = ['users', 'sessions', member.username, '--json'];
+    const { stdout, stderr } = await pua(oauth.api.environment, command);
     const listed = JSON.parse(stdout) as { sessions: object[]; sessions_count: number };
     expect([listed.sessions.length, listed.sessions_count]).toEqual([100, 8000]);
     expect(stderr).toBe('7900 more sessions are not shown\n');
@@ -253,11 +244,8 @@ FROM generate_series(1, 7999) n`,
     const after = await browser.press(page, {}, /end-others/);
     expect(after.html.match(/class="card"/g)).toHaveLength(1);
     expect(after.html).not.toContain('more, seen');
-    const trail = await oauth.query<{ details: object }>(
-      `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`,
-      [member.id],
-    );
-    expect(trail).toEqual([{ details: { sessions: 7999 } }]);
+    const ended = await oauth.details({ user: member.id, type: 'session.ended' });
+    expect(ended).toEqual([{ sessions: 7999 }]);
   });
 });
 
@@ -301,12 +289,9 @@ describe('GET and POST /account/activity', () => {
       '|now|Firefox on Linux|The server’s computer|Your password|Signed in|',
       '|now|Firefox on Linux|The server’s computer|Your password|Rejected|The password was wrong|',
     ]);
-    const recorded = await oauth.query<{ details: object }>(
-      `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'`,
-      [member.id],
-    );
-    const details = { method: 'password', browser: 'Firefox', system: 'Linux', language: 'en' };
-    expect(recorded).toEqual([{ details }]);
+    expect(await oauth.details({ user: member.id, type: 'sign_in.succeeded' })).toEqual([
+      { method: 'password', browser: 'Firefox', system: 'Linux', language: 'en' },
+    ]);
   });
 
   it('show networks, not addresses, and keep accepted sign-ins despite many rejections', async () => {
@@ -335,6 +320,8 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
 });
 
 describe('GET and POST /account/keys', () => {
+  const idOf = (key: string) => key.split('_')[2]!;
+
   it('list the member’s keys with scopes and last use, and revoke one key immediately', async () => {
     const member = await oauth.member();
     const [cut, kept] = [
@@ -342,7 +329,6 @@ describe('GET and POST /account/keys', () => {
       await oauth.api.key(member.id, []),
     ];
     const gone = await oauth.api.key(member.id);
-    const idOf = (key: string) => key.split('_')[2]!;
     await oauth.query(`UPDATE api_keys SET revoked_at = now(), revocation_reason = 'x' WHERE id = $1`, [
       idOf(gone),
     ]);
@@ -362,15 +348,9 @@ describe('GET and POST /account/keys', () => {
     expect(after.html).not.toContain(idOf(cut));
     expect((await oauth.api.get('/me', cut)).status).toBe(401);
     expect((await oauth.api.get('/credential', kept)).status).toBe(200);
-    const [event] = await oauth.query<object>(
-      `SELECT actor, user_id, details FROM auth_events WHERE key_id = $1 AND type = 'key.revoked'`,
-      [idOf(cut)],
-    );
-    expect(event).toEqual({
-      actor: 'user',
-      user_id: member.id,
-      details: { reason: 'revoked by the member' },
-    });
+    expect(await oauth.events({ key: idOf(cut), type: 'key.revoked' })).toMatchObject([
+      { actor: 'user', user_id: member.id, details: { reason: 'revoked by the member' } },
+    ]);
   });
 
   it('show and revoke only the member’s own keys, and revoke them only with this server’s form', async () => {
@@ -378,7 +358,6 @@ describe('GET and POST /account/keys', () => {
     const key = await oauth.api.key(owner.id);
     const platform = await oauth.api.platformKey();
     const own = await oauth.api.key(other.id);
-    const idOf = (text: string) => text.split('_')[2]!;
     const browser = oauth.browser();
     const page = await browser.signIn('/account/keys', other.username);
     for (const foreign of [key, platform]) {
@@ -387,11 +366,7 @@ describe('GET and POST /account/keys', () => {
       const after = await browser.press(aimed, {}, /\/revoke$/);
       expect(after.html).not.toContain('no longer works');
     }
-    const forged = {
-      ...page,
-      html: page.html.replaceAll(/name="csrf" value="[^"]*"/g, 'name="csrf" value="x"'),
-    };
-    expect((await browser.press(forged, {}, /\/revoke$/)).status).toBe(403);
+    expect((await browser.press(page, { csrf: 'x' }, /\/revoke$/)).status).toBe(403);
     const revoked = await oauth.query('SELECT FROM api_keys WHERE id = ANY ($1) AND revoked_at IS NOT NULL', [
       [key, platform, own].map(idOf),
     ]);
@@ -433,13 +408,7 @@ describe('GET /account/data and the data export', () => {
     const tokens = await oauth.tokens(client, member.username);
     expect(await oauth.me(tokens.access_token)).toBe(200);
     const key = await oauth.api.key(member.id);
-    await new ClientsService(oauth.dataSource, oauth.api.config).create({
-      name: 'My own app',
-      type: 'web',
-      redirect_uris: ['https://own.example/cb'],
-      actor: 'user',
-      owner: { userId: member.id, ip: null },
-    });
+    await oauth.client({ name: 'My own app', owner: { userId: member.id, ip: null } });
     await oauth.query(
       `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
 VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
@@ -476,7 +445,7 @@ VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
     expect(data.sessions).toHaveLength(2);
     expect(data.keys).toMatchObject([{ id: key.split('_')[2], name: 'test' }]);
     expect(data.passkeys).toMatchObject([{ name: 'Laptop', synced: true }]);
-    expect(data.own_apps).toMatchObject([{ name: 'My own app', redirect_uris: ['https://own.example/cb'] }]);
+    expect(data.own_apps).toMatchObject([{ name: 'My own app', redirect_uris: [REDIRECT_URI] }]);
     expect(data.calendar_links).toMatchObject([{ name: 'Phone' }]);
     expect(data.usage).toContainEqual(
       expect.objectContaining({ app_id: client, scope: 'profile:read', uses: 1 }),
@@ -503,11 +472,8 @@ VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
     const browser = oauth.browser();
     await browser.signIn('/account/data', member.username);
     for (const csrf of ['', 'x']) {
-      const refused = await browser.send('/account/data/download', {
-        method: 'POST',
-        body: new URLSearchParams({ csrf }),
-      });
-      expect(refused.status).toBe(403);
+      const body = new URLSearchParams({ csrf });
+      expect((await browser.send('/account/data/download', { method: 'POST', body })).status).toBe(403);
     }
     const stranger = oauth.browser();
     const page = await stranger.view('/account/data');

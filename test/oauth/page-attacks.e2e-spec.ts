@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+import { atOnce } from '../support/concurrent.js';
+import {
+  asksForPassword,
+  csrfOf,
+  OauthTest,
+  PASSWORD,
+  type Browser,
+  type FormPage,
+} from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => {
@@ -15,8 +22,6 @@ beforeAll(async () => {
 });
 afterAll(() => oauth.close());
 
-const csrfOf = (page: FormPage) => /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
-const isSignIn = (page: FormPage | URL) => !(page instanceof URL) && /type="password"/.test(page.html);
 const sessionOf = (browser: Browser) => browser.cookies.get('pua_session;/')?.value;
 
 function post(
@@ -45,9 +50,7 @@ async function atConsent() {
 }
 
 async function signedIn(username: string, browser = oauth.browser()): Promise<Browser> {
-  const page = await browser.view('/account/apps');
-  expect(isSignIn(page)).toBe(true);
-  expect(isSignIn(await browser.submit(page, { username, password: PASSWORD }))).toBe(false);
+  expect(asksForPassword(await browser.signIn('/account/apps', username))).toBe(false);
   return browser;
 }
 
@@ -131,7 +134,7 @@ describe('a form sent by another site', () => {
       const { status } = await post(browser, '/oauth/logout/confirm', form, { Origin: 'null' });
       expect(status).toBe(403);
     }
-    expect(isSignIn(await browser.open('/account/apps'))).toBe(false);
+    expect(asksForPassword(await browser.open('/account/apps'))).toBe(false);
   });
 });
 
@@ -149,20 +152,17 @@ describe('a session id that an attacker planted or copied', () => {
     const { attacker, victim } = await planted();
     await oauth.code(await oauth.client(), (await oauth.member()).username, {}, victim);
     expect(sessionOf(victim)).not.toBe(sessionOf(attacker));
-    expect(isSignIn(await victim.open('/account/apps'))).toBe(false);
-    expect(isSignIn(await attacker.open('/account/apps'))).toBe(true);
+    expect(asksForPassword(await victim.open('/account/apps'))).toBe(false);
+    expect(asksForPassword(await attacker.open('/account/apps'))).toBe(true);
   });
 
   it('is replaced and deleted when the member signs in for the account pages', async () => {
     const { attacker, victim } = await planted();
     await signedIn((await oauth.member()).username, victim);
     expect(sessionOf(victim)).not.toBe(sessionOf(attacker));
-    expect(isSignIn(await attacker.open('/account/apps'))).toBe(true);
-    const [row] = await oauth.query<{ count: number }>(
-      'SELECT count(*) AS count FROM oauth_sessions WHERE key = ANY($1)',
-      [new TokenKeys(oauth.api.config.secrets).keysOf('Session', sessionOf(attacker)!)],
-    );
-    expect(row!.count).toBe(0);
+    expect(asksForPassword(await attacker.open('/account/apps'))).toBe(true);
+    const keys = new TokenKeys(oauth.api.config.secrets).keysOf('Session', sessionOf(attacker)!);
+    expect(await oauth.query('SELECT FROM oauth_sessions WHERE key = ANY ($1)', [keys])).toEqual([]);
   });
 
   it('ends when the member signs in again: the previous id is rejected', async () => {
@@ -172,14 +172,14 @@ describe('a session id that an attacker planted or copied', () => {
     await oauth.code(clientId, username, {}, browser);
     for (const [name, cookie] of browser.cookies) thief.cookies.set(name, cookie);
     await oauth.code(clientId, username, { prompt: 'login' }, browser);
-    expect(isSignIn(await thief.open('/account/apps'))).toBe(true);
-    expect(isSignIn(await browser.open('/account/apps'))).toBe(false);
+    expect(asksForPassword(await thief.open('/account/apps'))).toBe(true);
+    expect(asksForPassword(await browser.open('/account/apps'))).toBe(false);
   });
 
   it('is ignored if its cookie is unsigned', async () => {
     const browser = await signedIn((await oauth.member()).username);
     browser.cookies.delete('pua_session.sig;/');
-    expect(isSignIn(await browser.open('/account/apps'))).toBe(true);
+    expect(asksForPassword(await browser.open('/account/apps'))).toBe(true);
   });
 });
 
@@ -195,12 +195,8 @@ describe('an interaction', () => {
     const mine = await atSignIn();
     const other = await atSignIn();
     const cookies = [...mine.browser.cookies].map(([key, { value }]) => `${key.split(';')[0]}=${value}`);
-    const answer = await fetch(`${oauth.issuer}${other.path}/sign-in`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: { Cookie: cookies.join('; ') },
-      body: new URLSearchParams({ csrf: csrfOf(mine.page), username, password: PASSWORD }),
-    });
+    const form = { csrf: csrfOf(mine.page), username, password: PASSWORD };
+    const answer = await oauth.post(`${other.path}/sign-in`, form, { Cookie: cookies.join('; ') });
     expect(answer.status).toBe(400);
   });
 
@@ -211,16 +207,12 @@ describe('an interaction', () => {
   });
 
   it('cannot skip a re-authentication by posting the consent', async () => {
-    const { username } = await oauth.member();
+    const { id, username } = await oauth.member();
     const { browser, page, path } = await atSignIn({ prompt: 'login' }, await signedIn(username));
-    expect(isSignIn(page)).toBe(true);
+    expect(asksForPassword(page)).toBe(true);
     const form = { decision: 'allow', scope: 'profile:read', csrf: csrfOf(page) };
     expect((await post(browser, `${path}/consent`, form)).status).toBe(400);
-    const [row] = await oauth.query<{ count: number }>(
-      'SELECT count(*) AS count FROM oauth_grants WHERE user_id = (SELECT id FROM users WHERE username = $1)',
-      [username],
-    );
-    expect(row!.count).toBe(0);
+    expect(await oauth.query('SELECT FROM oauth_grants WHERE user_id = $1', [id])).toEqual([]);
   });
 
   it('grants no scope that the request did not contain', async () => {
@@ -229,20 +221,13 @@ describe('an interaction', () => {
     const { url, redeem } = oauth.request(clientId, { scope: 'profile:read' });
     const browser = oauth.browser();
     const page = await browser.signIn(url, member.username);
-    const back = (await browser.submit(
-      page,
-      { decision: 'allow', scope: ['profile:read', 'profile:write', 'events:read'] },
-      /consent$/,
-    )) as URL;
-    const { body } = await redeem(back);
-    expect(body.scope).toBe('profile:read');
+    const back = await browser.allow(page, ['profile:read', 'profile:write', 'events:read']);
+    expect((await redeem(back)).body.scope).toBe('profile:read');
   });
 
   it('is stored without its session’s id', async () => {
-    const { browser, path } = await atSignIn(
-      { prompt: 'login' },
-      await signedIn((await oauth.member()).username),
-    );
+    const { username } = await oauth.member();
+    const { browser, path } = await atSignIn({ prompt: 'login' }, await signedIn(username));
     const { secrets } = oauth.api.config;
     const [row] = await oauth.query<{ key: Buffer; payload: Buffer }>(
       `SELECT key, payload FROM oauth_state WHERE key = ANY($1)`,
@@ -274,11 +259,8 @@ describe('untrusted text', () => {
     const browser = oauth.browser();
     const signIn = await browser.view(oauth.request(clientId).url);
     const refused = await browser.press(signIn, { username: HOSTILE, password: HOSTILE });
-    const consent = await browser.press(refused, {
-      username: member.username,
-      password: PASSWORD,
-    });
-    await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
+    const consent = await browser.press(refused, { username: member.username, password: PASSWORD });
+    await browser.allow(consent);
     await oauth.tokens(clientId, member.username);
     const apps = await browser.view('/account/apps');
     const named = HOSTILE.slice(0, 60);
@@ -288,28 +270,14 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
       [member.id, Buffer.from(member.username), named],
     );
     await oauth.api.app.get(CalendarLinks).create(member.id, named, { actor: 'user' });
-    const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
     const own = { userId: member.id, ip: null };
-    const ofKey = {
-      name: named,
-      scopes: ['profile:read'],
-      environment: 'test',
-      cidrs: [],
-      actor: 'user',
-    } as const;
-    await keys.create({ ...ofKey, userId: member.id, expiresInSeconds: 60, owner: own });
+    await oauth.api.key(member.id, ['profile:read'], { name: named, environment: 'test', owner: own });
     const ownApp = await oauth.client({ name: HOSTILE, owner: own });
     const held: FormPage[] = [];
-    for (const path of [
-      '/account/security',
-      '/account/calendar',
-      '/account/keys',
-      '/account/activity',
-      '/developer',
-      '/developer/requests',
-      `/developer/clients/${ownApp}`,
-    ])
-      held.push(await browser.view(path));
+    for (const path of ['security', 'calendar', 'keys', 'activity'])
+      held.push(await browser.view(`/account/${path}`));
+    for (const path of ['', '/requests', `/clients/${ownApp}`])
+      held.push(await browser.view(`/developer${path}`));
     await browser.send('/account/sessions', { headers: { 'User-Agent': HOSTILE } });
     const sessions = await browser.view('/account/sessions');
     const logout = await browser.view(`/oauth/logout?client_id=${clientId}`);
@@ -320,58 +288,37 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
     expectText(sessions.html);
   });
 
-  it.each([
-    'client_id',
-    'redirect_uri',
-    'response_type',
-    'response_mode',
-    'scope',
-    'state',
-    'nonce',
-    'prompt',
-    'max_age',
-    'resource',
-    'code_challenge',
-    'code_challenge_method',
-    'login_hint',
-    'ui_locales',
-    'id_token_hint',
-    'request',
-    'request_uri',
-    'claims',
-    'dpop_jkt',
-  ])('is never markup in a response to an authorization request: %s', async (name) => {
-    const { url } = oauth.request(await oauth.client(), { [name]: HOSTILE });
-    const answer = await oauth.browser().open(url);
-    if (!(answer instanceof URL)) {
-      expectText(answer.html);
-      expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'/);
-      expect(answer.status).toBeLessThan(500);
-      return;
-    }
-    expect(answer.origin).toBe('https://app.example');
-    expect(answer.searchParams.get('error_description') ?? '').not.toMatch(/[<>]/);
-  });
+  const PARAMETERS = `client_id redirect_uri response_type response_mode scope state nonce prompt max_age resource
+code_challenge code_challenge_method login_hint ui_locales id_token_hint request request_uri claims dpop_jkt`;
+  it.each(PARAMETERS.split(/\s/))(
+    'is never markup in a response to an authorization request: %s',
+    async (name) => {
+      const { url } = oauth.request(await oauth.client(), { [name]: HOSTILE });
+      const answer = await oauth.browser().open(url);
+      if (!(answer instanceof URL)) {
+        expectText(answer.html);
+        expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'/);
+        expect(answer.status).toBeLessThan(500);
+        return;
+      }
+      expect(answer.origin).toBe('https://app.example');
+      expect(answer.searchParams.get('error_description') ?? '').not.toMatch(/[<>]/);
+    },
+  );
 
   it('is never markup on a sign-out error page, and never causes a redirect', async () => {
     const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
     const { username } = await oauth.member();
     const hints: Record<string, string>[] = [{ client_id: clientId }, { id_token_hint: HOSTILE }, {}];
-    for (const browser of [oauth.browser(), await signedIn(username)]) {
-      for (const target of [
-        'https://evil.example/',
-        'https://app.example/bye/..',
-        'javascript:alert(1)',
-        HOSTILE,
-      ]) {
+    const targets = ['https://evil.example/', 'https://app.example/bye/..', 'javascript:alert(1)', HOSTILE];
+    for (const browser of [oauth.browser(), await signedIn(username)])
+      for (const post_logout_redirect_uri of targets)
         for (const hint of hints) {
-          const query = new URLSearchParams({ ...hint, post_logout_redirect_uri: target, state: HOSTILE });
+          const query = new URLSearchParams({ ...hint, post_logout_redirect_uri, state: HOSTILE });
           const page = await browser.view(`/oauth/logout?${query}`);
           expectText(page.html);
           expect(page.headers.get('content-security-policy')).not.toMatch(/evil/);
         }
-      }
-    }
   });
 
   it('is never markup in an error for programs', async () => {
@@ -407,10 +354,8 @@ describe('guessing usernames', () => {
 });
 
 describe('guessing passwords to lock a member out', () => {
-  const attempt = async (browser: Browser, username: string, password = PASSWORD) => {
-    const page = await browser.view('/account/apps');
-    return await browser.press(page, { username, password });
-  };
+  const attempt = (browser: Browser, username: string, password = PASSWORD) =>
+    browser.signIn('/account/apps', username, password);
   const leave = async (browser: Browser) => {
     const page = await browser.view('/account/apps');
     await post(browser, '/account/sign-out', { csrf: csrfOf(page) });
@@ -423,17 +368,12 @@ describe('guessing passwords to lock a member out', () => {
       const [onAccount, onApp] = [await signedIn(username), oauth.browser()];
       await oauth.code(await oauth.client(), username, {}, onApp);
       for (const browser of [onAccount, onApp]) await leave(browser);
-      for (let i = 0; i < 2; i++) {
-        const guesses = Array.from({ length: 8 }, () => attempt(oauth.browser(), username, 'guess'));
-        await Promise.all(guesses);
-      }
+      for (let i = 0; i < 2; i++) await atOnce(8, () => attempt(oauth.browser(), username, 'guess'));
       const stranger = await attempt(oauth.browser(), username);
-      expect([stranger.status, isSignIn(stranger)]).toEqual([429, true]);
+      expect([stranger.status, asksForPassword(stranger)]).toEqual([429, true]);
 
-      expect(isSignIn(await attempt(onAccount, username))).toBe(false);
-      expect(await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp)).toHaveProperty(
-        'code',
-      );
+      expect(asksForPassword(await attempt(onAccount, username))).toBe(false);
+      await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp); // fails without a code
       const other = await oauth.member();
       const thief = await signedIn(other.username);
       await leave(thief);
@@ -451,16 +391,9 @@ describe('guessing passwords to lock a member out', () => {
     expect(device(browser)).toBeDefined();
     const page = await oauth.browser().view('/account/apps');
     expect(page.headers.getSetCookie().join()).not.toContain('pua_device');
-    const csrf = page.headers
-      .getSetCookie()
-      .find((line) => line.startsWith('pua_csrf='))!
-      .split(';')[0]!;
-    const answer = await fetch(`${oauth.issuer}/account/apps/sign-in`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: { Cookie: csrf },
-      body: new URLSearchParams({ csrf: csrfOf(page), username, password: PASSWORD }),
-    });
+    const cookie = page.headers.getSetCookie().find((line) => line.startsWith('pua_csrf='))!;
+    const form = { csrf: csrfOf(page), username, password: PASSWORD };
+    const answer = await oauth.post('/account/apps/sign-in', form, { Cookie: cookie.split(';')[0]! });
     const line = answer.headers.getSetCookie().find((each) => each.startsWith('pua_device='));
     expect(line).toMatch(/; Path=\/; Max-Age=15552000; HttpOnly; SameSite=Lax$/);
   });
@@ -476,6 +409,6 @@ describe('another member’s sessions', () => {
     const csrf = csrfOf(await browser.view('/account/sessions'));
     for (const path of [action, '/account/sessions/x/end', `/account/sessions/${'0'.repeat(64)}/end`])
       expect((await post(browser, path, { csrf })).status).toBe(303);
-    expect(isSignIn(await victim.open('/account/sessions'))).toBe(false);
+    expect(asksForPassword(await victim.open('/account/sessions'))).toBe(false);
   });
 });

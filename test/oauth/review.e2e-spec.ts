@@ -6,7 +6,7 @@ import { ClientReviews } from '../../src/clients/reviews.js';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { pua, puaJson } from '../support/command-line.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage, csrfOf } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, csrfOf } from '../support/oauth.js';
 
 let oauth: OauthTest;
 let clients: ClientsService;
@@ -37,23 +37,15 @@ const run = (...parameters: string[]) => pua(oauth.api.environment, parameters);
 const json = <Result = Record<string, unknown>>(...parameters: string[]) =>
   puaJson<Result>(oauth.api.environment, parameters);
 
-interface Signed {
-  readonly id: number;
-  readonly username: string;
-  readonly browser: Browser;
-  open(path: string): Promise<FormPage>;
-  post(path: string, fields?: Record<string, string>): Promise<FormPage>;
-}
-
 /** A member signed in to their account pages. */
-async function signedIn(of = oauth): Promise<Signed> {
+async function signedIn(of = oauth) {
   const member = await of.member();
   const browser = of.browser();
   const open = (path: string) => browser.view(path);
   const page = await browser.signIn('/account/apps', member.username);
   const post = async (path: string, fields: Record<string, string> = {}) => {
     const body = new URLSearchParams({ csrf: csrfOf(page), form: newFormId(), ...fields });
-    return await browser.view(path, { method: 'POST', body });
+    return browser.view(path, { method: 'POST', body });
   };
   return { ...member, browser, open, post };
 }
@@ -80,8 +72,7 @@ async function atConsent(clientId: string, username: string, parameters = {}, of
   const { url } = of.request(clientId, { scope: SCOPE, ...parameters });
   const signIn = await browser.view(url);
   if (signIn.status !== 200) return { browser, page: signIn };
-  const page = await browser.submit(signIn, { username, password: PASSWORD }, /\/sign-in$/);
-  return { browser, page: page as FormPage };
+  return { browser, page: await browser.press(signIn, { username, password: PASSWORD }, /\/sign-in$/) };
 }
 
 const isAsked = async (clientId: string, username: string, of = oauth) => {
@@ -95,12 +86,6 @@ async function testerOf(app: Awaited<ReturnType<typeof ownApp>>) {
   await testers.accept(tester.id, app.id, { actor: 'user' });
   return tester;
 }
-
-const eventsOf = (clientId: string) =>
-  oauth.query<{ type: string; actor: string; user_id: number }>(
-    `SELECT type, actor, user_id FROM auth_events WHERE client_id = $1 AND type LIKE 'tester.%' ORDER BY id`,
-    [clientId],
-  );
 
 describe('An app that the platform has not approved', () => {
   it('signs its owner in', async () => {
@@ -120,8 +105,8 @@ describe('An app that the platform has not approved', () => {
     const body = new URLSearchParams({ csrf, decision: 'allow', scope: 'profile:read' });
     const forced = await browser.view(`${page.url.pathname}/consent`, { method: 'POST', body });
     expect(forced.status).toBe(403);
-    const back = await browser.submit(page, {}, /\/cancel$/);
-    expect(back instanceof URL && back.searchParams.get('error')).toBe('access_denied');
+    const back = await browser.submitAndLeave(page, {}, /\/cancel$/);
+    expect(back.searchParams.get('error')).toBe('access_denied');
     for (const table of ['oauth_consents', 'oauth_grants'])
       expect(await oauth.query(`SELECT FROM ${table} WHERE client_id = $1`, [id])).toEqual([]);
   });
@@ -131,30 +116,27 @@ describe('An app that the platform has not approved', () => {
     const member = await testerOf(app);
     await oauth.tokens(app.id, member.username, { scope: SCOPE });
     await oauth.query('DELETE FROM app_testers WHERE client_id = $1', [app.id]);
-    const { url } = oauth.request(app.id, { scope: SCOPE, prompt: 'none' });
-    const back = (await member.browser.open(url)) as URL;
+    const back = await member.browser.leave(oauth.request(app.id, { scope: SCOPE, prompt: 'none' }).url);
     expect(back.searchParams.get('error')).toBe('consent_required');
   });
 
-  it('signs every member in if DEVELOPER_CONSOLE is open', async () => {
-    const open = await OauthTest.start({ developerConsole: true });
+  it('signs a member in who is not a tester if DEVELOPER_CONSOLE is open', async () => {
+    await using open = await OauthTest.start({ developerConsole: true }, oauth);
     const { id } = await ownApp(open);
     expect(await isAsked(id, (await open.member()).username, open)).toBe(true);
-    await open.close();
   });
 
   it('gets access for 180 days at most, and after approval for as long as its type allows', async () => {
     const { id, owner, developer } = await ownApp();
-    await oauth.query(
-      `UPDATE oauth_clients SET type = 'native', redirect_uris = '{com.example.app:/cb}' WHERE id = $1`,
-      [id],
-    );
-    const { page } = await atConsent(id, developer.username, { redirect_uri: 'com.example.app:/cb' });
+    const redirect_uri = 'com.example.app:/cb';
+    const native = `UPDATE oauth_clients SET type = 'native', redirect_uris = $2 WHERE id = $1`;
+    await oauth.query(native, [id, [redirect_uri]]);
+    const { page } = await atConsent(id, developer.username, { redirect_uri });
     expect(page.html).not.toContain('value="unlimited"');
     await reviews.apply(id, application, owner);
     await reviews.review(id, { approved: true });
     oauth.api.app.get(RevocationChannel).announce({ kind: 'client', id });
-    const after = await atConsent(id, developer.username, { redirect_uri: 'com.example.app:/cb' });
+    const after = await atConsent(id, developer.username, { redirect_uri });
     expect(after.page.html).toContain('value="unlimited"');
   });
 });
@@ -178,7 +160,7 @@ describe('A tester', () => {
     for (let n = 0; n < 2; n++) await tester.browser.submit(accepted, {}, /\/leave$/);
     expect(await oauth.me(access_token)).toBe(401);
     expect(await isAsked(app.id, tester.username)).toBe(false);
-    expect(await eventsOf(app.id)).toEqual([
+    expect(await oauth.events({ client: app.id, type: 'tester.%' })).toMatchObject([
       { type: 'tester.invited', actor: 'user', user_id: app.developer.id },
       { type: 'tester.accepted', actor: 'user', user_id: tester.id },
       { type: 'tester.left', actor: 'user', user_id: tester.id },
@@ -193,7 +175,7 @@ describe('A tester', () => {
     for (let n = 0; n < 2; n++) await app.developer.browser.submit(page, {}, /\/remove$/);
     expect(await oauth.me(access_token)).toBe(401);
     expect(await isAsked(app.id, tester.username)).toBe(false);
-    expect((await eventsOf(app.id)).filter(({ type }) => type === 'tester.removed')).toHaveLength(1);
+    expect(await oauth.events({ client: app.id, type: 'tester.removed' })).toHaveLength(1);
   });
 
   it('gets no code if the owner removes the tester between consent and code', async () => {
@@ -207,9 +189,9 @@ DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
     await oauth.query(
       'CREATE TRIGGER remove_tester AFTER INSERT ON oauth_consents FOR EACH ROW EXECUTE FUNCTION remove_tester()',
     );
-    const after = await browser.submit(page, { decision: 'allow', scope: [...SCOPES] }, /\/consent$/);
+    const after = await browser.press(page, { decision: 'allow', scope: [...SCOPES] }, /\/consent$/);
     await oauth.query('DROP FUNCTION remove_tester CASCADE');
-    expect((after as FormPage).status).toBe(403);
+    expect(after.status).toBe(403);
     expect(await oauth.query('SELECT FROM oauth_grants WHERE client_id = $1', [app.id])).toEqual([]);
   });
 
@@ -347,11 +329,9 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     const both = [reviews.review(id, { approved: true }), reviews.review(id, { rejection: 'No.' })];
     const outcomes = await Promise.allSettled(both);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    const events = await oauth.query<{ result: string }>(
-      `SELECT details->>'result' AS result FROM auth_events WHERE client_id = $1 AND type = 'client.reviewed'`,
-      [id],
-    );
-    expect(events).toEqual([{ result: (await clients.find(id)).review }]);
+    expect(await oauth.details({ client: id, type: 'client.reviewed' })).toMatchObject([
+      { result: (await clients.find(id)).review },
+    ]);
   });
 
   it('that is approved during a sign-in leaves all records of the consent, or none', async () => {
@@ -366,12 +346,9 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
       ]);
       expect(approved.status).toBe('fulfilled');
       const count = signedIn.status === 'fulfilled' ? 1 : 0;
-      for (const rows of ['oauth_consents', 'oauth_grants', `auth_events WHERE type = 'consent.granted' AND`])
-        expect(
-          await oauth.query(`SELECT FROM ${rows} ${rows.endsWith('AND') ? '' : 'WHERE'} client_id = $1`, [
-            id,
-          ]),
-        ).toHaveLength(count);
+      for (const table of ['oauth_consents', 'oauth_grants'])
+        expect(await oauth.query(`SELECT FROM ${table} WHERE client_id = $1`, [id])).toHaveLength(count);
+      expect(await oauth.events({ client: id, type: 'consent.granted' })).toHaveLength(count);
       expect(await isAsked(id, (await oauth.member()).username)).toBe(true);
     }
   });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, afterEach, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { decodeJwt, type JWTPayload } from 'jose';
+import { atOnce, tally } from '../support/concurrent.js';
 import { thorough } from '../support/database.js';
 import { Browser, REDIRECT_URI, type FormPage, type OauthTest } from '../support/oauth.js';
 import { startWithUpstream, upstreamLink, type UpstreamServer, logOf } from '../support/upstream.js';
@@ -24,12 +25,6 @@ afterEach(() => void jest.restoreAllMocks());
 
 const without = <Of extends object>(of: Of, name: string) =>
   Object.fromEntries(Object.entries(of).filter(([key]) => key !== name));
-
-const eventsOf = (id: number) =>
-  oauth.query<{ type: string; details: object }>(
-    'SELECT type, details FROM auth_events WHERE user_id = $1 ORDER BY id',
-    [id],
-  );
 
 describe('this server as a client of the provider', () => {
   thorough.it('sends its id and secret without unnecessary encoding', async () => {
@@ -83,10 +78,9 @@ describe('the external identity provider', () => {
       acr: 'gold',
       auth_time: upstream.decision.ts,
     });
-    expect(await eventsOf(id)).toContainEqual({
-      type: 'sign_in.succeeded',
-      details: { method: 'upstream', language: 'en' },
-    });
+    expect(await oauth.details({ user: id, type: 'sign_in.succeeded' })).toEqual([
+      { method: 'upstream', language: 'en' },
+    ]);
   });
 
   it('signs a member in to the account pages', async () => {
@@ -105,25 +99,19 @@ describe('the external identity provider', () => {
 
   it('gets an exact callback URL, PKCE, state and nonce, and the app’s request parameters', async () => {
     await member();
-    await idToken({
-      login_hint: 'ada@example.com',
-      ui_locales: 'de en',
-      max_age: '3600',
-      acr_values: 'gold',
-    });
+    const ofApp = { login_hint: 'ada@example.com', ui_locales: 'de en', max_age: '3600', acr_values: 'gold' };
+    await idToken(ofApp);
+    const random = expect.stringMatching(/^[\w-]{43}$/);
     expect(Object.fromEntries(upstream.asked)).toEqual({
       response_type: 'code',
       client_id: 'public-user-api',
       redirect_uri: `${oauth.issuer}/sign-in/callback`,
       scope: 'openid',
-      state: expect.stringMatching(/^[\w-]{43}$/),
-      nonce: expect.stringMatching(/^[\w-]{43}$/),
-      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      state: random,
+      nonce: random,
+      code_challenge: random,
       code_challenge_method: 'S256',
-      login_hint: 'ada@example.com',
-      ui_locales: 'de en',
-      acr_values: 'gold',
-      max_age: '3600',
+      ...ofApp,
     });
   });
 
@@ -156,11 +144,8 @@ describe('the external identity provider', () => {
   });
 
   thorough.it('is another sign-in method for a member whose password is being guessed', async () => {
-    const { id, username } = await oauth.member({ external_id: randomUUID() });
-    const [{ external_id: sub }] = (await oauth.query<{ external_id: string }>(
-      'SELECT external_id FROM users WHERE id = $1',
-      [id],
-    )) as [{ external_id: string }];
+    const sub = randomUUID();
+    const { id, username } = await oauth.member({ external_id: sub });
     const guesser = oauth.browser();
     let page = await guesser.view('/account/apps');
     for (let guess = 0; page.status !== 429; guess++)
@@ -171,11 +156,8 @@ describe('the external identity provider', () => {
 });
 
 describe('a person authenticated by the external identity provider', () => {
-  const refusedPage = async (browser = oauth.browser()) => {
-    const { url } = oauth.request(clientId);
-    const page = await browser.view(await upstream.answerTo(browser, url));
-    return page;
-  };
+  const refusedPage = async (browser = oauth.browser()) =>
+    browser.view(await upstream.answerTo(browser, oauth.request(clientId).url));
   const said = ({ html }: FormPage) => html.replace(/<code>[^<]*<\/code>|uid|\/interaction\/[\w-]+/g, '');
 
   it('without an account at this server gets a page that says so, with a link to use another account', async () => {
@@ -187,10 +169,10 @@ describe('a person authenticated by the external identity provider', () => {
     expect(page.html).toMatch(/You signed in with <bdi>Example<\/bdi>/);
     const [, href] = /href="([^"]*\/upstream\?other=1)"/.exec(page.html)!;
     const { id } = await member();
-    const end = await browser.view(await upstream.visit((await browser.open(href!)) as URL));
+    const end = await browser.view(await upstream.visit(await browser.leave(href!)));
     expect(upstream.asked.get('prompt')).toBe('login');
     expect(end.html).toMatch(/to use your account/);
-    expect(await eventsOf(id)).toHaveLength(1);
+    expect(await oauth.events({ user: id })).toHaveLength(1);
   });
 
   it('with a disabled account gets the page of a person without an account; only the audit log names the reason', async () => {
@@ -200,7 +182,7 @@ describe('a person authenticated by the external identity provider', () => {
     await oauth.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
     const disabled = await refusedPage();
     expect([disabled.status, said(disabled)]).toEqual([unknown.status, said(unknown)]);
-    expect(await eventsOf(id)).toEqual([
+    expect(await oauth.events({ user: id })).toMatchObject([
       { type: 'sign_in.refused', details: { method: 'upstream', reason: 'disabled' } },
     ]);
   });
@@ -221,70 +203,53 @@ describe('a person authenticated by the external identity provider', () => {
 describe('a callback from the external identity provider', () => {
   const begin = async (browser: Browser, parameters: Record<string, string> = {}) => {
     const page = await browser.view(oauth.request(clientId, parameters).url);
-    return (await browser.open(upstreamLink(page))) as URL;
+    return browser.leave(upstreamLink(page));
   };
-  const expired = (page: FormPage | URL) => {
-    expect(page).not.toBeInstanceOf(URL);
-    expect([(page as FormPage).status, (page as FormPage).html]).toEqual([
-      400,
-      expect.stringMatching(/This sign-in has expired/),
-    ]);
+  /** Opens a page, begins a sign-in there, and returns from the provider. */
+  const answered = async (parameters?: Record<string, string>) => {
+    await member();
+    const browser = oauth.browser();
+    return { browser, back: await upstream.visit(await begin(browser, parameters)) };
   };
+  const expired = ({ status, html }: FormPage) =>
+    expect([status, html]).toEqual([400, expect.stringMatching(/This sign-in has expired/)]);
   /** A page with an error id and a link to retry, without text of the response. */
   const failed = (
-    page: FormPage | URL,
+    { status: got, html }: FormPage,
     status = 502,
     title = /Signing in with <bdi>Example<\/bdi> did not work/,
   ) => {
-    expect(page).not.toBeInstanceOf(URL);
-    const { status: got } = page as FormPage;
-    const html = (page as FormPage).html;
     expect([got, html]).toEqual([status, expect.stringMatching(title)]);
     expect(html).toMatch(/error id: <code>[\w-]+<\/code>/);
     expect(html).toMatch(/href="\/interaction\/[\w-]+">Try again</);
   };
 
   it('is rejected the second time', async () => {
-    await member();
-    const browser = oauth.browser();
-    const back = await upstream.visit(await begin(browser));
+    const { browser, back } = await answered();
     expect((await browser.view(back)).html).toMatch(/to use your account/);
-    expired(await browser.open(back));
+    expired(await browser.view(back));
   });
 
   it('is rejected in another browser without being consumed', async () => {
-    await member();
-    const browser = oauth.browser();
-    const back = await upstream.visit(await begin(browser));
+    const { browser, back } = await answered();
     const thief = oauth.browser();
-    expired(await thief.open(back));
+    expired(await thief.view(back));
     await begin(thief);
-    expired(await thief.open(back));
+    expired(await thief.view(back));
     expect((await browser.view(back)).html).toMatch(/to use your account/);
   });
 
   thorough.it('is accepted in only one of 20 concurrent requests', async () => {
-    await member();
-    const browser = oauth.browser();
-    const back = await upstream.visit(await begin(browser));
-    const statuses = await Promise.all(
-      Array.from({ length: 20 }, async () => (await browser.send(back)).status),
-    );
-    expect(Object.fromEntries(Map.groupBy(statuses, String))).toEqual({
-      303: [303],
-      400: Array.from({ length: 19 }, () => 400),
-    });
+    const { browser, back } = await answered();
+    const statuses = await atOnce(20, async () => (await browser.send(back)).status);
+    expect(tally(statuses)).toEqual({ 303: 1, 400: 19 });
   });
 
   it('with the state and code of different sign-ins is rejected', async () => {
-    await member();
-    const browser = oauth.browser();
-    const [one, other] = [
-      await upstream.visit(await begin(browser)),
-      await upstream.visit(await begin(browser)),
-    ];
-    one.searchParams.set('code', other.searchParams.get('code')!);
-    failed(await browser.open(one));
+    const { browser, back } = await answered();
+    const other = await upstream.visit(await begin(browser));
+    back.searchParams.set('code', other.searchParams.get('code')!);
+    failed(await browser.view(back));
   });
 
   thorough.it('completes each of two sign-ins in two tabs', async () => {
@@ -306,22 +271,19 @@ describe('a callback from the external identity provider', () => {
       '?state=%00',
       '?state[a]=b',
     ])
-      expired(await browser.open(`/sign-in/callback${search}`));
+      expired(await browser.view(`/sign-in/callback${search}`));
   });
 
   thorough.it('is shown as expired after 30 minutes', async () => {
-    await member();
-    const browser = oauth.browser();
-    const back = await upstream.visit(await begin(browser));
+    const { browser, back } = await answered();
     await oauth.age('oauth_state', 1801);
-    expired(await browser.open(back));
+    expired(await browser.view(back));
   });
 
   it('with the member’s denial redirects to the app with access_denied and the state', async () => {
-    await member();
     upstream.decision = { error: 'access_denied', error_description: '<script>alert(1)</script>' };
-    const browser = oauth.browser();
-    const end = (await browser.open(await upstream.visit(await begin(browser, { state: 'mine' })))) as URL;
+    const { browser, back } = await answered({ state: 'mine' });
+    const end = await browser.leave(back);
     expect(end.href.startsWith(`${REDIRECT_URI}?`)).toBe(true);
     expect(Object.fromEntries(end.searchParams)).toEqual({
       error: 'access_denied',
@@ -352,20 +314,16 @@ describe('a callback from the external identity provider', () => {
   });
 
   it('of another issuer is rejected before its code is sent (mix-up)', async () => {
-    await member();
-    const browser = oauth.browser();
-    const back = await upstream.visit(await begin(browser));
+    const { browser, back } = await answered();
     back.searchParams.set('iss', 'https://attacker.example');
     let asked = false;
     upstream.faults = { answer: (told) => ((asked = true), told) };
-    failed(await browser.open(back));
+    failed(await browser.view(back));
     expect(asked).toBe(false);
   });
 
   thorough.it('never redirects to a URL in its parameters', async () => {
-    await member();
-    const browser = oauth.browser();
-    const back = await upstream.visit(await begin(browser));
+    const { browser, back } = await answered();
     for (const name of ['redirect_uri', 'returnTo', 'next', 'target_link_uri', 'RelayState'])
       back.searchParams.append(name, 'https://evil.example/');
     const end = await browser.view(back);
@@ -388,11 +346,10 @@ describe('a callback from the external identity provider', () => {
     ['whose subject is not a string', 'sub', (claims) => ({ ...claims, sub: 5 as never })],
     ['whose auth_time is a string', 'auth_time', (claims) => ({ ...claims, auth_time: '1' })],
   ])('with an ID token %s gets an error page, and the log names the claim %s', async (_, claim, claims) => {
-    await member();
     const log = logOf(oauth);
-    const browser = oauth.browser();
+    const { browser, back } = await answered();
     upstream.faults = { claims };
-    failed(await browser.open(await upstream.visit(await begin(browser))));
+    failed(await browser.view(back));
     expect(log()).toMatch(new RegExp(`"detail":"(?:[^"\\\\]|\\\\.)*\\b${claim}\\b`));
   });
 
@@ -410,44 +367,40 @@ describe('a callback from the external identity provider', () => {
   });
 
   thorough.it('without auth_time is rejected if the app requires auth_time', async () => {
-    await member();
-    const browser = oauth.browser();
+    const { browser, back } = await answered({ max_age: '600' });
     upstream.faults = { claims: (claims) => without(claims, 'auth_time') };
-    failed(await browser.open(await upstream.visit(await begin(browser, { max_age: '600' }))));
+    failed(await browser.view(back));
   });
 
   it.each<[string, Record<string, string>]>([
     ['max_age', { max_age: '600' }],
     ['prompt=login', { prompt: 'login' }],
   ])('with a sign-in older than the app allows is rejected: %s', async (_, parameters) => {
-    await member();
-    const browser = oauth.browser();
+    const { browser, back } = await answered(parameters);
     upstream.faults = { claims: (claims) => ({ ...claims, auth_time: now() - 3600 }) };
-    failed(await browser.open(await upstream.visit(await begin(browser, parameters))));
+    failed(await browser.view(back));
   });
 
   it('with an ID token signed by an unknown key gets an error page, and the next callback succeeds', async () => {
-    await member();
-    const browser = oauth.browser();
     await upstream.rotate();
+    const { browser, back } = await answered();
     upstream.faults = { otherKeys: true };
-    failed(await browser.open(await upstream.visit(await begin(browser))));
+    failed(await browser.view(back));
     upstream.faults = {};
     expect(await idToken()).toMatchObject({ sub: expect.any(String) });
   });
 
   it('with an unsigned ID token, or an ID token with the algorithm HS256, is rejected', async () => {
-    await member();
-    const browser = oauth.browser();
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     for (const alg of ['none', 'HS256']) {
+      const { browser, back } = await answered();
       upstream.faults = {
         answer: (told) => ({
           ...told,
           id_token: `${part({ alg })}.${part(decodeJwt(told.id_token as string))}.${alg === 'none' ? '' : 'AAAA'}`,
         }),
       };
-      failed(await browser.open(await upstream.visit(await begin(browser))));
+      failed(await browser.view(back));
     }
   });
 
@@ -466,10 +419,8 @@ describe('a callback from the external identity provider', () => {
     ['while the token endpoint responds 500', { broken: [/^\/token$/, 500] }],
     ['while the keys are unavailable', { broken: [/^\/jwks$/, 503] }],
   ])('%s gets a page that suggests a retry, which then succeeds', async (_, faults) => {
-    await member();
-    const browser = oauth.browser();
     await upstream.rotate(); // cached keys do not match
-    const back = await upstream.visit(await begin(browser));
+    const { browser, back } = await answered();
     upstream.faults = faults;
     const page = await browser.view(back);
     failed(page, 503, /<bdi>Example<\/bdi> does not respond/);
@@ -486,10 +437,8 @@ describe('a callback from the external identity provider', () => {
     ['exchanges for a token of another type', { answer: (told) => ({ ...told, token_type: 'mac' }) }],
     ['exchanges for an invalid ID token', { answer: (told) => ({ ...told, id_token: 'x.y.z' }) }],
   ])('with a code that the token endpoint %s gets an error page', async (_, faults) => {
-    await member();
-    const browser = oauth.browser();
-    const back = await upstream.visit(await begin(browser));
+    const { browser, back } = await answered();
     upstream.faults = faults;
-    failed(await browser.open(back));
+    failed(await browser.view(back));
   });
 });
