@@ -4,8 +4,9 @@ import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { PasswordResets } from '../../src/member-pages/password-reset/password-resets.js';
 import { withoutAudit } from '../support/audit.js';
-import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
+import { atOnce, tally } from '../support/concurrent.js';
+import { hold, postgres, thorough } from '../support/database.js';
+import { asksForPassword, csrfOf, OauthTest, PASSWORD } from '../support/oauth.js';
 import {
   actionOf,
   addPasskey,
@@ -47,8 +48,7 @@ const member = async (fields: Record<string, unknown> = {}) => {
 
 /** Requests an email. Resolves when the server has processed the request. @returns the page */
 async function ask(username: string, language = 'en', browser = oauth.browser()) {
-  const page = await browser.view('/account/password-reset');
-  const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
+  const csrf = csrfOf(await browser.view('/account/password-reset'));
   const headers = { Origin: 'null', 'Accept-Language': language };
   const body = new URLSearchParams({ csrf, username });
   const sent = await browser.send('/account/password-reset/send', { method: 'POST', body, headers });
@@ -65,19 +65,29 @@ function linkOf(mail: MailServer['received'][number] | undefined): string {
   return /http:\/\/localhost:\d+(\/account\/new-password\/[\w-]{43})\s/.exec(textOf(mail))![1]!;
 }
 
+/** A member who has requested an email, and its link. */
+async function memberWithLink(fields: Record<string, unknown> = {}) {
+  const made = await member(fields);
+  await ask(made.username);
+  return { ...made, path: linkOf(received().at(-1)) };
+}
+
 async function set(path: string, password: string, at = oauth) {
   const browser = at.browser();
   const page = await browser.view(path);
   if (page.status !== 200) return page.status;
-  const answer = await browser.post(page, `${path}/set`, { new_password: password });
-  return answer.status;
+  return (await browser.post(page, `${path}/set`, { new_password: password })).status;
 }
 
-async function canSignIn(username: string, password: string): Promise<boolean> {
-  const browser = oauth.browser();
-  const page = await browser.view('/account/apps');
-  return (await browser.press(page, { username, password })).status === 200;
-}
+const canSignIn = async (username: string, password: string) =>
+  (await oauth.browser().signIn('/account/apps', username, password)).status === 200;
+
+/** Makes the member's links older by this many seconds. */
+const later = (id: number, seconds: number) =>
+  oauth.query(
+    `UPDATE oauth_state SET expires_at = expires_at - make_interval(secs => $2) WHERE user_id = $1`,
+    [id, seconds],
+  );
 
 describe('a member who forgot the password', () => {
   it('requests an email from the sign-in page, and sets a new password by its link, which ends all sessions', async () => {
@@ -103,14 +113,9 @@ describe('a member who forgot the password', () => {
     }
     expect(await set(path, NEW)).toBe(200);
     expect([await canSignIn(username, NEW), await canSignIn(username, PASSWORD)]).toEqual([true, false]);
-    expect((await browser.view('/account/security')).html).toContain('/account/security/sign-in');
+    expect(asksForPassword(await browser.view('/account/security'))).toBe(true);
     expect(await oauth.me(tokens.access_token)).toBe(401);
-    expect(
-      await oauth.query(
-        `SELECT type, actor FROM auth_events WHERE user_id = $1 AND type LIKE 'user.password%' ORDER BY id`,
-        [id],
-      ),
-    ).toEqual([
+    expect(await oauth.events({ user: id, type: 'user.password%' })).toMatchObject([
       { type: 'user.password_reset_sent', actor: 'user' },
       { type: 'user.password_set', actor: 'user' },
     ]);
@@ -139,23 +144,13 @@ describe('a member who forgot the password', () => {
     const { id, username } = await member();
     for (let i = 0; i < 3; i++) await ask(username);
     expect(received()).toHaveLength(1);
-    await oauth.query(
-      `UPDATE oauth_state SET expires_at = expires_at - interval '301 seconds' WHERE user_id = $1`,
-      [id],
-    );
+    await later(id, 301);
     await ask(username);
     expect(received()).toHaveLength(2);
     // Either link works, and its use deletes the other link.
     const [one, other] = received().map(linkOf);
     expect([await set(one!, NEW), await set(other!, PASSWORD)]).toEqual([200, 410]);
   });
-
-  /** Makes the member's emails older by this many seconds. */
-  const later = (id: number, seconds: number) =>
-    oauth.query(
-      `UPDATE oauth_state SET expires_at = expires_at - make_interval(secs => $2) WHERE user_id = $1`,
-      [id, seconds],
-    );
 
   it('gets at most five emails a day, together with all other members with that address', async () => {
     const { id, username, email } = await member();
@@ -176,25 +171,16 @@ describe('a member who forgot the password', () => {
     const { username } = await member();
     const browser = oauth.browser();
     const page = await browser.view('/account/password-reset');
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, () => browser.post(page, '/account/password-reset/send', { username })),
-    );
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 303));
+    const send = () => browser.post(page, '/account/password-reset/send', { username });
+    for (const { status } of await atOnce(10, send)) expect(status).toBe(303);
     await oauth.api.app.get(PasswordResets).onApplicationShutdown();
     expect(received()).toHaveLength(1);
   });
 
   thorough.it('signs in with the new password in the browser of the reset despite guesses', async () => {
     const { username } = await member();
-    const guess = async () => {
-      const browser = oauth.browser();
-      const page = await browser.view('/account/apps');
-      return (await browser.press(page, { username, password: 'guess' })).status;
-    };
-    const block = async () => {
-      const statuses = await Promise.all(Array.from({ length: 12 }, guess));
-      expect(statuses).toContain(429);
-    };
+    const guess = () => oauth.browser().signIn('/account/apps', username, 'guess');
+    const block = async () => expect((await atOnce(12, guess)).map(({ status }) => status)).toContain(429);
     await block();
     await ask(username);
     const path = linkOf(received()[0]);
@@ -204,8 +190,7 @@ describe('a member who forgot the password', () => {
     expect(await canSignIn(username, NEW)).toBe(true);
     await block();
     expect(await canSignIn(username, NEW)).toBe(false);
-    const signIn = await browser.view('/account/apps');
-    expect((await browser.press(signIn, { username, password: NEW })).status).toBe(200);
+    expect((await browser.signIn('/account/apps', username, NEW)).status).toBe(200);
   });
 
   it('gets no error if the mail server rejects every email', async () => {
@@ -232,15 +217,11 @@ describe('a member who forgot the password, and may have passkeys,', () => {
       expect(mail).toMatch(/^- Old <phone>\r\n- Key at work\r$/m);
 
       const reset = oauth.browser();
-      const path = linkOf(received()[0]);
-      const page = await reset.view(path);
-      const done = await reset.post(page, `${path}/set`, { new_password: NEW });
-      const html = await done.text();
-      expect([done.status, html]).toEqual([
-        200,
-        expect.stringContaining('You can still sign in with these passkeys.'),
-      ]);
-      for (const name of ['Old &lt;phone&gt;', 'Key at work']) expect(html).toContain(name);
+      const page = await reset.view(linkOf(received()[0]));
+      const { status, html } = await reset.press(page, { new_password: NEW }, /\/set$/);
+      expect(status).toBe(200);
+      for (const text of ['You can still sign in with these passkeys.', 'Old &lt;phone&gt;', 'Key at work'])
+        expect(html).toContain(text);
       expect(html).toContain('href="/account/security"');
       const signIn = await reset.view('/account/security');
       const credential = phone.prove(await optionsFor(reset, signIn));
@@ -250,58 +231,38 @@ describe('a member who forgot the password, and may have passkeys,', () => {
   );
 
   it('sees no text about passkeys if the member has no passkey', async () => {
-    const { username } = await member();
-    await ask(username);
+    const { path } = await memberWithLink();
     expect(textOf(received()[0])).not.toMatch(/passkey/i);
     const reset = oauth.browser();
-    const path = linkOf(received()[0]);
-    const page = await reset.view(path);
-    const answer = await reset.post(page, `${path}/set`, { new_password: NEW });
-    expect([answer.status, /passkey/i.test(await answer.text())]).toEqual([200, false]);
+    const { status, html } = await reset.press(await reset.view(path), { new_password: NEW }, /\/set$/);
+    expect([status, /passkey/i.test(html)]).toEqual([200, false]);
   });
 });
 
 describe('a password reset link', () => {
   postgres.it('is not consumed, and the password stays, if passkeys cannot be read', async () => {
-    const { username } = await member();
-    await ask(username);
-    const path = linkOf(received()[0]);
+    const { path } = await memberWithLink();
     const databaseDeadlines = { ...oauth.api.config.databaseDeadlines, lock: 300 };
-    const impatient = await OauthTest.start({ mail: mails.mail, databaseDeadlines }, oauth);
-    const runner = oauth.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query('LOCK TABLE passkeys IN ACCESS EXCLUSIVE MODE');
-    try {
-      expect(await set(path, NEW, impatient)).toBe(503);
-    } finally {
-      await runner.rollbackTransaction();
-      await runner.release();
-      await impatient.close();
-    }
+    await using impatient = await OauthTest.start({ mail: mails.mail, databaseDeadlines }, oauth);
+    const locked = await hold(oauth.dataSource, 'LOCK TABLE passkeys IN ACCESS EXCLUSIVE MODE');
+    expect(await set(path, NEW, impatient).finally(locked.rollback)).toBe(503);
     expect(await set(path, NEW)).toBe(200);
   });
 
   it('sets no password without its audit event', async () => {
-    const { username } = await member();
-    await ask(username);
-    const path = linkOf(received()[0]);
+    const { path } = await memberWithLink();
     expect(await withoutAudit(oauth.dataSource, 'user.password_set', () => set(path, NEW))).toBe(500);
     expect(await set(path, NEW)).toBe(200);
   });
 
   thorough.it('is accepted for only one of 20 concurrent uses', async () => {
-    const { username } = await member();
-    await ask(username);
-    const path = linkOf(received()[0]);
+    const { path } = await memberWithLink();
     const browser = oauth.browser();
     const page = await browser.view(path);
-    const statuses = await Promise.all(
-      Array.from(
-        { length: 20 },
-        async (_, i) => (await browser.post(page, `${path}/set`, { new_password: `${NEW} ${i}` })).status,
-      ),
+    const answers = await atOnce(20, (i) =>
+      browser.post(page, `${path}/set`, { new_password: `${NEW} ${i}` }),
     );
-    expect(statuses.toSorted((a, b) => a - b)).toEqual([200, ...Array.from({ length: 19 }, () => 410)]);
+    expect(tally(answers.map(({ status }) => status))).toEqual({ 200: 1, 410: 19 });
     expect(await set(path, NEW)).toBe(410);
   });
 
@@ -309,11 +270,7 @@ describe('a password reset link', () => {
     'expires after 30 minutes, with a new password or address, or when the member is disabled',
     async () => {
       const endings: ((id: number, username: string) => Promise<unknown>)[] = [
-        (id) =>
-          oauth.query(
-            `UPDATE oauth_state SET expires_at = expires_at - interval '1801 seconds' WHERE user_id = $1`,
-            [id],
-          ),
+        (id) => later(id, 1801),
         (id) => new UsersService(oauth.dataSource).setPassword(id, NEW, 'admin'),
         (id) => new UsersService(oauth.dataSource).setPassword(id, NEW, 'admin', { keepSessions: true }),
         (id) => new UsersService(oauth.dataSource).update(id, { email: 'other@mail.example' }, 'admin'),
@@ -333,55 +290,43 @@ describe('a password reset link', () => {
         (id) => new UsersService(oauth.dataSource).disable(id, 'admin'),
       ];
       for (const end of endings) {
-        const { id, username } = await member();
-        await ask(username);
+        const { id, username, path } = await memberWithLink();
         await end(id, username);
-        expect(await set(linkOf(received().at(-1)), 'another one for them')).toBe(410);
+        expect(await set(path, 'another one for them')).toBe(410);
       }
     },
   );
 
   it('survives a sign-in that stores a better hash of the same password', async () => {
     const imported = await bcrypt.hash(PASSWORD, 4);
-    const { id, username } = await member({ password_hash: imported });
-    await ask(username);
+    const { id, username, path } = await memberWithLink({ password_hash: imported });
     expect(await canSignIn(username, PASSWORD)).toBe(true);
     await oauth.api.app.get(SignIn).onApplicationShutdown();
-    expect(
-      await oauth.query('SELECT 1 FROM users WHERE id = $1 AND password_hash <> $2', [id, imported]),
-    ).toHaveLength(1);
-    expect(await set(linkOf(received()[0]), NEW)).toBe(200);
+    const changed = 'SELECT FROM users WHERE id = $1 AND password_hash <> $2';
+    expect(await oauth.query(changed, [id, imported])).toHaveLength(1);
+    expect(await set(path, NEW)).toBe(200);
   });
 
   it('rejects a forbidden password, and stays valid', async () => {
-    const { username } = await member();
-    await ask(username);
-    const path = linkOf(received()[0]);
+    const { username, path } = await memberWithLink();
     for (const password of ['short', 'qwertyuiop', `${username}1`])
       expect(await set(path, password)).toBe(400);
     expect(await set(path, NEW)).toBe(200);
   });
 
   it('that is unknown is shown as expired, and every link requires this server’s form', async () => {
-    const { username } = await member();
-    await ask(username);
-    const path = linkOf(received()[0]);
+    const { username, path } = await memberWithLink();
     for (const made of ['A'.repeat(43), 'x', '0'.repeat(100)])
       expect(await set(`/account/new-password/${made}`, NEW)).toBe(410);
     for (const action of [`${path}/set`, '/account/password-reset/send']) {
-      const answer = await oauth.browser().send(action, {
-        method: 'POST',
-        body: new URLSearchParams({ new_password: NEW, username }),
-      });
-      expect(answer.status).toBe(403);
+      const body = new URLSearchParams({ new_password: NEW, username });
+      expect((await oauth.browser().send(action, { method: 'POST', body })).status).toBe(403);
     }
     expect(received()).toHaveLength(1);
   });
 
   it('appears in no row of the OAuth state or the audit log', async () => {
-    const { username } = await member();
-    await ask(username);
-    const token = linkOf(received()[0]).split('/').pop()!;
+    const token = (await memberWithLink()).path.split('/').pop()!;
     const rows = await oauth.query<{ row: string }>(
       `SELECT s::text AS row FROM oauth_state s UNION ALL SELECT e::text FROM auth_events e`,
     );
@@ -393,39 +338,26 @@ describe('a password reset link', () => {
 });
 
 describe('a disabled password reset', () => {
+  const NO_SERVER = { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' };
+
   thorough.it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
     ['without a mail server', {}],
-    [
-      'with the platform’s own reset page',
-      {
-        mail: { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' },
-        passwordResetUrl: 'https://p.example/',
-      },
-    ],
-    [
-      'without local passwords',
-      { mail: { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' }, localSignIn: false },
-    ],
-  ])('is linked from no page, and its own pages respond 404: %s', async (_, overrides) => {
-    const other = await OauthTest.start(overrides, oauth);
-    try {
-      const ask = async (path: string, method: string) => {
-        const answer = await fetch(other.api.url + path, { method, headers: { Accept: 'text/html' } });
-        const body = (await answer.text()).replaceAll(path, '').replace(/[0-9a-f-]{36}/g, '');
-        return [answer.status, answer.headers.get('content-type'), body];
-      };
-      const path = '/account/password-reset';
-      for (const method of ['GET', 'POST']) {
-        const nothing = await ask('/account/nothing', method);
-        expect(nothing[0]).toBe(404);
-        for (const closed of [path, `${path}/send`, '/account/new-password/x', '/account/new-password/x/set'])
-          expect([closed, ...(await ask(closed, method))]).toEqual([closed, ...nothing]);
-      }
-      expect(await (await fetch(`${other.api.url}/account/apps`)).text()).not.toContain(
-        '/account/password-reset',
-      );
-    } finally {
-      await other.close();
+    ['with the platform’s own reset page', { mail: NO_SERVER, passwordResetUrl: 'https://p.example/' }],
+    ['without local passwords', { mail: NO_SERVER, localSignIn: false }],
+  ])('is not linked from the sign-in page, and its own pages respond 404: %s', async (_, overrides) => {
+    await using other = await OauthTest.start(overrides, oauth);
+    const ask = async (path: string, method: string) => {
+      const answer = await fetch(other.api.url + path, { method, headers: { Accept: 'text/html' } });
+      const body = (await answer.text()).replaceAll(path, '').replace(/[0-9a-f-]{36}/g, '');
+      return [answer.status, answer.headers.get('content-type'), body];
+    };
+    const path = '/account/password-reset';
+    for (const method of ['GET', 'POST']) {
+      const nothing = await ask('/account/nothing', method);
+      expect(nothing[0]).toBe(404);
+      for (const closed of [path, `${path}/send`, '/account/new-password/x', '/account/new-password/x/set'])
+        expect([closed, ...(await ask(closed, method))]).toEqual([closed, ...nothing]);
     }
+    expect(await (await fetch(`${other.api.url}/account/apps`)).text()).not.toContain(path);
   });
 });

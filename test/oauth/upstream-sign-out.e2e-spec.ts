@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { randomUUID } from 'node:crypto';
-import { decodeJwt } from 'jose';
+import { createPrivateKey, randomUUID } from 'node:crypto';
+import { calculateJwkThumbprint, decodeJwt, exportJWK, exportPKCS8, generateKeyPair } from 'jose';
 import { withoutAudit } from '../support/audit.js';
+import { atOnce, tally } from '../support/concurrent.js';
 import { thorough } from '../support/database.js';
-import { Browser, freePort, OauthTest, type TokenBody } from '../support/oauth.js';
+import { Browser, freePort, OauthTest } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
@@ -25,19 +26,8 @@ afterAll(async () => {
 });
 beforeEach(() => void (upstream.faults = {}));
 
-interface SignedIn {
-  readonly id: number;
-  readonly sub: string;
-  /** Id of the provider's session. */
-  readonly sid: string;
-  readonly browser: Browser;
-  /** The member's id at the provider. */
-  readonly there: Browser;
-  readonly tokens: TokenBody;
-}
-
-/** A member signed in to an app, and to the account pages. */
-async function member(of?: { id: number; sub: string }): Promise<SignedIn> {
+/** A member signed in to an app and the account pages, the id of the provider's session, and the browser there. */
+async function member(of?: { id: number; sub: string }) {
   const sub = of?.sub ?? randomUUID();
   const id = of?.id ?? (await oauth.member({ external_id: sub })).id;
   upstream.account = { sub };
@@ -45,9 +35,8 @@ async function member(of?: { id: number; sub: string }): Promise<SignedIn> {
   let sid = '';
   upstream.faults = { claims: (claims) => ((sid = claims.sid as string), claims) };
   const { url, redeem } = oauth.request(clientId);
-  const page = await browser.view(url);
-  const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL, there);
-  let at = await browser.open(back);
+  const link = upstreamLink(await browser.view(url));
+  let at = await browser.open(await upstream.visit(await browser.leave(link), there));
   if (!(at instanceof URL))
     at = await browser.submit(at, { decision: 'allow', scope: 'profile:read' }, /\/consent$/);
   const { body: tokens } = await redeem(at);
@@ -58,77 +47,66 @@ async function member(of?: { id: number; sub: string }): Promise<SignedIn> {
 const isSignedIn = async (browser: Browser) =>
   !/Continue with/.test((await browser.view('/account/apps')).html);
 
+/** Sends a logout token. */
 async function logOut(token: string | undefined, origin = oauth.issuer) {
-  const response = await fetch(`${origin}/sign-in/backchannel-logout`, {
-    method: 'POST',
-    body: new URLSearchParams(token === undefined ? {} : { logout_token: token }),
-  });
+  const body = new URLSearchParams(token === undefined ? {} : { logout_token: token });
+  const response = await fetch(`${origin}/sign-in/backchannel-logout`, { method: 'POST', body });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
+
+/** Sends a logout token with these claims. */
+const logOutOf = async (claims: Parameters<UpstreamServer['logoutToken']>[0]) =>
+  logOut(await upstream.logoutToken(claims));
+
+/** A request for a sign-out at this server, by the app of an ID token. */
+const logoutUrl = (id_token_hint: string, more: Record<string, string> = {}) => {
+  const parameters = { id_token_hint, post_logout_redirect_uri: AFTERWARDS, ...more };
+  return `/oauth/logout?${new URLSearchParams(parameters)}`;
+};
 
 thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
   it('on the account pages ends the session at this server, then at the provider, and returns to a confirmation', async () => {
     const { browser, there } = await member();
     const account = await browser.view('/account/apps');
     expect(account.headers.get('content-security-policy')).toContain("form-action 'self';");
-    const onwards = (await browser.submit(account, {}, /\/sign-out$/)) as URL;
+    const onwards = await browser.submitAndLeave(account, {}, /\/sign-out$/);
     expect(onwards.origin).toBe(upstream.issuer);
     expect(Object.fromEntries(onwards.searchParams)).toEqual({
       client_id: 'public-user-api',
       post_logout_redirect_uri: `${oauth.issuer}/sign-in/signed-out`,
     });
     expect(await isSignedIn(browser)).toBe(false);
-    const confirm = await there.view(onwards);
-    const back = (await there.submit(confirm, {})) as URL;
+    const back = await there.submitAndLeave(await there.view(onwards), {});
     expect(back.origin + back.pathname).toBe(`${oauth.issuer}/sign-in/signed-out`);
     expect((await browser.view(back)).html).toMatch(/You are signed out/);
   });
 
   it('requested by an app redirects to the app afterwards, with its state', async () => {
     const { browser, there, tokens } = await member();
-    const url = new URL('/oauth/logout', oauth.issuer);
-    url.search = String(
-      new URLSearchParams({
-        id_token_hint: tokens.id_token!,
-        post_logout_redirect_uri: AFTERWARDS,
-        state: 'mine',
-      }),
-    );
-    const page = await browser.view(url);
-    const onwards = (await browser.submit(page, { logout: 'yes' })) as URL;
+    const page = await browser.view(logoutUrl(tokens.id_token!, { state: 'mine' }));
+    const onwards = await browser.submitAndLeave(page, { logout: 'yes' });
     expect(onwards.origin).toBe(upstream.issuer);
     expect(await isSignedIn(browser)).toBe(false);
-    const confirm = await there.view(onwards);
-    const back = (await there.submit(confirm, {})) as URL;
-    expect(((await browser.open(back)) as URL).href).toBe(`${AFTERWARDS}?state=mine`);
+    const back = await there.submitAndLeave(await there.view(onwards), {});
+    expect((await browser.leave(back)).href).toBe(`${AFTERWARDS}?state=mine`);
   });
 
-  thorough.it('stays at this server if the member signed in with a password or declines', async () => {
+  it('stays at this server if the member signed in with a password or declines', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
-    const page = await browser.view('/account/apps');
-    const account = await browser.press(
-      page,
-      { username, password: 'correct horse battery staple' },
-      /sign-in$/,
-    );
+    const account = await browser.signIn('/account/apps', username);
     expect((await browser.press(account, {}, /\/sign-out$/)).html).toMatch(/You are signed out/);
 
     const { browser: other, tokens } = await member();
-    const ask = new URL('/oauth/logout', oauth.issuer);
-    ask.search = String(
-      new URLSearchParams({ id_token_hint: tokens.id_token!, post_logout_redirect_uri: AFTERWARDS }),
-    );
-    const stay = await other.view(ask);
-    expect(((await other.submit(stay, {})) as URL).href).toBe(AFTERWARDS);
+    const stay = await other.view(logoutUrl(tokens.id_token!));
+    expect((await other.submitAndLeave(stay, {})).href).toBe(AFTERWARDS);
     expect(await isSignedIn(other)).toBe(true);
   });
 
   it('redirects only to URLs that this server stored, regardless of the browser’s parameters', async () => {
     const browser = oauth.browser();
-    const sealed = Buffer.from(JSON.stringify({ target: 'https://evil.example', until: 9e9 })).toString(
-      'base64url',
-    );
+    const made = JSON.stringify({ target: 'https://evil.example', until: 9e9 });
+    const sealed = Buffer.from(made).toString('base64url');
     for (const state of ['https://evil.example', sealed, '', 'A'.repeat(9000), '%00'])
       expect((await browser.view(`/sign-in/signed-out?state=${state}`)).html).toMatch(/You are signed out/);
   });
@@ -139,25 +117,20 @@ describe('a logout token of the external identity provider', () => {
     const one = await member();
     const other = await member(one);
     expect(one.sid).not.toBe(other.sid);
-    const { status, headers, text } = await logOut(
-      await upstream.logoutToken({ sub: one.sub, sid: one.sid }),
-    );
+    const { status, headers, text } = await logOutOf({ sub: one.sub, sid: one.sid });
     expect([status, text, headers.get('cache-control')]).toEqual([200, '', 'no-store']);
     expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([false, true]);
     expect(await oauth.me(one.tokens.access_token)).toBe(200);
-    expect(
-      await oauth.query(
-        `SELECT actor, details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`,
-        [one.id],
-      ),
-    ).toEqual([{ actor: 'system', details: { sessions: 1 } }]);
+    expect(await oauth.events({ user: one.id, type: 'session.ended' })).toMatchObject([
+      { actor: 'system', details: { sessions: 1 } },
+    ]);
   });
 
   it('for a member ends all sessions of that member from the provider, and no other member’s', async () => {
     const one = await member();
     const other = await member(one);
     const stranger = await member();
-    expect((await logOut(await upstream.logoutToken({ sub: one.sub }))).status).toBe(200);
+    expect((await logOutOf({ sub: one.sub })).status).toBe(200);
     expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([false, false]);
     expect(await isSignedIn(stranger.browser)).toBe(true);
   });
@@ -171,14 +144,10 @@ describe('a logout token of the external identity provider', () => {
       let sid = '';
       upstream.faults = { claims: (claims) => ((sid = claims.sid as string), claims) };
       const browser = oauth.browser();
-      const page = await browser.view(oauth.request(clientId).url);
-      const answered = await browser.send(
-        await upstream.visit((await browser.open(upstreamLink(page))) as URL),
-      );
+      const answered = await browser.send(await upstream.answerTo(browser, oauth.request(clientId).url));
       const resume = answered.headers.get('location')!;
       expect(resume).toMatch(/\/oauth\/authorize\//);
-      const named = by === 'sid' ? { sub, sid } : { sub };
-      expect((await logOut(await upstream.logoutToken(named))).status).toBe(200);
+      expect((await logOutOf(by === 'sid' ? { sub, sid } : { sub })).status).toBe(200);
       const refused = await browser.view(resume);
       expect(refused.status).toBe(400);
       expect(refused.html).toContain('This sign-in has expired');
@@ -194,8 +163,7 @@ describe('a logout token of the external identity provider', () => {
 
   it('is accepted when the provider sends it after a sign-out at the provider', async () => {
     const { browser, there } = await member();
-    const confirm = await there.view('/session/end');
-    await there.submit(confirm, {});
+    await there.submit(await there.view('/session/end'), {});
     expect(await isSignedIn(browser)).toBe(false);
   });
 
@@ -204,7 +172,7 @@ describe('a logout token of the external identity provider', () => {
     const told = await oauth.client({ backchannel_logout_uri: receiver.url });
     const { browser, sub, sid, id } = await member();
     await browser.authorize(oauth.request(told, { scope: 'openid' }).url, { username: '' });
-    expect((await logOut(await upstream.logoutToken({ sub, sid }))).status).toBe(200);
+    expect((await logOutOf({ sub, sid })).status).toBe(200);
     await receiver.untilReceived(1);
     const token = new URLSearchParams(receiver.received[0]!.body).get('logout_token')!;
     expect(decodeJwt(token)).toMatchObject({ iss: oauth.issuer, aud: told, sub: String(id) });
@@ -214,8 +182,7 @@ describe('a logout token of the external identity provider', () => {
 
   it('for a disabled account also ends the apps’ access', async () => {
     const { sub, tokens, browser, id } = await member();
-    const events = { [EVENT]: {}, [DISABLED]: {} };
-    expect((await logOut(await upstream.logoutToken({ sub, events }))).status).toBe(200);
+    expect((await logOutOf({ sub, events: { [EVENT]: {}, [DISABLED]: {} } })).status).toBe(200);
     expect(await isSignedIn(browser)).toBe(false);
     expect((await oauth.refresh(clientId, tokens.refresh_token)).status).toBe(400);
     expect(await oauth.query(`SELECT FROM oauth_grants WHERE user_id = $1`, [id])).toEqual([]);
@@ -243,8 +210,7 @@ describe('a logout token of the external identity provider', () => {
 
   it('for a session ends that session, even if the token declares the account disabled', async () => {
     const { browser, sid } = await member();
-    const events = { [EVENT]: {}, [DISABLED]: {} };
-    expect((await logOut(await upstream.logoutToken({ sid, events }))).status).toBe(200);
+    expect((await logOutOf({ sid, events: { [EVENT]: {}, [DISABLED]: {} } })).status).toBe(200);
     expect(await isSignedIn(browser)).toBe(false);
   });
 
@@ -252,7 +218,7 @@ describe('a logout token of the external identity provider', () => {
     const { browser, sub } = await member();
     await browser.open(oauth.request(clientId).url); // the session is stored again
     await browser.open('/account/apps');
-    await logOut(await upstream.logoutToken({ sub }));
+    await logOutOf({ sub });
     expect(await isSignedIn(browser)).toBe(false);
   });
 
@@ -260,7 +226,7 @@ describe('a logout token of the external identity provider', () => {
     const { sub, browser } = await member();
     const { username } = await oauth.member();
     await browser.authorize(oauth.request(clientId, { prompt: 'login' }).url, { username });
-    await logOut(await upstream.logoutToken({ sub }));
+    await logOutOf({ sub });
     expect(await isSignedIn(browser)).toBe(true);
   });
 
@@ -284,21 +250,15 @@ describe('a logout token of the external identity provider', () => {
     ['about a subject that is an object', { sub: {} }],
     ['about an empty subject', { sub: null }],
     ['about a list of sessions', { sid: ['x'] }],
+    ['about a list of subjects', { sub: ['x'] }],
   ])('%s is rejected, and ends no session', async (_, { header, ...claims }) => {
     const { sub, browser } = await member();
-    const { status, text } = await logOut(
-      await upstream.logoutToken({ sub, ...claims }, header as Record<string, unknown> | undefined),
-    );
+    const token = await upstream.logoutToken({ sub, ...claims }, header as Record<string, unknown>);
+    const { status, text } = await logOut(token);
     expect([status, JSON.parse(text)]).toEqual([
       400,
       { error: 'invalid_request', error_description: expect.any(String), error_id: expect.any(String) },
     ]);
-    expect(await isSignedIn(browser)).toBe(true);
-  });
-
-  it('with a list of subjects ends no session', async () => {
-    const { sub, browser } = await member();
-    expect((await logOut(await upstream.logoutToken({ sub: [sub] as never }))).status).toBe(400);
     expect(await isSignedIn(browser)).toBe(true);
   });
 
@@ -321,19 +281,15 @@ describe('a logout token of the external identity provider', () => {
   });
 
   it('signed with a key that is not among the newly fetched keys gets a 400', async () => {
-    const other = await OauthTest.start({ upstream: upstream.config }, oauth);
-    try {
-      const token = await upstream.logoutToken({ sub: 'x' }, { kid: 'unknown' });
-      expect((await logOut(token, other.issuer)).status).toBe(400);
-    } finally {
-      await other.close();
-    }
+    await using other = await OauthTest.start({ upstream: upstream.config }, oauth);
+    const token = await upstream.logoutToken({ sub: 'x' }, { kid: 'unknown' });
+    expect((await logOut(token, other.issuer)).status).toBe(400);
   });
 
   thorough.it('ends no later sign-in, even within the same second', async () => {
     const { sub, id, browser } = await member();
     await eventually(() => (Date.now() % 1000 < 100 ? true : undefined));
-    expect((await logOut(await upstream.logoutToken({ sub }))).status).toBe(200);
+    expect((await logOutOf({ sub })).status).toBe(200);
     const later = await member({ id, sub });
     expect([await isSignedIn(browser), await isSignedIn(later.browser)]).toEqual([false, true]);
   });
@@ -345,7 +301,7 @@ describe('a logout token of the external identity provider', () => {
       const other = await member();
       for (const token of [undefined, '', 'x.y.z', '\0', 'a'.repeat(10_000), await upstream.logoutToken({})])
         expect((await logOut(token)).status).toBe(400);
-      expect((await logOut(await upstream.logoutToken({ sub: one.sub, sid: other.sid }))).status).toBe(200);
+      expect((await logOutOf({ sub: one.sub, sid: other.sid })).status).toBe(200);
       expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([true, true]);
     },
   );
@@ -353,59 +309,36 @@ describe('a logout token of the external identity provider', () => {
   thorough.it('is accepted in only one of ten concurrent requests', async () => {
     const { sub, browser } = await member();
     const token = await upstream.logoutToken({ sub });
-    const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await logOut(token)).status));
-    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-    expect(statuses.filter((status) => status === 400)).toHaveLength(9);
+    const statuses = await atOnce(10, async () => (await logOut(token)).status);
+    expect(tally(statuses)).toEqual({ 200: 1, 400: 9 });
     expect(await isSignedIn(browser)).toBe(false);
   });
 });
 
 describe('a server whose identity provider is unavailable at startup', () => {
   it('starts, is ready, and shows members an error with a link to retry', async () => {
-    const port = await freePort();
-    const server = await OauthTest.start(
-      { upstream: { ...upstream.config, issuer: `http://127.0.0.1:${port}` } },
-      oauth,
-    );
-    try {
-      expect((await fetch(`${server.issuer}/readyz`)).status).toBe(200);
-      const browser = server.browser();
-      const page = await browser.view('/account/apps');
-      const away = await browser.view(upstreamLink(page));
-      expect([away.status, /does not respond/.test(away.html)]).toEqual([503, true]);
-      expect(away.html).toMatch(/href="\/account\/apps">Try again/);
-      expect((await logOut(await upstream.logoutToken({ sub: 'x' }), server.issuer)).status).toBe(503);
-    } finally {
-      await server.close();
-    }
+    const issuer = `http://127.0.0.1:${await freePort()}`;
+    await using server = await OauthTest.start({ upstream: { ...upstream.config, issuer } }, oauth);
+    expect((await fetch(`${server.issuer}/readyz`)).status).toBe(200);
+    const browser = server.browser();
+    const away = await browser.view(upstreamLink(await browser.view('/account/apps')));
+    expect([away.status, /does not respond/.test(away.html)]).toEqual([503, true]);
+    expect(away.html).toMatch(/href="\/account\/apps">Try again/);
+    expect((await logOut(await upstream.logoutToken({ sub: 'x' }), server.issuer)).status).toBe(503);
   });
 
   thorough.it('reports an error if another provider responds at the identity provider’s URL', async () => {
-    const port = await freePort();
-    const server = await OauthTest.start(
-      {
-        upstream: { ...upstream.config, issuer: `${upstream.issuer}/other` },
-        port,
-        publicUrl: `http://127.0.0.1:${port}`,
-      },
-      oauth,
-    );
-    try {
-      const browser = server.browser();
-      const page = await browser.view('/account/apps');
-      const answer = await browser.view(upstreamLink(page));
-      expect(answer.status).toBeGreaterThanOrEqual(502);
-    } finally {
-      await server.close();
-    }
+    const issuer = `${upstream.issuer}/other`;
+    await using server = await OauthTest.start({ upstream: { ...upstream.config, issuer } }, oauth);
+    const browser = server.browser();
+    const answer = await browser.view(upstreamLink(await browser.view('/account/apps')));
+    expect(answer.status).toBeGreaterThanOrEqual(502);
   });
 });
 
 thorough.describe('a chain of two of these servers', () => {
   it('signs a member of the first server in to an app of the second, and states the method', async () => {
-    const { calculateJwkThumbprint, exportPKCS8, exportJWK, generateKeyPair } = await import('jose');
-    const { createPrivateKey } = await import('node:crypto');
-    const first = await OauthTest.start();
+    await using first = await OauthTest.start();
     const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
     const jwk = await exportJWK(publicKey);
     const port = await freePort();
@@ -416,7 +349,7 @@ thorough.describe('a chain of two of these servers', () => {
       jwks: { keys: [{ ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'ES256', use: 'sig' } as never] },
     });
     const { id: there, username } = await first.member();
-    const second = await OauthTest.start({
+    await using second = await OauthTest.start({
       port,
       publicUrl,
       upstream: {
@@ -427,27 +360,17 @@ thorough.describe('a chain of two of these servers', () => {
         clientKey: createPrivateKey(await exportPKCS8(privateKey)),
       },
     });
-    try {
-      const { id } = await second.member({ external_id: String(there) });
-      const app = await second.client();
-      const { url, redeem } = second.request(app, { max_age: '100' });
-      const browser = second.browser();
-      const page = await browser.view(url);
-      const away = (await browser.open(upstreamLink(page))) as URL;
-      const back = await first.browser().authorize(away, { username });
-      const consent = await browser.view(back);
-      const end = (await browser.submit(consent, { decision: 'allow' }, /\/consent$/)) as URL;
-      const { body } = await redeem(end);
-      const { decodeJwt } = await import('jose');
-      expect(decodeJwt(body.id_token!)).toMatchObject({
-        iss: second.issuer,
-        sub: String(id),
-        amr: ['pwd'],
-        auth_time: expect.any(Number),
-      });
-    } finally {
-      await second.close();
-      await first.close();
-    }
+    const { id } = await second.member({ external_id: String(there) });
+    const { url, redeem } = second.request(await second.client(), { max_age: '100' });
+    const browser = second.browser();
+    const away = await browser.leave(upstreamLink(await browser.view(url)));
+    const back = await first.browser().authorize(away, { username });
+    const { body } = await redeem(await browser.allow(await browser.view(back)));
+    expect(decodeJwt(body.id_token!)).toMatchObject({
+      iss: second.issuer,
+      sub: String(id),
+      amr: ['pwd'],
+      auth_time: expect.any(Number),
+    });
   });
 });
