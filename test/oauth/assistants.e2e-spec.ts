@@ -7,7 +7,7 @@ import { dpopKey } from '../support/client-kinds.js';
 import { postgres } from '../support/database.js';
 import { DocumentSite, sendJson } from '../support/document-site.js';
 import { soon } from '../support/timing.js';
-import { OauthTest, PASSWORD, pkcePair, scopesOn, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, pkcePair, type Browser } from '../support/oauth.js';
 
 const PATH = '/api/public/mcp';
 const REDIRECT = 'http://localhost:4321/callback';
@@ -19,20 +19,22 @@ beforeAll(
 afterAll(() => oauth.close());
 
 const address = () => oauth.issuer + PATH;
-const send = (headers: Record<string, string>, method: string, params: object = {}) =>
-  fetch(address(), {
+const send = (headers: Record<string, string>, method: string, params: object = {}, to = address()) =>
+  fetch(to, {
     method: 'POST',
     headers: { ...headers, 'Content-Type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
 const use = (token: string, name: string, scheme = 'Bearer', headers: Record<string, string> = {}) =>
   send({ Authorization: `${scheme} ${token}`, ...headers }, 'tools/call', { name, arguments: {} });
-/** Ends an app's access on /account/apps. @returns the HTML of the response */
-async function end(page: FormPage, clientId: string, browser: Browser): Promise<string> {
-  const forms = [...page.html.matchAll(/<form[^>]*>[^]*?<\/form>/g)];
-  const own = forms.findIndex(([form]) => form.includes(`name="client_id" value="${clientId}"`));
-  return (await browser.press(page, {}, own)).html;
-}
+const updateProfile = (token: string) =>
+  send({ Authorization: `Bearer ${token}` }, 'tools/call', {
+    name: 'update_profile',
+    arguments: { bio: 'x' },
+  });
+/** Ends the access of the member's only app on /account/apps. */
+const end = async (browser: Browser) =>
+  (await browser.press(await browser.view('/account/apps'), {}, /\/apps\/revoke$/)).html;
 
 /** Signs a member in to an assistant whose registered loopback redirect URI has no port. */
 async function signedIn(more: Record<string, string | undefined> = {}, fields: Partial<NewClient> = {}) {
@@ -73,27 +75,18 @@ describe('an assistant', () => {
 
   it('learns a tool’s missing scope from the 403 response, and requests the scope', async () => {
     const { body, clientId, username } = await signedIn();
-    const refused = await send({ Authorization: `Bearer ${body.access_token}` }, 'tools/call', {
-      name: 'update_profile',
-      arguments: { bio: 'x' },
-    });
+    const refused = await updateProfile(body.access_token);
+    const data = { code: 'insufficient_scope', required_scope: 'profile:write' };
     expect([refused.status, await refused.json()]).toMatchObject([
       403,
-      {
-        jsonrpc: '2.0',
-        id: 1,
-        error: { data: { code: 'insufficient_scope', required_scope: 'profile:write' } },
-      },
+      { jsonrpc: '2.0', id: 1, error: { data } },
     ]);
     const [, scope] = / scope="([^"]*)"/.exec(refused.headers.get('www-authenticate')!)!;
     expect(scope).toBe('profile:read events:read profile:write');
     const parameters = { redirect_uri: REDIRECT, resource: address(), scope: scope! };
     const code = await oauth.code(clientId, username, parameters);
     const { body: wider } = await oauth.token({ ...code, resource: address() });
-    const changed = await send({ Authorization: `Bearer ${wider.access_token}` }, 'tools/call', {
-      name: 'update_profile',
-      arguments: { bio: 'x' },
-    });
+    const changed = await updateProfile(wider.access_token);
     expect(await changed.json()).not.toHaveProperty('result.isError');
     expect(changed.status).toBe(200);
   });
@@ -107,12 +100,7 @@ describe('an assistant', () => {
 
   it('may add a trailing slash to the MCP URL in sign-ins and messages', async () => {
     const slashed = `${address()}/`;
-    const post = (headers: Record<string, string>) =>
-      fetch(slashed, {
-        method: 'POST',
-        headers: { ...headers, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
-      });
+    const post = (headers: Record<string, string>) => send(headers, 'ping', {}, slashed);
     const stranger = await post({});
     const metadata = `${oauth.issuer}/.well-known/oauth-protected-resource${PATH}`;
     expect([stranger.status, stranger.headers.get('www-authenticate')]).toEqual([
@@ -135,11 +123,8 @@ describe('an assistant', () => {
     // The default also applies to POST and to pushed requests.
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId, { scope: undefined, resource: address() });
-    const asForm = await fetch(new URL(url.pathname, url), {
-      method: 'POST',
-      body: url.searchParams,
-      redirect: 'manual',
-    });
+    const form = { method: 'POST', body: url.searchParams, redirect: 'manual' } as const;
+    const asForm = await fetch(new URL(url.pathname, url), form);
     const started = await fetch(new URL(asForm.headers.get('location')!, url), { redirect: 'manual' });
     expect(started.headers.get('location')).toMatch(/^\/interaction\//);
     expect((await oauth.post('/oauth/par', Object.fromEntries(url.searchParams))).status).toBe(201);
@@ -150,14 +135,12 @@ describe('an assistant', () => {
 
   it('gets an explanation of client registration when it tries to register itself', async () => {
     const { status, headers, body } = await oauth.post('/register', {});
-    expect([status, headers.get('access-control-allow-origin'), body]).toMatchObject([
+    expect([status, headers.get('access-control-allow-origin'), body.error]).toEqual([
       403,
       '*',
-      {
-        error: 'access_denied',
-        error_description: expect.stringMatching(/client metadata document .*pua clients create --assistant/),
-      },
+      'access_denied',
     ]);
+    expect(body.error_description).toMatch(/client metadata document .*pua clients create --assistant/);
     const preflight = await fetch(`${oauth.issuer}/register`, {
       method: 'OPTIONS',
       headers: { Origin: 'http://localhost:6274', 'Access-Control-Request-Method': 'POST' },
@@ -199,11 +182,8 @@ describe('an assistant', () => {
       [ofDevice, oauth.issuer, 'served'],
     ] as const)
       expect([origin, await at(token.access_token, origin)]).toEqual([origin, answer]);
-    const rejected = await fetch(oauth.issuer + PATH, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${ofPage.access_token}`, Origin: 'https://evil.example' },
-    });
-    expect([rejected.status, rejected.headers.get('x-oauth-scopes')]).toEqual([403, expect.any(String)]);
+    const headers = { Authorization: `Bearer ${ofPage.access_token}`, Origin: 'https://evil.example' };
+    expect((await oauth.post(PATH, {}, headers)).headers.has('x-oauth-scopes')).toBe(true);
     expect(await oauth.me(ofPage.access_token)).toBe(200);
   });
 
@@ -233,14 +213,13 @@ describe('an assistant', () => {
   });
 
   it('appears on the member’s pages, and is rejected within a second after the member ends its access', async () => {
-    const { body, username, clientId } = await signedIn();
+    const { body, username } = await signedIn();
     expect((await use(body.access_token, 'get_profile')).status).toBe(200);
     await oauth.api.app.get(Usage).flush();
     const browser = oauth.browser();
     const activity = await browser.signIn('/account/activity', username);
     expect(activity.html).toContain('Helper');
-    const apps = await browser.view('/account/apps');
-    expect(await end(apps, clientId, browser)).toContain('The app no longer has access to your account.');
+    expect(await end(browser)).toContain('The app no longer has access to your account.');
     await refusedSoon(body.access_token);
   });
 
@@ -335,12 +314,11 @@ postgres.describe('an unregistered client', () => {
       code_challenge_method: 'S256',
     };
     const browser = oauth.browser();
-    const signIn = await browser.open(`${server.authorization_endpoint}?${new URLSearchParams(sent)}`);
-    const consent = await browser.press(signIn as FormPage, { username, password: PASSWORD });
+    const start = `${server.authorization_endpoint}?${new URLSearchParams(sent)}`;
+    const consent = await browser.signIn(start, username);
     for (const shown of ['Week planner', `Its description comes from <bdi>${new URL(site.at).host}</bdi>`])
       expect(consent.html).toContain(shown);
-    const allowed = { scope: scopesOn(consent.html), decision: 'allow' };
-    const back = (await browser.submit(consent, allowed, /\/consent$/)) as URL;
+    const back = await browser.allow(consent);
     const { status, body: tokens } = await oauth.token({
       grant_type: 'authorization_code',
       client_id: clientId,
@@ -370,7 +348,7 @@ postgres.describe('an unregistered client', () => {
       for (const shown of ['Week planner', new URL(site.at).host])
         expect([page, html]).toEqual([page, expect.stringContaining(shown)]);
     }
-    await end(await browser.view('/account/apps'), clientId, browser);
+    await end(browser);
     await refusedSoon(tokens.access_token);
     const renewed = await oauth.refresh(clientId, tokens.refresh_token, { resource: resource.resource! });
     expect(renewed.body.error).toBe('invalid_grant');

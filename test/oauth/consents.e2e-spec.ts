@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
+import { atOnce } from '../support/concurrent.js';
 import { postgres } from '../support/database.js';
 import {
   OauthTest,
@@ -26,18 +27,21 @@ async function status(path: string, accessToken: string, origin?: string): Promi
   return response.status;
 }
 
-/** Sends the same form several times at once, and follows each redirect. */
-function together(browser: Browser, action: string, form: Record<string, string>, times = 3) {
-  return Promise.all(
-    Array.from({ length: times }, () =>
-      browser.open(action, {
-        method: 'POST',
-        body: new URLSearchParams(form),
-        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      }),
-    ),
-  );
+const SCOPES = { scope: 'profile:read', decision: 'allow' };
+
+/** Signs a member in, and allows all scopes. */
+async function consented() {
+  const { id, username } = await oauth.member();
+  const clientId = await oauth.client();
+  const browser = oauth.browser();
+  await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
+  return { id, username, clientId, browser };
 }
+
+/** The response to `prompt=none`. */
+const silently = async (browser: Browser, clientId: string, redirect_uri = REDIRECT_URI) =>
+  (await browser.leave(oauth.request(clientId, { scope: SCOPE, redirect_uri, prompt: 'none' }).url))
+    .searchParams;
 
 describe('a sign-in or consent form sent several times at once', () => {
   async function counts(clientId: string) {
@@ -61,8 +65,7 @@ describe('a sign-in or consent form sent several times at once', () => {
   it('makes one decision, with one grant and one code', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, consent } = await atConsent();
-      const form = { csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' };
-      const ends = await together(browser, `${consent.url.pathname}/consent`, form);
+      const ends = await atOnce(3, () => browser.submit(consent, SCOPES, /consent$/));
       expect(ends.map(codeIn).filter((code) => code !== null)).toHaveLength(1);
       expect(await counts(clientId)).toEqual({ grants: 1, codes: 1, decisions: 1 });
     }
@@ -71,22 +74,14 @@ describe('a sign-in or consent form sent several times at once', () => {
   it('makes one decision even if one copy allows and another copy denies', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, consent } = await atConsent();
-      const action = `${consent.url.pathname}/consent`;
-      const csrf = csrfOf(consent);
-      const ends = (
-        await Promise.all([
-          together(browser, action, { csrf, decision: 'allow', scope: 'profile:read' }, 1),
-          together(browser, action, { csrf, decision: 'deny' }, 1),
-        ])
-      ).flat();
+      const ends = await Promise.all([
+        browser.submit(consent, SCOPES, /consent$/),
+        browser.submit(consent, { decision: 'deny' }, /consent$/),
+      ]);
       const answers = ends.filter((end) => end instanceof URL);
       expect(answers).toHaveLength(1);
-      const isAllowed = codeIn(answers[0]!) !== null;
-      expect(await counts(clientId)).toEqual({
-        grants: isAllowed ? 1 : 0,
-        codes: isAllowed ? 1 : 0,
-        decisions: 1,
-      });
+      const allowed = codeIn(answers[0]!) === null ? 0 : 1;
+      expect(await counts(clientId)).toEqual({ grants: allowed, codes: allowed, decisions: 1 });
     }
   });
 
@@ -96,18 +91,14 @@ describe('a sign-in or consent form sent several times at once', () => {
     await oauth.code(clientId, username, { scope: SCOPE });
     const browser = oauth.browser();
     const page = await browser.view(oauth.request(clientId, { scope: SCOPE }).url);
-    const form = { csrf: csrfOf(page), username, password: PASSWORD };
-    const ends = await together(browser, `${page.url.pathname}/sign-in`, form);
+    const ends = await atOnce(3, () => browser.submit(page, { username, password: PASSWORD }, /sign-in$/));
     expect(ends.map(codeIn).filter((code) => code !== null)).toHaveLength(1);
   });
 
   it('redirects a second click to the app if the first response was lost', async () => {
     const { browser, consent } = await atConsent();
-    const action = `${consent.url.pathname}/consent`;
-    const form = { csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' };
-    await browser.post(consent, action, form); // the browser does not follow the redirect
-    const [end] = await together(browser, action, form, 1);
-    expect(codeIn(end!)).not.toBeNull();
+    await browser.post(consent, `${consent.url.pathname}/consent`, SCOPES); // the browser does not follow the redirect
+    expect(codeIn(await browser.submit(consent, SCOPES, /consent$/))).not.toBeNull();
   });
 });
 
@@ -125,10 +116,10 @@ describe('a narrowed consent', () => {
     await narrow(clientId, username, ['events:read']);
     expect(await status('events', tokens.access_token)).toBe(403);
     expect(await status('events', untouched.access_token)).toBe(200);
-    for (const path of ['me', 'achievements', 'sync'])
+    for (const path of ['me', 'achievements'])
       expect([path, await status(path, tokens.access_token)]).toEqual([path, 200]);
     const sync = await oauth.get('/api/public/sync', tokens.access_token);
-    expect(((await sync.json()) as { resources: string[] }).resources).toEqual(['profile', 'achievements']);
+    expect(await sync.json()).toMatchObject({ resources: ['profile', 'achievements'] });
 
     const refreshed = await oauth.refresh(clientId, tokens.refresh_token);
     expect([refreshed.status, refreshed.body.scope]).toEqual([200, 'profile:read achievements:read']);
@@ -196,7 +187,7 @@ describe('a narrowed consent', () => {
   });
 
   postgres.it('applies within a second on other instances that cached the token', async () => {
-    const other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
+    await using other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
     const origin = await other.api.app.getUrl();
     const { username } = await oauth.member();
     const clientId = await oauth.client();
@@ -206,7 +197,6 @@ describe('a narrowed consent', () => {
     expect(await status('events', access_token)).toBe(403); // immediately on the instance that stored the consent
     await soon(async () => (await status('events', access_token, origin)) === 403);
     expect(await status('events', access_token, origin)).toBe(403);
-    await other.close();
   });
 
   postgres.it('leaves no wider grant if codes are issued concurrently', async () => {
@@ -222,8 +212,8 @@ describe('a narrowed consent', () => {
       );
       const silent = oauth.request(clientId, { scope: SCOPE }).url;
       await Promise.all([
-        other.submit(consent, { scope: ['profile:read'], decision: 'allow' }, /\/consent$/),
-        ...Array.from({ length: 4 }, () => browser.send(silent).then((answer) => answer.arrayBuffer())),
+        other.submit(consent, SCOPES, /\/consent$/),
+        atOnce(4, () => browser.send(silent).then((answer) => answer.arrayBuffer())),
       ]);
       const wider = await oauth.query(
         `SELECT FROM oauth_grants WHERE client_id = $1 AND (payload->'resources')::text LIKE '%events%'`,
@@ -251,60 +241,40 @@ describe('a consent', () => {
   }
 
   it.each(ELSEWHERE)('does not apply to a redirect URI that is added at %s', async (added) => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
-    await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
+    const { clientId, browser } = await consented();
     await change(clientId, [REDIRECT_URI, added]);
-    const moved = { scope: SCOPE, redirect_uri: added };
-    const silent = (await browser.open(oauth.request(clientId, { ...moved, prompt: 'none' }).url)) as URL;
-    expect(silent.searchParams.get('error')).toBe('consent_required');
-    const page = await browser.view(oauth.request(clientId, moved).url);
+    expect((await silently(browser, clientId, added)).get('error')).toBe('consent_required');
+    const page = await browser.view(oauth.request(clientId, { scope: SCOPE, redirect_uri: added }).url);
     expect(scopesOn(page.html)).toContain('profile:read');
     expect(page.html).toContain(new URL(added).host);
 
     // The consent still applies to its origin and, after the next consent, to both origins.
-    const there = oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url;
-    expect(codeIn(await browser.open(there))).not.toBeNull();
-    await browser.submit(page, { scope: scopesOn(page.html), decision: 'allow' }, /\/consent$/);
+    expect((await silently(browser, clientId)).has('code')).toBe(true);
+    await browser.allow(page);
     for (const redirect_uri of [REDIRECT_URI, added])
-      expect(
-        codeIn(
-          await browser.open(oauth.request(clientId, { scope: SCOPE, redirect_uri, prompt: 'none' }).url),
-        ),
-      ).not.toBeNull();
+      expect((await silently(browser, clientId, redirect_uri)).has('code')).toBe(true);
   });
 
   it('applies to another path of the same origin', async () => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
-    await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
+    const { clientId, browser } = await consented();
     const redirect_uri = 'https://app.example/other';
     await change(clientId, [redirect_uri]);
-    expect(
-      codeIn(await browser.open(oauth.request(clientId, { scope: SCOPE, redirect_uri, prompt: 'none' }).url)),
-    ).not.toBeNull();
+    expect((await silently(browser, clientId, redirect_uri)).has('code')).toBe(true);
   });
 
   it('stored without origins does not apply to an origin that the app adds later', async () => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
-    await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
+    const { clientId, browser } = await consented();
     await oauth.query('UPDATE oauth_consents SET redirect_origins = NULL WHERE client_id = $1', [clientId]);
-    const request = (redirect_uri: string) =>
-      oauth.request(clientId, { scope: SCOPE, redirect_uri, prompt: 'none' }).url;
-    expect(codeIn(await browser.open(request(REDIRECT_URI)))).not.toBeNull();
+    expect((await silently(browser, clientId)).has('code')).toBe(true);
     await change(clientId, [REDIRECT_URI, ELSEWHERE[0]!]);
-    expect(codeIn(await browser.open(request(REDIRECT_URI)))).not.toBeNull();
-    expect(codeIn(await browser.open(request(ELSEWHERE[0]!)))).toBeNull();
+    expect((await silently(browser, clientId)).has('code')).toBe(true);
+    expect((await silently(browser, clientId, ELSEWHERE[0])).has('code')).toBe(false);
   });
 });
 
 describe('a consent to an unreviewed app', () => {
   let described: OauthTest;
-  beforeAll(async () => void (described = await OauthTest.start({ clientIdMetadataDocuments: true })));
+  beforeAll(async () => void (described = await OauthTest.start({ clientIdMetadataDocuments: true }, oauth)));
   afterAll(() => described.close());
 
   const OTHER_KEYS = {
@@ -336,12 +306,14 @@ describe('a consent to an unreviewed app', () => {
     described.request(clientId, { scope: 'profile:read events:read', ...more }).url;
   const isSilent = async (browser: Browser, clientId: string) =>
     codeIn(await browser.open(request(clientId, { prompt: 'none' }))) !== null;
-  const allow = (browser: Browser, page: FormPage | URL, scope?: string[]) =>
-    browser.submit(
-      page as FormPage,
-      { scope: scope ?? scopesOn((page as FormPage).html), decision: 'allow' },
-      /\/consent$/,
-    );
+  /** A consent to an app of this kind. */
+  async function allowed(kind: string) {
+    const { username, id } = await described.member();
+    const clientId = await unreviewed(kind);
+    const browser = described.browser();
+    await browser.authorize(request(clientId), { username });
+    return { username, id, clientId, browser };
+  }
 
   describe.each(['a document', 'a member'])('that comes from %s', (kind) => {
     it.each<[string, unknown]>([
@@ -350,24 +322,18 @@ describe('a consent to an unreviewed app', () => {
       ['jwks', OTHER_KEYS],
       ['profile', 'oidc'],
     ])('expires once the app’s %s has changed, until the member consents again', async (column, value) => {
-      const { username } = await described.member();
-      const clientId = await unreviewed(kind);
-      const browser = described.browser();
-      await browser.authorize(request(clientId), { username });
+      const { clientId, browser } = await allowed(kind);
       expect(await isSilent(browser, clientId)).toBe(true);
       await change(clientId, column, value);
       expect(await isSilent(browser, clientId)).toBe(false);
-      expect(codeIn(await allow(browser, await browser.open(request(clientId))))).not.toBeNull();
+      expect(codeIn(await browser.allow(await browser.view(request(clientId))))).not.toBeNull();
       expect(await isSilent(browser, clientId)).toBe(true);
     });
 
     it('keeps no scope of an earlier consent if the app has changed', async () => {
-      const { username, id } = await described.member();
-      const clientId = await unreviewed(kind);
-      const browser = described.browser();
-      await browser.authorize(request(clientId), { username });
+      const { id, clientId, browser } = await allowed(kind);
       await change(clientId, 'name', 'After');
-      await allow(browser, await browser.open(request(clientId, { scope: 'profile:read' })));
+      await browser.allow(await browser.view(request(clientId, { scope: 'profile:read' })));
       expect(await described.query('SELECT granted FROM oauth_consents WHERE user_id = $1', [id])).toEqual([
         { granted: ['profile:read'] },
       ]);
@@ -380,16 +346,13 @@ describe('a consent to an unreviewed app', () => {
       const before = await browser.signIn(request(clientId), username);
       expect(before.html).toContain('Before');
       await change(clientId, 'name', 'After');
-      const after = (await allow(browser, before)) as FormPage;
+      const after = await browser.press(before, SCOPES, /\/consent$/);
       expect(after.html).toContain('After');
-      expect(codeIn(await allow(browser, after))).not.toBeNull();
+      expect(codeIn(await browser.allow(after))).not.toBeNull();
     });
 
     it('is requested again if the server has not stored the values that the member saw', async () => {
-      const { username, id } = await described.member();
-      const clientId = await unreviewed(kind);
-      const browser = described.browser();
-      await browser.authorize(request(clientId), { username });
+      const { id, clientId, browser } = await allowed(kind);
       await described.query('UPDATE oauth_consents SET seen_as = NULL WHERE user_id = $1', [id]);
       expect(await isSilent(browser, clientId)).toBe(false);
     });
@@ -405,7 +368,7 @@ describe('a consent to an unreviewed app', () => {
     const consent = await browser.press(signIn, { username, password: PASSWORD }, /\/sign-in$/);
     expect(consent.html).toContain('>Website (<bdi>claude.ai</bdi>)<');
     expect(consent.html).toContain('>Privacy policy (<bdi>policies.example</bdi>)<');
-    await allow(browser, consent);
+    await browser.allow(consent);
     const done = await browser.view(signIn.url);
     expect(done.html).toMatch(/href="https:\/\/claude.ai\/">Go to claude.ai</);
   });

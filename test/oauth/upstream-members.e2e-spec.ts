@@ -7,7 +7,7 @@ import { endApp } from '../support/api.js';
 import { withoutAudit } from '../support/audit.js';
 import { postgres, thorough } from '../support/database.js';
 import { freePort, type Browser, type FormPage, type OauthTest, PASSWORD } from '../support/oauth.js';
-import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
+import { startWithUpstream, type UpstreamServer } from '../support/upstream.js';
 
 type Settings = Parameters<typeof startWithUpstream>[0];
 
@@ -23,9 +23,12 @@ const start = async (settings: Settings, overrides: Partial<Config> = {}) =>
 /** Signs in to the account pages as the provider's account. */
 async function signIn(claims: Record<string, unknown>, browser = oauth.browser()): Promise<FormPage> {
   upstream.account = { sub: (claims.sub as string | undefined) ?? randomUUID(), claims };
-  const back = await upstream.answerTo(browser, '/account/sessions');
-  return await browser.view(back);
+  return browser.view(await upstream.answerTo(browser, '/account/sessions'));
 }
+
+/** Follows the link to authenticate again at the provider. */
+const confirmAt = async (browser: Browser) =>
+  browser.view(await upstream.visit(await browser.leave('/account/security/upstream?other=1')));
 
 const nobody = (page: FormPage) =>
   expect([page.status, /There is no account for you here/.test(page.html)]).toEqual([403, true]);
@@ -52,18 +55,8 @@ describe('a member matched by claim', () => {
     const { id, username } = await oauth.member();
     signedInAs(await signIn({ preferred_username: String(id) }), username);
     signedInAs(await signIn({ preferred_username: id }), username);
-    for (const other of [
-      `0${id}`,
-      ` ${id}`,
-      `${id}.0`,
-      `${id};`,
-      '99999999999999999999',
-      '-1',
-      1.5,
-      true,
-      {},
-    ])
-      nobody(await signIn({ preferred_username: other }));
+    const others = [`0${id}`, ` ${id}`, `${id}.0`, `${id};`, '99999999999999999999', '-1', 1.5, true, {}];
+    for (const other of others) nobody(await signIn({ preferred_username: other }));
   });
 
   thorough.it('by email address is matched only if the address is verified', async () => {
@@ -78,17 +71,17 @@ describe('a member matched by claim', () => {
   it('by email address is matched only if one document has the address and email_verified: the ID token or userinfo', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
+    const inIdToken = (more: object) =>
+      void (upstream.faults = { claims: (claims) => ({ ...claims, ...more }) });
     // A provider lets any user enter an address, and its ID token may state an earlier verified address.
-    upstream.faults = { claims: (claims) => ({ ...claims, email_verified: true }) };
+    inIdToken({ email_verified: true });
     nobody(await signIn({ email: 'ada@example.com' }));
     nobody(await signIn({ email: 'ada@example.com', email_verified: false }));
-    upstream.faults = { claims: (claims) => ({ ...claims, email: 'ada@example.com' }) };
+    inIdToken({ email: 'ada@example.com' });
     nobody(await signIn({ email: 'mallory@example.com', email_verified: true }));
-    upstream.faults = { claims: (claims) => ({ ...claims, email: 'x@example.com', email_verified: false }) };
+    inIdToken({ email: 'x@example.com', email_verified: false });
     nobody(await signIn({ email: 'ada@example.com', email_verified: true }));
-    upstream.faults = {
-      claims: (claims) => ({ ...claims, email: 'ada@example.com', email_verified: true }),
-    };
+    inIdToken({ email: 'ada@example.com', email_verified: true });
     signedInAs(await signIn({ email: 'mallory@example.com', email_verified: false }), username);
   });
 
@@ -150,41 +143,20 @@ FROM users WHERE external_id IS NOT NULL`,
   thorough.it('generates a username if the provider’s username is missing, taken or invalid', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     const { username } = await oauth.member();
-    for (const preferred of [
-      undefined,
-      username,
-      username.toUpperCase(),
-      '12345',
-      'erased-7',
-      ' x',
-      'x'.repeat(101),
-      7,
-      'a\0',
-      'ann\u200b',
-      'ａｎｎ',
-    ]) {
-      const page = await signIn(preferred === undefined ? {} : { preferred_username: preferred });
-      expect(page.html).toMatch(/<bdi>@member-[a-z2-9]{10}<\/bdi>/);
-    }
+    const invalid = ['12345', 'erased-7', ' x', 'x'.repeat(101), 7, 'a\0', 'ann\u200b', 'ａｎｎ'];
+    for (const preferred_username of [undefined, username, username.toUpperCase(), ...invalid])
+      expect((await signIn({ preferred_username })).html).toMatch(/<bdi>@member-[a-z2-9]{10}<\/bdi>/);
   });
 
   thorough.it('stores valid profile claims, and omits invalid claims', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
-    signedInAs(
-      await signIn({
-        preferred_username: 'odd',
-        name: 'n'.repeat(300),
-        given_name: 'a\0b',
-        family_name: 5,
-        picture: 'javascript:alert(1)',
-      }),
-      'odd',
-    );
-    expect(
-      await oauth.query(
-        `SELECT char_length(stored_display_name) AS name, first_name, last_name, profile_picture FROM users`,
-      ),
-    ).toEqual([{ name: 200, first_name: null, last_name: null, profile_picture: null }]);
+    const names = { name: 'n'.repeat(300), given_name: 'a\0b', family_name: 5 };
+    const claims = { preferred_username: 'odd', ...names, picture: 'javascript:alert(1)' };
+    signedInAs(await signIn(claims), 'odd');
+    const stored = `SELECT char_length(stored_display_name) AS name, first_name, last_name, profile_picture FROM users`;
+    expect(await oauth.query(stored)).toEqual([
+      { name: 200, first_name: null, last_name: null, profile_picture: null },
+    ]);
   });
 
   thorough.it(
@@ -211,10 +183,9 @@ FROM users WHERE external_id IS NOT NULL`,
       const browsers: [Browser, URL][] = [];
       for (let i = 0; i < 12; i++) {
         const browser = oauth.browser(i % 2 ? `http://127.0.0.1:${port}` : undefined);
-        const page = await browser.view('/account/sessions');
-        browsers.push([browser, await upstream.visit((await browser.open(upstreamLink(page))) as URL)]);
+        browsers.push([browser, await upstream.answerTo(browser, '/account/sessions')]);
       }
-      const pages = await Promise.all(browsers.map(async ([browser, back]) => await browser.view(back)));
+      const pages = await Promise.all(browsers.map(([browser, back]) => browser.view(back)));
       for (const page of pages) signedInAs(page, 'racer');
       expect(await oauth.query('SELECT username FROM users')).toEqual([{ username: 'racer' }]);
     } finally {
@@ -232,18 +203,13 @@ describe('a member who signed in with the external identity provider', () => {
     const { id, username } = await oauth.member({ external_id: sub });
     const browser = oauth.browser();
     await signIn({ sub }, browser);
-    const isOff = async () =>
-      (
-        await oauth.query<{ off: boolean }>(
-          'SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1',
-          [id],
-        )
-      )[0]!.off;
+    const off = () => oauth.query('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [id]);
     const security = await browser.view('/account/security');
-    const off = await browser.press(security, {}, /password\/off$/);
-    expect([off.html, await isOff()]).toEqual([expect.stringContaining('Your password is disabled.'), true]);
-    await browser.submit(off, {}, /password\/on$/);
-    expect(await isOff()).toBe(false);
+    const page = await browser.press(security, {}, /password\/off$/);
+    expect(page.html).toContain('Your password is disabled.');
+    expect(await off()).toEqual([{ off: true }]);
+    await browser.submit(page, {}, /password\/on$/);
+    expect(await off()).toEqual([{ off: false }]);
 
     const other = oauth.browser();
     const own = await other.signIn('/account/security', username);
@@ -262,9 +228,8 @@ describe('a member who signed in with the external identity provider', () => {
     expect(security.html).toContain('Confirm that it is you');
     const confirm = await browser.view('/account/security/confirm');
     expect(confirm.html).toContain('href="/account/security/upstream?other=1"');
-    const back = await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL);
+    expect((await confirmAt(browser)).html).not.toContain('Confirm that it is you');
     expect(upstream.asked.get('prompt')).toBe('login');
-    expect((await browser.view(back)).html).not.toContain('Confirm that it is you');
   });
 });
 
@@ -280,10 +245,6 @@ describe('a provider that does not state the time of the sign-in', () => {
     const browser = oauth.browser();
     return { sub, browser, ...(await oauth.member({ external_id: sub })) };
   };
-  const confirm = async (browser: Browser) =>
-    await browser.view(
-      await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL),
-    );
 
   it('cannot confirm a recent authentication for account changes or new keys', async () => {
     const { sub, browser, username } = await member();
@@ -291,19 +252,19 @@ describe('a provider that does not state the time of the sign-in', () => {
     const security = await browser.view('/account/security');
     expect(security.html).toContain('Confirm that it is you');
     expect((await browser.view('/developer/new-key')).html).toContain('type="password"');
-    const refused = await confirm(browser);
+    const refused = await confirmAt(browser);
     expect([upstream.asked.get('prompt'), upstream.asked.get('max_age')]).toEqual(['login', '0']);
     expect([refused.status, /did not work/.test(refused.html)]).toEqual([502, true]);
     expect((await browser.view('/account/security')).html).toContain('Confirm that it is you');
     upstream.faults = {};
-    expect((await confirm(browser)).html).not.toContain('Confirm that it is you');
+    expect((await confirmAt(browser)).html).not.toContain('Confirm that it is you');
   });
 
   it('allows the member to use another account', async () => {
     const { sub, browser, username } = await member();
     nobody(await signIn({}, browser));
     upstream.account = { sub };
-    signedInAs(await confirm(browser), username);
+    signedInAs(await confirmAt(browser), username);
     expect([upstream.asked.get('prompt'), upstream.asked.get('max_age')]).toEqual(['login', '2592000']);
   });
 
@@ -350,12 +311,11 @@ describe('LOCAL_SIGN_IN=false', () => {
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId);
     const browser = oauth.browser();
-    const away = (await browser.open(url)) as URL;
+    const away = await browser.leave(url);
     expect(away.origin).toBe(upstream.issuer);
     const consent = await browser.view(await upstream.visit(away));
     expect(consent.html).toMatch(/to use your account/);
-    const other = oauth.browser();
-    expect(((await other.open('/account/apps')) as URL).origin).toBe(upstream.issuer);
+    expect((await oauth.browser().leave('/account/apps')).origin).toBe(upstream.issuer);
 
     const fields = { username, password: PASSWORD };
     for (const path of ['/account/apps/sign-in', '/account/sessions/sign-in'])
