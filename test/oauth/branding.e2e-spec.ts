@@ -1,6 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PlatformLogo } from '../../src/member-pages/rendering/logos.controller.js';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
+import { listen } from '../support/listen.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { itInOneWindow } from '../support/windows.js';
 
@@ -41,8 +41,7 @@ async function withLogo(platformLogoUrl: string): Promise<OauthTest> {
   return oauth;
 }
 
-const signInPage = async (oauth: OauthTest, headers: Record<string, string> = {}) =>
-  await (await fetch(`${oauth.issuer}/account/apps`, { headers })).text();
+const signInPage = async (oauth: OauthTest) => (await oauth.browser().view('/account/apps')).html;
 
 describe('the platform’s logo', () => {
   it.each([
@@ -50,7 +49,7 @@ describe('the platform’s logo', () => {
     ['a data URL', 'image/png', () => `data:image/png;base64,${PNG.toString('base64')}`],
     ['an SVG file', 'image/svg+xml', () => pathToFileURL(fileOf('logo.svg', SVG)).href],
   ])('is served by this server, and appears on the pages: %s', async (_, type, urlOf) => {
-    const oauth = await withLogo(urlOf());
+    await using oauth = await withLogo(urlOf());
     expect(await signInPage(oauth)).toContain('<img class="brand-logo" src="/logos/platform" alt="">');
     const response = await fetch(`${oauth.issuer}/logos/platform`);
     expect(response.status).toBe(200);
@@ -58,27 +57,22 @@ describe('the platform’s logo', () => {
     // If a browser opens the SVG directly, the policy blocks scripts and resources.
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*sandbox/);
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
-    await response.arrayBuffer();
-    const etag = response.headers.get('etag')!;
-    const again = await fetch(`${oauth.issuer}/logos/platform`, { headers: { 'If-None-Match': etag } });
-    expect(again.status).toBe(304);
-    await oauth.close();
+    const headers = { 'If-None-Match': response.headers.get('etag')! };
+    expect((await fetch(`${oauth.issuer}/logos/platform`, { headers })).status).toBe(304);
   });
 
   thorough.it(
     'is fetched once at startup, without following a redirect, and only used if its type and size are allowed',
     async () => {
       let asked: string[] = [];
-      const host: Server = createServer((request, response) => {
+      const host = createServer((request, response) => {
         asked.push(request.url!);
         if (request.url === '/logo.png') response.end(PNG);
         else if (request.url === '/moved') response.writeHead(302, { Location: '/logo.png' }).end();
         else if (request.url === '/big') response.end(Buffer.concat([PNG, Buffer.alloc(300_000)]));
         else response.end('<html>secret</html>');
       });
-      await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
-      const at = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
-
+      const at = await listen(host);
       const good = await withLogo(`${at}/logo.png`);
       asked = [];
       for (let times = 0; times < 3; times++)
@@ -106,8 +100,8 @@ describe('the platform’s name and texts', () => {
 
   it('appear on its pages and in its API’s metadata', async () => {
     expect(await signInPage(oauth)).toContain('<title>Sign in · Gipfel</title>');
-    const metadata = await fetch(`${oauth.issuer}/.well-known/oauth-protected-resource/api/public`);
-    expect(await metadata.json()).toMatchObject({ resource_name: 'Gipfel API' });
+    const metadata = await oauth.json('/.well-known/oauth-protected-resource/api/public');
+    expect(metadata.resource_name).toBe('Gipfel API');
   });
 
   it('are in the browser’s language, with a Vary header', async () => {
@@ -127,8 +121,7 @@ describe('the platform’s name and texts', () => {
     expect(signIn.html).toContain('<h1>Anmelden</h1>');
     const refused = await browser.press(signIn, { username, password: 'wrong' });
     expect(refused.html).toContain('Der Benutzername oder das Passwort stimmt nicht.');
-    const password = 'correct horse battery staple';
-    const consent = await browser.press(refused, { username, password });
+    const consent = await browser.press(refused, { username, password: PASSWORD });
     expect(consent.html).toContain('Zugriff auf dein Konto geben?');
     const wrong = oauth.request(clientId, { ui_locales: 'de', redirect_uri: 'https://other.example/' }).url;
     expect((await oauth.browser().view(wrong)).html).toContain(
@@ -147,10 +140,8 @@ describe('the platform’s name and texts', () => {
     expect((await browser.view(url)).html).toContain('<h1>Se connecter</h1>');
     // GET of a form's URL redirects to the page with the form.
     const above = await browser.view('/account/calendar/create?ui_locales=de');
-    expect([above.url.pathname, above.html.includes('<h1>Anmelden</h1>')]).toEqual([
-      '/account/calendar',
-      true,
-    ]);
+    expect(above.url.pathname).toBe('/account/calendar');
+    expect(above.html).toContain('<h1>Anmelden</h1>');
     expect((await browser.view('/account/apps?ui_locales=xx')).html).toContain('<h1>Anmelden</h1>');
     // A page whose URL has a `code` offers no language links, which would repeat the code.
     expect((await browser.view('/account/apps?other=1&code=x')).html).not.toContain('hreflang');
@@ -165,10 +156,8 @@ describe('the platform’s name and texts', () => {
     };
     const first = await browser.view(oauth.request(await oauth.client()).url);
     const french = await choose(first, 'fr');
-    expect([french.url.pathname, french.html.includes('<h1>Se connecter</h1>')]).toEqual([
-      first.url.pathname,
-      true,
-    ]);
+    expect(french.url.pathname).toBe(first.url.pathname);
+    expect(french.html).toContain('<h1>Se connecter</h1>');
     const wrong = await browser.press(french, { username, password: 'wrong' });
     const german = await choose(wrong, 'de');
     const consent = await browser.press(german, { username, password: PASSWORD });
@@ -178,10 +167,8 @@ describe('the platform’s name and texts', () => {
 
   it('are in the language that the member chooses on an error or sign-out page, which keeps its URL', async () => {
     const browser = oauth.browser();
-    const app = oauth.request(await oauth.client(), {
-      ui_locales: 'de',
-      redirect_uri: 'https://other.example/',
-    });
+    const parameters = { ui_locales: 'de', redirect_uri: 'https://other.example/' };
+    const app = oauth.request(await oauth.client(), parameters);
     const wrong = await browser.view(app.url);
     const french = await browser.press(wrong, { language: 'fr' }, /\/account\/language$/);
     expect(french.url.href).toBe(app.url.href);
@@ -220,20 +207,16 @@ describe('the platform’s name and texts', () => {
   );
 
   itInOneWindow('are in the app’s or the browser’s language on the rate-limit page', async () => {
-    const limited = await OauthTest.start({ rateLimits: { read: 1, write: 1, auth: 1 } }, plain);
-    try {
-      let response: Response;
-      const ask = (path: string) =>
-        fetch(limited.issuer + path, { headers: { Accept: 'text/html', 'Accept-Language': 'fr' } });
-      do response = await ask('/oauth/authorize?x=y');
-      while (response.status !== 429);
-      expect(await response.text()).toContain('<h1>Trop de requêtes</h1>');
-      expect(await (await ask('/oauth/authorize?ui_locales=de')).text()).toContain(
-        '<h1>Zu viele Anfragen</h1>',
-      );
-    } finally {
-      await limited.close();
-    }
+    await using limited = await OauthTest.start({ rateLimits: { read: 1, write: 1, auth: 1 } }, plain);
+    const ask = (query: string) => {
+      const headers = { Accept: 'text/html', 'Accept-Language': 'fr' };
+      return fetch(`${limited.issuer}/oauth/authorize?${query}`, { headers });
+    };
+    let response: Response;
+    do response = await ask('x=y');
+    while (response.status !== 429);
+    expect(await response.text()).toContain('<h1>Trop de requêtes</h1>');
+    expect(await (await ask('ui_locales=de')).text()).toContain('<h1>Zu viele Anfragen</h1>');
   });
 
   it.each([
@@ -249,56 +232,32 @@ describe('the platform’s name and texts', () => {
   ])('keep their language if a form sends an invalid path or language: %s, %s', async (to, language) => {
     const browser = oauth.browser();
     const page = await browser.view('/oauth/logout?x');
-    const response = await browser.post(page, '/account/language', { to, language });
-    expect([response.status, response.headers.get('location'), response.headers.getSetCookie()]).toEqual([
-      400,
-      null,
-      [],
-    ]);
+    const { status, headers } = await browser.post(page, '/account/language', { to, language });
+    expect([status, headers.get('location'), headers.getSetCookie()]).toEqual([400, null, []]);
   });
 
   it('have their languages listed in the metadata', async () => {
-    const metadata = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
-    expect(await metadata.json()).toMatchObject({ ui_locales_supported: ['en', 'de', 'fr'] });
+    const metadata = await oauth.json('/.well-known/openid-configuration');
+    expect(metadata.ui_locales_supported).toEqual(['en', 'de', 'fr']);
   });
 });
 
 describe('an app', () => {
-  const create = (...more: string[]) =>
-    pua(plain.api.environment, [
-      'clients',
-      'create',
-      '--name',
-      'Trailmix',
-      '--type',
-      'web',
-      '--redirect-uri',
-      REDIRECT_URI,
-      ...more,
-    ]);
+  const CREATE = ['clients', 'create', '--name', 'Trailmix', '--type', 'web', '--redirect-uri', REDIRECT_URI];
+  const create = (...more: string[]) => pua(plain.api.environment, [...CREATE, ...more]);
 
   it('shows its logo and links on the consent page, and its logo on /account/apps', async () => {
-    const { stdout } = await create(
-      '--client-uri',
-      'https://trailmix.example/',
-      '--policy-uri',
-      'https://trailmix.example/privacy',
-      '--logo-file',
-      fileOf('client.png', PNG),
-    );
+    const [site, policy] = ['https://trailmix.example/', 'https://trailmix.example/privacy'];
+    const links = ['--client-uri', site, '--policy-uri', policy];
+    const { stdout } = await create(...links, '--logo-file', fileOf('client.png', PNG));
     const clientId = stdout.trim();
     const { username } = await plain.member();
     const browser = plain.browser();
-    const page = await browser.view(plain.request(clientId).url);
-    const consent = await browser.press(page, {
-      username,
-      password: 'correct horse battery staple',
-    });
+    const consent = await browser.signIn(plain.request(clientId).url, username);
     const image = `/logos/client?client_id=${clientId}`;
     expect(consent.html).toContain(`<img class="tile" src="${image}"`);
-    expect(consent.html).toContain('<a href="https://trailmix.example/" target="_blank"');
-    expect(consent.html).toContain('<a href="https://trailmix.example/privacy" target="_blank"');
-    await browser.submit(consent, { decision: 'allow' }, /\/consent$/);
+    for (const link of [site, policy]) expect(consent.html).toContain(`<a href="${link}" target="_blank"`);
+    await browser.allow(consent);
     expect((await browser.view('/account/apps')).html).toContain(`src="${image}"`);
     const response = await fetch(plain.issuer + image);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);

@@ -10,7 +10,6 @@ import {
   scopesOn,
   type Browser,
   type FormPage,
-  csrfOf,
 } from '../support/oauth.js';
 import { soon } from '../support/timing.js';
 

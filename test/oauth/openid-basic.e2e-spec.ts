@@ -104,7 +104,7 @@ describe.each(['query', 'form_post'])('an app with responses by %s', (response_m
     ['with a request object', { request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
     [
       'with a request object by URL',
-      { request_uri: 'https://app.example/request.jwt' },
+      { request_uri: 'https://app.example/r.jwt' },
       'request_uri_not_supported',
     ],
   ] as [string, Parameters, string][])(
@@ -156,12 +156,8 @@ describe('an app with a pushed request', () => {
   it('signs a member in with its secret in the form, PKCE and form_post, like ASP.NET Core', async () => {
     const { id, secret } = await clientWithSecret(oauth, { secret_auth_method: 'client_secret_post' });
     const own = { client_id: id, client_secret: secret };
-    const { url, verifier } = oauth.request(id, {
-      scope: 'openid profile',
-      response_mode: 'form_post',
-      nonce: 'n-1',
-      state: 's-1',
-    });
+    const parameters = { scope: 'openid profile', response_mode: 'form_post', nonce: 'n-1', state: 's-1' };
+    const { url, verifier } = oauth.request(id, parameters);
     const pushed = await oauth.post('/oauth/par', { ...Object.fromEntries(url.searchParams), ...own });
     expect(pushed.status).toBe(201);
     const { username } = await oauth.member();
@@ -193,47 +189,31 @@ describe('userinfo', () => {
     }
   });
 
-  it.each([
-    ['in the query', 401, (token: string) => ({ path: `?access_token=${token}` })],
-    ['in a form by PUT', 405, (token: string) => ({ method: 'PUT', body: `access_token=${token}` })],
-    [
-      'in a form of another type',
-      401,
-      (token: string) => ({ type: 'text/plain', body: `access_token=${token}` }),
-    ],
-    ['twice in a form', 400, (token: string) => ({ body: `access_token=${token}&access_token=${token}` })],
+  type Sent = { path?: string; method?: string; type?: string; body?: string; headers?: object };
+  it.each<[string, number, (token: string) => Sent]>([
+    ['in the query', 401, (token) => ({ path: `?access_token=${token}` })],
+    ['in a form by PUT', 405, (token) => ({ method: 'PUT', body: `access_token=${token}` })],
+    ['in a form of another type', 401, (token) => ({ type: 'text/plain', body: `access_token=${token}` })],
+    ['twice in a form', 400, (token) => ({ body: `access_token=${token}&access_token=${token}` })],
     [
       'in a form and the header',
       400,
-      (token: string) => ({ authorization: `Bearer ${token}`, body: `access_token=${token}` }),
+      (token) => ({ headers: { Authorization: `Bearer ${token}` }, body: `access_token=${token}` }),
     ],
     [
       'in a form that is too long',
       413,
-      (token: string) => ({ body: `access_token=${token}&x=${'x'.repeat(20_000)}` }),
+      (token) => ({ body: `access_token=${token}&x=${'x'.repeat(20_000)}` }),
     ],
     ['that is empty', 401, () => ({ body: 'access_token=' })],
-    ['in a form, altered', 401, (token: string) => ({ body: `access_token=${token.slice(1)}` })],
-  ] as [
-    string,
-    number,
-    (token: string) => {
-      path?: string;
-      method?: string;
-      type?: string;
-      body?: string;
-      authorization?: string;
-    },
-  ][])('rejects a token %s: %i', async (_, status, sent) => {
+    ['in a form, altered', 401, (token) => ({ body: `access_token=${token.slice(1)}` })],
+  ])('rejects a token %s: %i', async (_, status, sent) => {
     const { tokens } = await signedIn();
-    const { path = '', method = 'POST', type, body, authorization } = sent(tokens.access_token);
+    const { path = '', type, headers, ...init } = sent(tokens.access_token);
     const response = await fetch(`${oauth.issuer}/oauth/userinfo${path}`, {
-      method,
-      ...(body === undefined ? {} : { body }),
-      headers: {
-        'Content-Type': type ?? 'application/x-www-form-urlencoded',
-        ...(authorization ? { Authorization: authorization } : {}),
-      },
+      method: 'POST',
+      ...init,
+      headers: { 'Content-Type': type ?? 'application/x-www-form-urlencoded', ...headers },
     });
     expect(response.status).toBe(status);
   });
@@ -254,8 +234,7 @@ describe('an unsupported scope', () => {
   it.each(['email', 'address', 'phone'])(
     'is not in discovery, is ignored in any order, and grants nothing: %s',
     async (scope) => {
-      const found = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
-      const { scopes_supported } = (await found.json()) as { scopes_supported: string[] };
+      const { scopes_supported } = await oauth.json('/.well-known/openid-configuration');
       expect(scopes_supported).not.toContain(scope);
       for (const asked of [`openid ${scope}`, `${scope} openid`]) {
         const { sub, tokens } = await signedIn({ scope: asked });
@@ -305,9 +284,7 @@ describe('PKCE', () => {
       'openid scope must be requested when using the nonce parameter',
     ],
   ])('registered as optional is required without %s', async (_what, parameters, said) => {
-    const back = (await oauth
-      .browser()
-      .open(oauth.request(app.id, { ...without, ...parameters }).url)) as URL;
+    const back = await oauth.browser().leave(oauth.request(app.id, { ...without, ...parameters }).url);
     expect(Object.fromEntries(back.searchParams)).toMatchObject({
       error: 'invalid_request',
       error_description: said ?? 'PKCE can be omitted only with a nonce',
@@ -345,9 +322,8 @@ describe('form_post', () => {
   });
 
   it('shows only a button for an app that another member registered', async () => {
-    const id = await oauth.client({ profile: 'oidc' });
-    const { id: owner } = await oauth.member();
-    await oauth.query('UPDATE oauth_clients SET owner_id = $2 WHERE id = $1', [id, owner]);
+    const owner = { userId: (await oauth.member()).id, ip: null };
+    const id = await oauth.client({ profile: 'oidc', owner });
     const { url } = oauth.request(id, { response_mode: 'form_post', prompt: 'none' });
     const page = await oauth.browser().view(url);
     expect(page.html).toContain('login_required');

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exportJWK, generateKeyPair } from 'jose';
 import { PROFILE_NAMES, PROFILES } from '../../src/clients/profiles.js';
 import { parseClient } from '../../src/authorization-server/adapters/client-documents.js';
 import { clientWithKey, dpopKey } from '../support/client-kinds.js';
+import { atOnce } from '../support/concurrent.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 
 let oauth: OauthTest;
@@ -17,10 +19,8 @@ type Said = string;
 async function pushed(profile: Profile, parameters: Record<string, string | undefined>): Promise<Said> {
   const { id, assertion } = await clientWithKey(oauth, { profile });
   const { searchParams } = oauth.request(id, parameters).url;
-  const { status, body } = await oauth.post('/oauth/par', {
-    ...Object.fromEntries(searchParams),
-    ...(await assertion()),
-  });
+  const form = { ...Object.fromEntries(searchParams), ...(await assertion()) };
+  const { status, body } = await oauth.post('/oauth/par', form);
   return status === 201 ? 'ok' : `${status} ${body.error}`;
 }
 
@@ -50,14 +50,8 @@ async function registered(fields: Parameters<OauthTest['client']>[0]): Promise<S
 
 const now = () => Math.floor(Date.now() / 1000);
 const tokenEndpoint = () => `${oauth.issuer}/oauth/token`;
-const JWKS = async () => {
-  const { id } = await clientWithKey(oauth);
-  const [row] = await oauth.dataSource.query<[{ jwks: { keys: object[] } }]>(
-    'SELECT jwks FROM oauth_clients WHERE id = $1',
-    [id],
-  );
-  return row.jwks;
-};
+const { publicKey } = await generateKeyPair('ES256');
+const jwks = { keys: [await exportJWK(publicKey)] };
 
 const INVALID = '401 invalid_client';
 const REQUEST = '400 invalid_request';
@@ -89,12 +83,12 @@ const FAULTS: readonly Fault[] = [
   ],
   [
     'PKCE optional, with keys',
-    async (profile) => registered({ profile, pkce: 'optional', jwks: await JWKS() }),
+    (profile) => registered({ profile, pkce: 'optional', jwks }),
     { oauth21: PKCE, oidc: 'ok', fapi2: PKCE },
   ],
   [
     'PKCE off, with keys',
-    async (profile) => registered({ profile, pkce: 'off', jwks: await JWKS() }),
+    (profile) => registered({ profile, pkce: 'off', jwks }),
     { oauth21: PKCE, oidc: 'ok', fapi2: PKCE },
   ],
   [
@@ -104,7 +98,7 @@ const FAULTS: readonly Fault[] = [
   ],
   [
     'ID tokens in RS256',
-    async (profile) => registered({ profile, jwks: await JWKS(), id_token_signed_response_alg: 'RS256' }),
+    (profile) => registered({ profile, jwks, id_token_signed_response_alg: 'RS256' }),
     { oauth21: 'ok', oidc: 'ok', fapi2: /not signed with RS256/ },
   ],
   [
@@ -186,7 +180,7 @@ describe('an error caused by a client’s profile', () => {
 
   it('names the rule in the redirect of a request that is not pushed', async () => {
     const { id } = await clientWithKey(oauth, { profile: 'fapi2' });
-    const back = (await oauth.browser().open(oauth.request(id).url)) as URL;
+    const back = await oauth.browser().leave(oauth.request(id).url);
     expect(back.searchParams.get('error_description')).toBe('Pushed Authorization Request must be used');
   });
 });
@@ -196,8 +190,8 @@ describe('a client document', () => {
   const document = { client_id: id, redirect_uris: [REDIRECT_URI] };
   const both = { require_pushed_authorization_requests: true, dpop_bound_access_tokens: true };
 
-  it('determines the client’s profile by its metadata', async () => {
-    const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks: await JWKS() };
+  it('determines the client’s profile by its metadata', () => {
+    const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks };
     expect(parseClient(id, { ...document, ...keys, ...both }, true).profile).toBe('fapi2');
     expect(parseClient(id, { ...document, ...keys }, true).profile).toBe('oauth21');
     expect(() => parseClient(id, { ...document, ...both }, true)).toThrow('cannot authenticate with none');
@@ -209,8 +203,7 @@ describe('a client document', () => {
 
 describe('discovery', () => {
   it('lists the union of the profiles’ features', async () => {
-    const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
-    const metadata = (await response.json()) as Record<string, string[]>;
+    const metadata = await oauth.json<Record<string, string[]>>('/.well-known/openid-configuration');
     for (const profile of PROFILE_NAMES) {
       const { authMethods, responseModes, assertionAlgorithms } = PROFILES[profile];
       for (const place of ['token', 'revocation', 'introspection']) {
@@ -229,27 +222,27 @@ describe('discovery', () => {
 });
 
 describe('FAPI 2.0', () => {
+  type Fapi = Awaited<ReturnType<typeof clientWithKey>>;
+
   /** Pushes a request, and signs a member in with it. */
-  async function signedIn(oauthClient: Awaited<ReturnType<typeof clientWithKey>>) {
-    const { id, assertion } = oauthClient;
+  async function signedIn({ id, assertion }: Fapi) {
     const { username } = await oauth.member();
     const request = oauth.request(id);
-    const pushed = await oauth.post('/oauth/par', {
-      ...Object.fromEntries(request.url.searchParams),
-      ...(await assertion()),
-    });
+    const form = { ...Object.fromEntries(request.url.searchParams), ...(await assertion()) };
+    const pushed = await oauth.post('/oauth/par', form);
     return request.formOf(await oauth.browser().authorize(oauth.pushedUrl(id, pushed), { username }));
   }
 
   /** The status of GET /me with an access token and a proof of a key. */
   async function meWith(accessToken: string, key: Awaited<ReturnType<typeof dpopKey>>): Promise<number> {
-    const headers = await key('/api/public/me', 'GET', accessToken);
-    return (
-      await fetch(`${oauth.issuer}/api/public/me`, {
-        headers: { Authorization: `DPoP ${accessToken}`, ...headers },
-      })
-    ).status;
+    const proof = await key('/api/public/me', 'GET', accessToken);
+    const headers = { Authorization: `DPoP ${accessToken}`, ...proof };
+    return (await fetch(`${oauth.issuer}/api/public/me`, { headers })).status;
   }
+
+  /** Sends a refresh token with the client's assertion. */
+  const refreshAs = async (client: Fapi, refresh_token: string, headers: Record<string, string>) =>
+    oauth.token({ grant_type: 'refresh_token', refresh_token, ...(await client.assertion()) }, headers);
 
   it('issues tokens only with a DPoP proof; a request without a proof gets an error with the rule, and consumes no code', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
@@ -271,15 +264,8 @@ describe('FAPI 2.0', () => {
     const [proof, other] = [await dpopKey(oauth), await dpopKey(oauth)];
     const form = await signedIn(fapi);
     const { body: first } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
-    const refresh = async (headers: Record<string, string>, client = fapi) =>
-      oauth.token(
-        {
-          grant_type: 'refresh_token',
-          refresh_token: first.refresh_token,
-          ...(await client.assertion()),
-        },
-        headers,
-      );
+    const refresh = (headers: Record<string, string>, client = fapi) =>
+      refreshAs(client, first.refresh_token, headers);
     const seen = new Set([first.access_token]);
     for (const key of [proof, proof, other]) {
       const { status, body } = await refresh(await key());
@@ -308,18 +294,7 @@ describe('FAPI 2.0', () => {
     const proof = await dpopKey(oauth);
     const form = await signedIn(fapi);
     const { body } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, async () =>
-        oauth.token(
-          {
-            grant_type: 'refresh_token',
-            refresh_token: body.refresh_token,
-            ...(await fapi.assertion()),
-          },
-          await proof(),
-        ),
-      ),
-    );
+    const answers = await atOnce(10, async () => refreshAs(fapi, body.refresh_token, await proof()));
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
   });
 });
