@@ -12,8 +12,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-const userinfo = async (accessToken: string) =>
-  (await (await oauth.get('/oauth/userinfo', accessToken)).json()) as Record<string, unknown>;
+const userinfo = async (accessToken: string) => (await oauth.get('/oauth/userinfo', accessToken)).json();
 
 async function signedIn(scope: string, fields: Record<string, unknown> = {}) {
   const member = await oauth.member(fields);
@@ -24,20 +23,13 @@ async function signedIn(scope: string, fields: Record<string, unknown> = {}) {
 }
 
 describe('an OpenID library’s request', () => {
-  it('for the profile scope gets name, username and picture in the ID token and from userinfo, also after a refresh', async () => {
-    const picture = 'https://img.example/ada.png';
-    const { member, clientId, body, claims } = await signedIn('openid profile email', {
-      stored_display_name: 'Ada Lovelace',
-      profile_picture: picture,
-    });
-    const said = {
-      sub: String(member.id),
-      name: 'Ada Lovelace',
-      preferred_username: member.username,
-      picture,
-    };
+  const ADA = { stored_display_name: 'Ada Lovelace', profile_picture: 'https://img.example/ada.png' };
+  const SAID = { name: 'Ada Lovelace', picture: ADA.profile_picture };
+
+  it('for the profile scope gets name, username and picture in the ID token, also after a refresh', async () => {
+    const { member, clientId, body, claims } = await signedIn('openid profile email', ADA);
+    const said = { ...SAID, sub: String(member.id), preferred_username: member.username };
     expect(claims).toMatchObject(said);
-    expect(await userinfo(body.access_token)).toEqual(said);
     const again = await oauth.refresh(clientId, body.refresh_token);
     expect(decodeJwt(again.body.id_token!)).toMatchObject(said);
   });
@@ -67,14 +59,10 @@ describe('an OpenID library’s request', () => {
     ['openid profile', true],
     ['openid profile events:read', true],
   ])('to userinfo with a token for %j gets the profile: %s', async (scope, withProfile) => {
-    const picture = 'https://img.example/ada.png';
-    const { username, id } = await oauth.member({
-      stored_display_name: 'Ada Lovelace',
-      profile_picture: picture,
-    });
+    const { username, id } = await oauth.member(ADA);
     const { access_token } = await oauth.tokens(await oauth.client(), username, { scope });
-    const profile = { name: 'Ada Lovelace', preferred_username: username, picture };
-    expect(await userinfo(access_token)).toEqual({ sub: String(id), ...(withProfile ? profile : {}) });
+    const profile = withProfile ? { ...SAID, preferred_username: username } : {};
+    expect(await userinfo(access_token)).toEqual({ sub: String(id), ...profile });
   });
 
   it('for email gets no email claim, and the consent page does not mention email', async () => {
@@ -94,8 +82,7 @@ describe('an OpenID library’s request', () => {
     const { body } = await signedIn('openid groups profile:read https://graph.example/User.Read phone');
     expect(body.scope).toBe('profile:read');
     const none = oauth.request(await oauth.client(), { scope: 'groups phone' }).url;
-    const back = (await oauth.browser().open(none)) as URL;
-    expect(back.searchParams.get('error')).toBe('invalid_scope');
+    expect((await oauth.browser().leave(none)).searchParams.get('error')).toBe('invalid_scope');
   });
 
   it('requires no new consent at a later sign-in', async () => {
@@ -104,9 +91,8 @@ describe('an OpenID library’s request', () => {
     const browser = oauth.browser();
     const scope = 'openid profile email';
     await browser.authorize(oauth.request(clientId, { scope }).url, { username });
-    const back = await browser.open(oauth.request(clientId, { scope, prompt: 'none' }).url);
-    expect(back).toBeInstanceOf(URL);
-    expect((back as URL).searchParams.get('code')).not.toBeNull();
+    const back = await browser.leave(oauth.request(clientId, { scope, prompt: 'none' }).url);
+    expect(back.searchParams.has('code')).toBe(true);
   });
 });
 
@@ -137,7 +123,7 @@ describe('an authorization request by POST', () => {
     for (const form of [
       searchParams,
       'a=%0d%0aSet-Cookie:x=y',
-      'a=\u00e4\u0001',
+      'a=ä\u0001',
       `state=%00&${searchParams}`,
       '',
     ]) {
@@ -148,16 +134,10 @@ describe('an authorization request by POST', () => {
 });
 
 thorough.describe('a client that is registered for RS256', () => {
+  const CREATE = ['clients', 'create', '--name', 'Old', '--type', 'web', '--redirect-uri', REDIRECT_URI];
   const create = (...more: string[]) =>
     puaJson<{ client_id: string; id_token_signed_response_alg: string }>(oauth.api.environment, [
-      'clients',
-      'create',
-      '--name',
-      'Old library',
-      '--type',
-      'web',
-      '--redirect-uri',
-      REDIRECT_URI,
+      ...CREATE,
       ...more,
     ]);
 
@@ -165,10 +145,7 @@ thorough.describe('a client that is registered for RS256', () => {
   async function idToken(clientId: string): Promise<string> {
     const { username } = await oauth.member();
     const { url } = oauth.request(clientId, { scope: 'openid profile' });
-    await until(
-      async () => (await fetch(url, { redirect: 'manual' })).status !== 503,
-      'the server knows the keys',
-    );
+    await until(async () => (await fetch(url, { redirect: 'manual' })).status !== 503);
     return (await oauth.tokens(clientId, username)).id_token!;
   }
 
@@ -177,7 +154,7 @@ thorough.describe('a client that is registered for RS256', () => {
     expect(id_token_signed_response_alg).toBe('RS256');
     const before = await idToken(clientId);
     expect(decodeProtectedHeader(before).alg).toBe('RS256');
-    const keySet = async () => (await (await fetch(`${oauth.issuer}/oauth/jwks`)).json()) as JSONWebKeySet;
+    const keySet = () => oauth.json<JSONWebKeySet>('/oauth/jwks');
     const verify = async (token: string) =>
       jwtVerify(token, createLocalJWKSet(await keySet()), {
         issuer: oauth.issuer,
@@ -216,16 +193,9 @@ thorough.describe('a client that is registered for RS256', () => {
   it('gets ID tokens that pass verification in a library that accepts only RS256', async () => {
     const { client_id: clientId } = await create('--id-token-alg', 'RS256');
     await idToken(clientId);
-    const configuration = await oauth.configuration(clientId, client.None(), {
-      id_token_signed_response_alg: 'RS256',
-    });
-    const verifier = client.randomPKCECodeVerifier();
-    const url = client.buildAuthorizationUrl(configuration, {
-      redirect_uri: REDIRECT_URI,
-      scope: 'openid',
-      code_challenge: await client.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    });
+    const metadata = { id_token_signed_response_alg: 'RS256' };
+    const configuration = await oauth.configuration(clientId, client.None(), metadata);
+    const { url, verifier } = oauth.request(clientId, { scope: 'openid' });
     const { id, username } = await oauth.member();
     const back = await oauth.browser().authorize(url, { username });
     const tokens = await client.authorizationCodeGrant(configuration, back, { pkceCodeVerifier: verifier });
@@ -247,17 +217,11 @@ describe('a client that only sends HTTP Basic with an empty password', () => {
       const named: Record<string, string> = how.startsWith('with its') ? { client_id: client_id! } : {};
       const { status, body } = await oauth.token({ ...code, ...named }, basic(clientId));
       expect(status).toBe(200);
-      const refreshed = await oauth.token(
-        { grant_type: 'refresh_token', refresh_token: body.refresh_token, ...named },
-        basic(clientId),
-      );
+      const refreshing = { grant_type: 'refresh_token', refresh_token: body.refresh_token, ...named };
+      const refreshed = await oauth.token(refreshing, basic(clientId));
       expect(refreshed.status).toBe(200);
-      const revoked = await oauth.post(
-        '/oauth/revoke',
-        { token: refreshed.body.access_token, ...named },
-        basic(clientId),
-      );
-      expect(revoked.status).toBe(200);
+      const revoking = { token: refreshed.body.access_token, ...named };
+      expect((await oauth.post('/oauth/revoke', revoking, basic(clientId))).status).toBe(200);
       expect(await oauth.me(refreshed.body.access_token)).toBe(401);
     },
   );

@@ -6,8 +6,10 @@ import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { RefreshGracePeriod } from '../../src/authorization-server/requests/kept-response.js';
 import { endApp } from '../support/api.js';
+import { atOnce } from '../support/concurrent.js';
 import {
   createTestDatabase,
+  hold,
   postgres,
   testConfig,
   thorough,
@@ -90,12 +92,9 @@ describe('the stored response of a used refresh token', () => {
   postgres.it('is deleted without waiting for a transaction that locks its row', async () => {
     await refreshed();
     await usedEarlier(11);
-    const runner = oauth.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query('SELECT FROM oauth_tokens WHERE successor IS NOT NULL FOR UPDATE');
-    expect(await oauth.api.app.get(RefreshGracePeriod).forget()).toBe(0);
-    await runner.rollbackTransaction();
-    await runner.release();
+    const lock = 'SELECT FROM oauth_tokens WHERE successor IS NOT NULL FOR UPDATE';
+    const locked = await hold(oauth.dataSource, lock);
+    expect(await oauth.api.app.get(RefreshGracePeriod).forget().finally(locked.rollback)).toBe(0);
     await goneInTime();
   });
 
@@ -141,8 +140,7 @@ FROM generate_series(1, $1)`,
 
     it('is deleted once by concurrent instances', async () => {
       await leave(2_500);
-      const answers = app.get(RefreshGracePeriod);
-      const counts = await Promise.all([answers.forget(), answers.forget(), answers.forget()]);
+      const counts = await atOnce(3, () => app.get(RefreshGracePeriod).forget());
       expect(counts.reduce((sum, count) => sum + count)).toBe(2_500);
     });
   });

@@ -1,17 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { closeApp, createApp } from '../../src/app.js';
-import { DEADLINES, postgres } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
+import { DEADLINES, hold, postgres } from '../support/database.js';
+import { OauthTest, PASSWORD, type FormPage, type TokenBody } from '../support/oauth.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/timing.js';
 
-interface Step {
-  readonly name: string;
-  readonly send: () => Promise<Response>;
-  /** Expected response when the database is available again: the rejected request consumed nothing. */
-  readonly later: number;
-}
+/** A request, and its expected status when the database is available again: the rejected request consumed nothing. */
+type Step = readonly [name: string, send: () => Promise<Response>, later: number];
 
 postgres.describe('the authorization server with a failing database', () => {
   let oauth: OauthTest;
@@ -30,7 +26,7 @@ postgres.describe('the authorization server with a failing database', () => {
       databaseDeadlines: DEADLINES,
     });
     await app.listen(0, '127.0.0.1');
-    url = `http://127.0.0.1:${(app.getHttpServer().address() as { port: number }).port}`;
+    url = await app.getUrl();
   });
   afterEach(() => {
     proxy.resume();
@@ -48,14 +44,15 @@ postgres.describe('the authorization server with a failing database', () => {
   async function steps(): Promise<Step[]> {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
-    const tokens = () => oauth.tokens(clientId, username);
     const client_id = clientId;
-    const password = PASSWORD;
-    const [forUserinfo, forRefresh, forRevoke, forIntrospect] = [
-      await tokens(),
-      await tokens(),
-      await tokens(),
-      await tokens(),
+    const signingIn = { username, password: PASSWORD };
+    const tokens: TokenBody[] = [];
+    while (tokens.length < 4) tokens.push(await oauth.tokens(clientId, username));
+    const [forUserinfo, forRefresh, forRevoke, forIntrospect] = tokens as [
+      TokenBody,
+      TokenBody,
+      TokenBody,
+      TokenBody,
     ];
     const code = await oauth.code(clientId, username);
 
@@ -91,90 +88,38 @@ postgres.describe('the authorization server with a failing database', () => {
     const { searchParams } = oauth.request(clientId).url;
     const at = (page: FormPage, step = '') => page.url.pathname + step;
 
+    const refreshing = { grant_type: 'refresh_token', client_id, refresh_token: forRefresh.refresh_token };
+    const allow = { decision: 'allow', scope: 'profile:read' };
+    const headers = { Authorization: `Bearer ${forUserinfo.access_token}` };
+    const start = () => oauth.request(clientId).url;
     return [
-      { name: 'token, of a code', send: () => post('/oauth/token', code), later: 200 },
-      {
-        name: 'token, of a refresh token',
-        send: () =>
-          post('/oauth/token', {
-            grant_type: 'refresh_token',
-            client_id,
-            refresh_token: forRefresh.refresh_token,
-          }),
-        later: 200,
-      },
-      {
-        name: 'revoke',
-        send: () => post('/oauth/revoke', { token: forRevoke.access_token, client_id }),
-        later: 200,
-      },
-      {
-        name: 'introspect',
-        send: () => post('/oauth/introspect', { token: forIntrospect.access_token, client_id }),
-        later: 200,
-      },
-      { name: 'par', send: () => post('/oauth/par', Object.fromEntries(searchParams)), later: 201 },
-      {
-        name: 'userinfo',
-        send: () =>
-          fetch(new URL('/oauth/userinfo', url), {
-            headers: { Authorization: `Bearer ${forUserinfo.access_token}` },
-          }),
-        later: 200,
-      },
-      {
-        name: 'authorize, of a stranger',
-        send: () => oauth.browser(url).send(oauth.request(clientId).url),
-        later: 303,
-      },
-      {
-        name: 'authorize, of a member',
-        send: () => known.browser.send(oauth.request(clientId).url),
-        later: 303,
-      },
-      { name: 'sign-in page', send: () => shown.browser.send(at(shown.page)), later: 200 },
-      {
-        name: 'sign-in',
-        send: () => typed.browser.post(typed.page, at(typed.page, '/sign-in'), { username, password }),
-        later: 303,
-      },
-      {
-        name: 'cancel',
-        send: () => cancelled.browser.post(cancelled.page, at(cancelled.page, '/cancel')),
-        later: 303,
-      },
-      { name: 'consent page', send: () => consenting.browser.send(at(consenting.page)), later: 200 },
-      {
-        name: 'consent',
-        send: () =>
-          deciding.browser.post(deciding.page, at(deciding.page, '/consent'), {
-            decision: 'allow',
-            scope: 'profile:read',
-          }),
-        later: 303,
-      },
-      { name: 'connected apps', send: () => account.browser.send('/account/apps'), later: 200 },
-      { name: 'sessions', send: () => account.browser.send('/account/sessions'), later: 200 },
-      {
-        name: 'revoke',
-        send: () => account.browser.post(account.page, '/account/apps/revoke', { client_id: 'nobody' }),
-        later: 303,
-      },
-      {
-        name: 'sign-in to the account',
-        send: () => stranger.post(login, '/account/apps/sign-in', { username, password }),
-        later: 303,
-      },
-      {
-        name: 'sign-out from the account',
-        send: () => leaving.browser.post(leaving.page, '/account/sign-out'),
-        later: 303,
-      },
-      { name: 'logout', send: () => loggingOut.browser.send('/oauth/logout'), later: 200 },
+      ['token, of a code', () => post('/oauth/token', code), 200],
+      ['token, of a refresh token', () => post('/oauth/token', refreshing), 200],
+      ['revoke', () => post('/oauth/revoke', { token: forRevoke.access_token, client_id }), 200],
+      ['introspect', () => post('/oauth/introspect', { token: forIntrospect.access_token, client_id }), 200],
+      ['par', () => post('/oauth/par', Object.fromEntries(searchParams)), 201],
+      ['userinfo', () => fetch(new URL('/oauth/userinfo', url), { headers }), 200],
+      ['authorize, of a stranger', () => oauth.browser(url).send(start()), 303],
+      ['authorize, of a member', () => known.browser.send(start()), 303],
+      ['sign-in page', () => shown.browser.send(at(shown.page)), 200],
+      ['sign-in', () => typed.browser.post(typed.page, at(typed.page, '/sign-in'), signingIn), 303],
+      ['cancel', () => cancelled.browser.post(cancelled.page, at(cancelled.page, '/cancel')), 303],
+      ['consent page', () => consenting.browser.send(at(consenting.page)), 200],
+      ['consent', () => deciding.browser.post(deciding.page, at(deciding.page, '/consent'), allow), 303],
+      ['connected apps', () => account.browser.send('/account/apps'), 200],
+      ['sessions', () => account.browser.send('/account/sessions'), 200],
+      [
+        'revocation of an app',
+        () => account.browser.post(account.page, '/account/apps/revoke', { client_id: 'nobody' }),
+        303,
+      ],
+      ['sign-in to the account', () => stranger.post(login, '/account/apps/sign-in', signingIn), 303],
+      ['sign-out from the account', () => leaving.browser.post(leaving.page, '/account/sign-out'), 303],
+      ['logout', () => loggingOut.browser.send('/oauth/logout'), 200],
     ];
   }
 
-  async function expectUnavailable({ name, send }: Step): Promise<void> {
+  async function expectUnavailable(name: string, send: Step[1]): Promise<void> {
     const response = await send();
     const text = await response.text();
     expect([name, response.status]).toEqual([name, 503]);
@@ -192,15 +137,16 @@ postgres.describe('the authorization server with a failing database', () => {
     async (harm) => {
       const all = await steps();
       proxy[harm]();
-      await expectUnavailable(all[0]!); // the only request, on a connection that seems to be open
-      for (let round = 0; round < 2; round++) await Promise.all(all.map((step) => expectUnavailable(step)));
+      await expectUnavailable(all[0]![0], all[0]![1]); // the only request, on a connection that seems to be open
+      for (let round = 0; round < 2; round++)
+        await Promise.all(all.map(([name, send]) => expectUnavailable(name, send)));
       // Clients can still read the metadata.
       for (const path of ['/oauth/jwks', '/.well-known/oauth-authorization-server'])
         expect((await fetch(url + path)).status).toBe(200);
       proxy.resume();
       proxy.mend();
       await expectGoodAgain();
-      for (const { name, send, later } of all) expect([name, (await send()).status]).toEqual([name, later]);
+      for (const [name, send, later] of all) expect([name, (await send()).status]).toEqual([name, later]);
     },
   );
 
@@ -208,27 +154,12 @@ postgres.describe('the authorization server with a failing database', () => {
     'responds normally or with 503 while %s is locked, and never with 401, 400 or 500',
     async (table) => {
       const all = await steps();
-      const runner = oauth.dataSource.createQueryRunner();
-      await runner.startTransaction();
-      await runner.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-      try {
-        const answers = await Promise.all(
-          all.map(async (step) => {
-            const { status } = await step.send();
-            return { step, status };
-          }),
-        );
-        for (const { step, status } of answers) {
-          expect([step.name, [503, step.later].includes(status) ? 'fine' : status]).toEqual([
-            step.name,
-            'fine',
-          ]);
-        }
-        expect(answers.some(({ status }) => status === 503)).toBe(true);
-      } finally {
-        await runner.rollbackTransaction();
-        await runner.release();
-      }
+      const locked = await hold(oauth.dataSource, `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+      const answers = await Promise.all(all.map(([, send]) => send())).finally(locked.rollback);
+      const statuses = answers.map(({ status }) => status);
+      for (const [i, [name, , later]] of all.entries())
+        expect([name, statuses[i]]).toEqual([name, statuses[i] === 503 ? 503 : later]);
+      expect(statuses).toContain(503);
     },
   );
 
@@ -239,11 +170,7 @@ postgres.describe('the authorization server with a failing database', () => {
     const send = () => browser.send(oauth.request(clientId).url);
     expect((await send()).status).toBe(303);
     proxy.slow(1_300); // in each direction: a read and a write together exceed the limit, but neither does separately
-    try {
-      await expectUnavailable({ name: 'authorize', send, later: 303 });
-    } finally {
-      proxy.slow(0);
-    }
+    await expectUnavailable('authorize', send).finally(() => proxy.slow(0));
     await expectGoodAgain();
     expect((await send()).status).toBe(303);
   });
@@ -253,23 +180,15 @@ postgres.describe('the authorization server with a failing database', () => {
     const { id, username } = await oauth.member();
     const code = await oauth.code(clientId, username);
     const { refresh_token } = await oauth.tokens(clientId, username);
-    const runner = oauth.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query('SELECT FROM oauth_grants WHERE user_id = $1 FOR UPDATE', [id]);
-    try {
-      const refused = [
-        await oauth.token(code, {}, url),
-        await oauth.refresh(clientId, refresh_token, {}, url),
-        await oauth.post('/oauth/revoke', { token: refresh_token, client_id: clientId }, {}, url),
-      ];
-      for (const { status, body, headers } of refused) {
-        expect([status, body.error]).toEqual([503, 'temporarily_unavailable']);
-        expect(headers.get('retry-after')).toBe('1');
-      }
-    } finally {
-      await runner.rollbackTransaction();
-      await runner.release();
-    }
+    const lock = 'SELECT FROM oauth_grants WHERE user_id = $1 FOR UPDATE';
+    const locked = await hold(oauth.dataSource, lock, [id]);
+    const refused = await Promise.all([
+      oauth.token(code, {}, url),
+      oauth.refresh(clientId, refresh_token, {}, url),
+      oauth.post('/oauth/revoke', { token: refresh_token, client_id: clientId }, {}, url),
+    ]).finally(locked.rollback);
+    for (const { status, body, headers } of refused)
+      expect([status, body.error, headers.get('retry-after')]).toEqual([503, 'temporarily_unavailable', '1']);
     expect((await oauth.token(code, {}, url)).status).toBe(200);
     expect((await oauth.refresh(clientId, refresh_token, {}, url)).status).toBe(200);
   });
@@ -278,16 +197,8 @@ postgres.describe('the authorization server with a failing database', () => {
     const { username } = await oauth.member();
     const browser = oauth.browser(url);
     const page = await browser.view(oauth.request(await oauth.client()).url);
-    const runner = oauth.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query('LOCK TABLE login_throttle IN ACCESS EXCLUSIVE MODE');
-    try {
-      const fields = { username, password: PASSWORD, redirect_uri: REDIRECT_URI };
-      const { status } = await browser.post(page, `${page.url.pathname}/sign-in`, fields);
-      expect(status).toBe(503);
-    } finally {
-      await runner.rollbackTransaction();
-      await runner.release();
-    }
+    const locked = await hold(oauth.dataSource, 'LOCK TABLE login_throttle IN ACCESS EXCLUSIVE MODE');
+    const signIn = browser.post(page, `${page.url.pathname}/sign-in`, { username, password: PASSWORD });
+    expect((await signIn.finally(locked.rollback)).status).toBe(503);
   });
 });
