@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import * as client from 'openid-client';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { launchChromium } from '../support/chromium.js';
+import type { BrowserContextOptions } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TestBrowser } from '../support/chromium-tests.js';
 import { postgres } from '../support/database.js';
+import { listen } from '../support/listen.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import { randomUUID } from 'node:crypto';
 import { registerDemoClient } from '../../src/clients/own-clients.js';
@@ -20,8 +20,8 @@ const ONWARD: Readonly<Record<string, (appUrl: string) => string>> = {
 const ARRIVED = /^(http:\/\/localhost:\d+|trailmix:\/)\/arrived/;
 
 postgres.describe('a member in Chromium, with the client on another origin', () => {
+  const browser = new TestBrowser();
   let oauth: OauthTest;
-  let browser: Browser;
   let app: Server;
   let appUrl: string;
 
@@ -33,15 +33,9 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
       if (onward === undefined) response.end('back at the app');
       else response.writeHead(303, { Location: onward(appUrl) + search }).end();
     });
-    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-    appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
-    browser = await launchChromium();
-  });
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close();
+    appUrl = await listen(app);
   });
   afterAll(async () => {
-    await browser.close();
     app.close();
     await oauth.close();
   });
@@ -72,11 +66,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
         ...parameters,
       });
     const url = await ask(scope);
-    const page = await (await browser.newContext(options)).newPage();
-    const violations: string[] = [];
-    page.on('console', (message) => {
-      if (/Content Security Policy/i.test(message.text())) violations.push(message.text());
-    });
+    const { page, violations } = await browser.open(options);
     await page.goto(url.href);
     const signIn = async (username: string, password = PASSWORD) => {
       await page.getByLabel('Username').fill(username);
@@ -106,13 +96,8 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     await page.waitForURL(`${appUrl}/callback?*`);
     const tokens = await redeem();
     expect(tokens.scope).toBe('profile:read');
-    const call = () =>
-      client.fetchProtectedResource(
-        configuration,
-        tokens.access_token,
-        new URL('/api/public/me', oauth.issuer),
-        'GET',
-      );
+    const me = new URL('/api/public/me', oauth.issuer);
+    const call = () => client.fetchProtectedResource(configuration, tokens.access_token, me, 'GET');
     expect(await (await call()).json()).toMatchObject({ username });
 
     await page.goto(`${oauth.issuer}/account/apps`);
@@ -130,7 +115,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
   it('creates and revokes a calendar link, revokes a key, and downloads their data, with the keyboard only', async () => {
     const { id, username } = await oauth.member();
     const key = await oauth.api.key(id);
-    const page = await (await browser.newContext({ acceptDownloads: true })).newPage();
+    const { page } = await browser.open({ acceptDownloads: true });
     /** Presses Tab until the control has the focus, at most 30 times. */
     const tabTo = async (name: string) => {
       for (let stop = 0; stop < 30; stop++) {
@@ -266,19 +251,14 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
 });
 
 postgres.describe('a member with an external identity provider, in Chromium', () => {
+  const browser = new TestBrowser();
   let oauth: OauthTest;
   let upstream: UpstreamServer;
-  let browser: Browser;
   beforeAll(async () => {
     ({ oauth, upstream } = await startWithUpstream({ logout: true }, { seedDemo: true }));
     await registerDemoClient(oauth.dataSource, oauth.api.config);
-    browser = await launchChromium();
-  });
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close();
   });
   afterAll(async () => {
-    await browser.close();
     await oauth.close();
     upstream.close();
   });
@@ -288,12 +268,7 @@ postgres.describe('a member with an external identity provider, in Chromium', ()
     const { id } = await oauth.member({ external_id: sub, first_name: 'Ada', last_name: 'Lovelace' });
     await oauth.api.platform.participant(await oauth.api.platform.event({ title: 'Analytical engines' }), id);
     upstream.account = { sub };
-    const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
-    const page = await context.newPage();
-    const violations: string[] = [];
-    page.on('console', (message) => {
-      if (/Content Security Policy/i.test(message.text())) violations.push(message.text());
-    });
+    const { page, violations } = await browser.open({ viewport: { width: 390, height: 844 } });
     await page.goto(`${oauth.issuer}/demo`);
     await page.getByRole('button', { name: /sign in/i }).click();
     const link = page.getByRole('link', { name: 'Continue with Example' });

@@ -1,16 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { AxeResults } from 'axe-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEMO_CLIENT, registerDemoClient } from '../../src/clients/own-clients.js';
 import { DEMO_PASSWORD, DEMO_USERNAMES, seedDemo } from '../../src/operations/demo/demo.js';
-import { launchChromium } from '../support/chromium.js';
+import { TestBrowser } from '../support/chromium-tests.js';
 import { postgres } from '../support/database.js';
+import { listen } from '../support/listen.js';
 import { OauthTest } from '../support/oauth.js';
+import { faultsOf, overflowOf } from '../support/page-checks.js';
 
 describe('GET /demo', () => {
   let oauth: OauthTest;
@@ -50,22 +49,15 @@ describe('GET /demo', () => {
 });
 
 postgres.describe('the demo app in Chromium', () => {
+  const browser = new TestBrowser();
   let oauth: OauthTest;
-  let browser: Browser;
   beforeAll(async () => {
     oauth = await OauthTest.start({ seedDemo: true });
     await seedDemo(oauth.dataSource);
     await registerDemoClient(oauth.dataSource, oauth.api.config);
-    browser = await launchChromium();
   });
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close();
-    await oauth.query('DELETE FROM oauth_consents'); // so that the consent page appears again
-  });
-  afterAll(async () => {
-    await browser.close();
-    await oauth.close();
-  });
+  afterEach(() => oauth.query('DELETE FROM oauth_consents')); // so that the consent page appears again
+  afterAll(() => oauth.close());
 
   async function signIn(page: Page, untick: readonly string[] = [], at = oauth.issuer): Promise<void> {
     await page.goto(`${at}/demo`);
@@ -80,7 +72,7 @@ postgres.describe('the demo app in Chromium', () => {
 
   /** Opens a page, and collects its console errors. */
   async function open(options: BrowserContextOptions = {}) {
-    const page = await (await browser.newContext(options)).newPage();
+    const { page } = await browser.open(options);
     const complaints: string[] = [];
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());
@@ -195,11 +187,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     const { page } = await open({ colorScheme, viewport: { width, height: 844 } });
     await signIn(page);
     await page.locator('meter').first().waitFor();
-    const { violations } = await axe(page);
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join()}`)).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(
-      0,
-    );
+    expect([await overflowOf(page), await faultsOf(page)]).toEqual([[], []]);
   });
 
   it('signs a member in from another origin if two attributes of its page are changed', async () => {
@@ -218,8 +206,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
         .replace('data-client-id="demo"', `data-client-id="${clientId}"`);
       response.writeHead(200, { 'Content-Type': `${type}; charset=utf-8` }).end(text);
     });
-    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
-    const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+    const origin = await listen(site);
     const clientId = await oauth.client({
       redirect_uris: [`${origin}/demo/callback`],
       allowed_origins: [origin],
@@ -232,11 +219,3 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     site.close();
   });
 });
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** Runs axe through the debugger, because the page's CSP blocks other scripts. */
-async function axe(page: Page): Promise<AxeResults> {
-  await page.evaluate(AXE);
-  return page.evaluate("axe.run({ resultTypes: ['violations'] })");
-}

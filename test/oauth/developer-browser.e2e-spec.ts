@@ -1,29 +1,23 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import * as client from 'openid-client';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { launchChromium } from '../support/chromium.js';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { TestBrowser } from '../support/chromium-tests.js';
 import { postgres } from '../support/database.js';
+import { listen } from '../support/listen.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 
 postgres.describe('a developer in Chromium', () => {
+  const browser = new TestBrowser();
   let oauth: OauthTest;
-  let browser: Browser;
   let app: Server;
   let appUrl: string;
   beforeAll(async () => {
     oauth = await OauthTest.start({ developerConsole: true });
     app = createServer((_, response) => response.end('back at the app'));
-    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-    appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
-    browser = await launchChromium();
-  });
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close();
+    appUrl = await listen(app);
   });
   afterAll(async () => {
-    await browser.close();
     app.close();
     await oauth.close();
   });
@@ -44,11 +38,7 @@ postgres.describe('a developer in Chromium', () => {
 
   it('registers an app, and finds and repairs its mistakes with the list of requests', async () => {
     const { username } = await oauth.member();
-    const page = await (await browser.newContext()).newPage();
-    const violations: string[] = [];
-    page.on('console', (message) => {
-      if (/Content Security Policy/i.test(message.text())) violations.push(message.text());
-    });
+    const { page, violations } = await browser.open();
     await signIn(page, username);
     await page.getByRole('link', { name: 'Register an app' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Trailmix');
@@ -120,8 +110,7 @@ postgres.describe('a developer in Chromium', () => {
 
   it('copies a new key and a new calendar link, and can open the link in a calendar app', async () => {
     const { username } = await oauth.member();
-    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
-    const page = await context.newPage();
+    const { page } = await browser.open({ permissions: ['clipboard-read', 'clipboard-write'] });
     const copied = async () => {
       await page.getByRole('button', { name: 'Copy' }).first().click();
       await page.getByRole('status').getByText('Copied').waitFor();
@@ -146,11 +135,8 @@ postgres.describe('a developer in Chromium', () => {
 
   it('creates and rotates a key on a phone, without JavaScript', async () => {
     const { username } = await oauth.member();
-    const context = await browser.newContext({
-      viewport: { width: 390, height: 844 },
-      javaScriptEnabled: false,
-    });
-    const page = await context.newPage();
+    const viewport = { width: 390, height: 844 };
+    const { page } = await browser.open({ viewport, javaScriptEnabled: false });
     await signIn(page, username);
     await page.getByRole('link', { name: 'Create a key' }).focus();
     await page.keyboard.press('Enter');

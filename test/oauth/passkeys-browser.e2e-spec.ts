@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
-import { launchChromium } from '../support/chromium.js';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { BrowserContextOptions, CDPSession, Page } from 'playwright-core';
+import { TestBrowser } from '../support/chromium-tests.js';
 import { postgres } from '../support/database.js';
 import { PASSWORD, type OauthTest } from '../support/oauth.js';
 import { startWithPasskeys } from '../support/passkeys.js';
@@ -8,30 +8,17 @@ import { startWithPasskeys } from '../support/passkeys.js';
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
 postgres.describe('a member with a passkey, in Chromium', () => {
+  const browser = new TestBrowser();
   let oauth: OauthTest;
-  let browser: Browser;
-  beforeAll(async () => {
-    oauth = await startWithPasskeys();
-    browser = await launchChromium();
-  });
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close();
-  });
-  afterAll(async () => {
-    await browser.close();
-    await oauth.close();
-  });
+  beforeAll(async () => void (oauth = await startWithPasskeys()));
+  afterAll(() => oauth.close());
 
   /** A browser with its own authenticator, which confirms at once. */
   async function device(
     options: BrowserContextOptions = {},
     { autofill = false, synced = false }: { autofill?: boolean; synced?: boolean } = {},
   ) {
-    const page = await (await browser.newContext(options)).newPage();
-    const violations: string[] = [];
-    page.on('console', (message) => {
-      if (/Content Security Policy/i.test(message.text())) violations.push(message.text());
-    });
+    const { page, violations } = await browser.open(options);
     if (!autofill) await page.addInitScript('delete PublicKeyCredential.isConditionalMediationAvailable');
     const cdp = await page.context().newCDPSession(page);
     await cdp.send('WebAuthn.enable');
@@ -48,7 +35,15 @@ postgres.describe('a member with a passkey, in Chromium', () => {
         defaultBackupState: synced,
       },
     });
-    return { page, cdp, authenticatorId, violations };
+    const setVerified = (isUserVerified: boolean) =>
+      cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified });
+    /** Signs out, and signs in with the passkey. */
+    const signInWithPasskey = async () => {
+      await page.context().clearCookies();
+      await page.goto(`${oauth.issuer}/account/apps`);
+      await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    };
+    return { page, cdp, authenticatorId, violations, setVerified, signInWithPasskey };
   }
 
   async function credentialsOf({ cdp, authenticatorId }: { cdp: CDPSession; authenticatorId: string }) {
@@ -115,18 +110,13 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     const own = await device();
     await register(own.page, username, 'Laptop');
     const [before] = await credentialsOf(own);
-    await own.page.context().clearCookies();
-    await own.page.goto(`${oauth.issuer}/account/apps`);
-    await own.page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await own.signInWithPasskey();
     await own.page.getByText('No app can see your account.').waitFor();
 
     const thief = await device();
-    await thief.cdp.send('WebAuthn.addCredential', {
-      authenticatorId: thief.authenticatorId,
-      credential: before!,
-    });
-    await thief.page.goto(`${oauth.issuer}/account/apps`);
-    await thief.page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    const { authenticatorId } = thief;
+    await thief.cdp.send('WebAuthn.addCredential', { authenticatorId, credential: before! });
+    await thief.signInWithPasskey();
     await thief.page.getByRole('alert').getByText('Your passkey could not be used.').waitFor();
     expect(new URL(thief.page.url()).pathname).toBe('/account/apps/passkey');
   });
@@ -134,17 +124,10 @@ postgres.describe('a member with a passkey, in Chromium', () => {
   it('sees a message if the device has no passkey, and if the device already has a passkey', async () => {
     const { username } = await oauth.member();
     const own = await device();
-    await own.cdp.send('WebAuthn.setUserVerified', {
-      authenticatorId: own.authenticatorId,
-      isUserVerified: false,
-    });
-    await own.page.goto(`${oauth.issuer}/account/apps`);
-    await own.page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await own.setVerified(false);
+    await own.signInWithPasskey();
     await own.page.getByRole('status').getByText('No passkey was used.').waitFor();
-    await own.cdp.send('WebAuthn.setUserVerified', {
-      authenticatorId: own.authenticatorId,
-      isUserVerified: true,
-    });
+    await own.setVerified(true);
     await register(own.page, username, 'Laptop');
     await own.page.getByRole('button', { name: 'Add a passkey' }).click();
     await own.page.getByText('This device already has a passkey for your account.').waitFor();
@@ -183,7 +166,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
 
   it('without JavaScript signs in with the password, and sees no passkey button', async () => {
     const { username } = await oauth.member();
-    const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+    const { page } = await browser.open({ javaScriptEnabled: false });
     await page.goto(`${oauth.issuer}/account/security`);
     expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).isVisible()).toBe(false);
     await signInWithPassword(page, username);
