@@ -12,12 +12,9 @@ describe('the command-line program pua', () => {
   afterAll(() => oauth.close());
 
   const run = (...parameters: string[]) => pua(oauth.api.environment, parameters);
-  const json = (...parameters: string[]) =>
-    puaJson<Record<string, unknown>>(oauth.api.environment, parameters);
-
-  async function refusedSoon(token: string): Promise<void> {
-    await soon(async () => (await oauth.me(token)) === 401);
-  }
+  const json = <Result = Record<string, unknown>>(...parameters: string[]) =>
+    puaJson<Result>(oauth.api.environment, parameters);
+  const refusedSoon = (token: string) => soon(async () => (await oauth.me(token)) === 401);
 
   it('registers a client that signs members in, and disables and enables the client', async () => {
     const { stdout } = await run(...CREATE);
@@ -33,11 +30,8 @@ describe('the command-line program pua', () => {
   });
 
   it('prints the sign-in URL on stderr after it registers a client', async () => {
-    const { stdout, stderr } = await pua({ ...oauth.api.environment, PUBLIC_URL: oauth.issuer }, [
-      ...CREATE,
-      '--scopes',
-      'profile:read',
-    ]);
+    const environment = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer };
+    const { stdout, stderr } = await pua(environment, [...CREATE, '--scopes', 'profile:read']);
     const url = new URL(/^Send members to (\S+)\n$/.exec(stderr)![1]!);
     expect([url.origin, url.pathname]).toEqual([oauth.issuer, '/oauth/authorize']);
     expect(Object.fromEntries(url.searchParams)).toEqual({
@@ -52,60 +46,45 @@ describe('the command-line program pua', () => {
   });
 
   it('registers exactly the callback URLs of common assistants', async () => {
-    const clientId = (await json('clients', 'create', '--name', 'Helper', '--assistant')) as {
-      client_id: string;
-    };
+    const command = ['clients', 'create', '--name', 'Helper', '--assistant'];
+    const { client_id } = await json<{ client_id: string }>(...command);
     const browser = oauth.browser();
     const { username } = await oauth.member();
-    const at = async (redirect_uri: string) => {
-      const { url } = oauth.request(clientId.client_id, { redirect_uri });
-      const { status } = await browser.view(url);
-      return status;
-    };
+    const at = async (redirect_uri: string) =>
+      (await browser.view(oauth.request(client_id, { redirect_uri }).url)).status;
     for (const port of ['http://localhost:3334', 'http://127.0.0.1:6274'])
       expect(await at(`${port}/oauth/callback`)).toBe(200);
     const cursor = 'cursor://anysphere.cursor-mcp/oauth/callback';
     for (const other of [`${cursor}/`, 'cursor://evil/oauth/callback', 'http://localhost:3334/oauth'])
       expect([other, await at(other)]).toEqual([other, 400]);
-    const { url } = oauth.request(clientId.client_id, { redirect_uri: cursor });
+    const { url } = oauth.request(client_id, { redirect_uri: cursor });
     expect((await browser.authorize(url, { username })).href).toMatch(/^cursor:.*[?&]code=/);
     expect((await browser.view(url)).html).toContain('name="decision"'); // the consent page appears every time
-    const unproven = oauth.request(clientId.client_id, { redirect_uri: cursor, code_challenge: undefined });
-    expect(((await browser.open(unproven.url)) as URL).searchParams.get('error')).toBe('invalid_request');
+    const unproven = oauth.request(client_id, { redirect_uri: cursor, code_challenge: undefined });
+    expect((await browser.leave(unproven.url)).searchParams.get('error')).toBe('invalid_request');
   });
 
   it('changes a client’s settings, which take effect at the next sign-in', async () => {
     const clientId = await oauth.client({ name: 'Before', redirect_uris: [REDIRECT_URI] });
     const { username } = await oauth.member();
     const other = 'https://other.example/callback';
-    const changed = await json(
-      'clients',
-      'update',
-      clientId,
-      '--name',
-      'After',
-      '--add-redirect-uri',
-      other,
-      '--remove-redirect-uri',
-      REDIRECT_URI,
-      '--add-origin',
-      'https://other.example',
-      '--add-post-logout-redirect-uri',
-      'https://other.example/',
-    );
-    expect(changed).toMatchObject({
+    const update = (...options: string[]) => json('clients', 'update', clientId, ...options);
+    const redirects = ['--add-redirect-uri', other, '--remove-redirect-uri', REDIRECT_URI];
+    const origin = ['--add-origin', 'https://other.example'];
+    const bye = ['--add-post-logout-redirect-uri', 'https://other.example/'];
+    expect(await update('--name', 'After', ...redirects, ...origin, ...bye)).toMatchObject({
       name: 'After',
       redirect_uris: [other],
       allowed_origins: ['https://other.example'],
       post_logout_redirect_uris: ['https://other.example/'],
     });
     const page = ['--client-uri', 'https://other.example/', '--policy-uri', 'https://other.example/policy'];
-    expect(await json('clients', 'update', clientId, ...page, '--id-token-alg', 'RS256')).toMatchObject({
+    expect(await update(...page, '--id-token-alg', 'RS256')).toMatchObject({
       client_uri: 'https://other.example/',
       policy_uri: 'https://other.example/policy',
       id_token_signed_response_alg: 'RS256',
     });
-    expect(await json('clients', 'update', clientId, '--policy-uri', '')).toMatchObject({ policy_uri: null });
+    expect(await update('--policy-uri', '')).toMatchObject({ policy_uri: null });
     // The server responds 503 for about a second, until it has loaded the keys of a new algorithm.
     const signIn = () => oauth.tokens(clientId, username, { redirect_uri: other });
     const tokens = () =>
@@ -115,17 +94,15 @@ describe('the command-line program pua', () => {
       });
     expect(await eventually(tokens)).toMatchObject({ token_type: 'Bearer' });
     await expect(oauth.tokens(clientId, username)).rejects.toThrow();
-    const { data } = (await json('audit', '--client', clientId, '--type', 'client.updated')) as {
-      data: { details: object }[];
-    };
-    expect(data.at(-1)!.details).toMatchObject({
+    const [details] = await oauth.details({ client: clientId, type: 'client.updated' });
+    expect(details).toMatchObject({
       changed: ['name', 'redirect_uris', 'post_logout_redirect_uris', 'allowed_origins'],
       redirect_uris: [other],
     });
   });
 
   it('sets the longest access of an app, and shows the setting', async () => {
-    const { client_id: id } = (await json(...CREATE, '--longest-access', '30')) as { client_id: string };
+    const { client_id: id } = await json<{ client_id: string }>(...CREATE, '--longest-access', '30');
     expect(await json('clients', 'show', id)).toMatchObject({ longest_access: '30' });
     const longer = ['clients', 'update', id, '--longest-access', 'unlimited'];
     expect(await json(...longer)).toMatchObject({ longest_access: 'unlimited' });
@@ -223,8 +200,9 @@ describe('the command-line program pua', () => {
   });
 
   it('rotates the signing keys', async () => {
-    const before = (await json('signing-keys', 'list')).data as { kid: string; status: string }[];
-    const after = (await json('signing-keys', 'rotate')).data as { kid: string; status: string }[];
+    type Keys = { data: { kid: string; status: string }[] };
+    const { data: before } = await json<Keys>('signing-keys', 'list');
+    const { data: after } = await json<Keys>('signing-keys', 'rotate');
     const kid = (keys: typeof before, status: string) => keys.find((key) => key.status === status)!.kid;
     expect(kid(after, 'current')).toBe(kid(before, 'next'));
     expect(kid(after, 'previous')).toBe(kid(before, 'current'));

@@ -3,23 +3,19 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Downloads } from '../../src/personal-data/account-data.controller.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
-import { ClientsService } from '../../src/clients/clients.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
-import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { DeveloperRequests } from '../../src/auth/usage/developer-requests.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+import { csrfOf, OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { eventually, until } from '../support/timing.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
 afterAll(() => oauth.close());
 
-async function signedIn(username: string, browser = oauth.browser()): Promise<FormPage> {
-  return await browser.signIn('/account/data', username);
-}
+const signedIn = (username: string, browser: Browser) => browser.signIn('/account/data', username);
 
 /** Reads the member's data export from the database. */
 async function fileOf(userId: number) {
@@ -33,54 +29,24 @@ async function fileOf(userId: number) {
 describe('the data export', () => {
   it('contains consents, notices, and the requests and webhook endpoints of only the member’s apps and keys', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
-    const clients = new ClientsService(oauth.dataSource, oauth.api.config);
-    const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
     const webhooks = new WebhooksService(oauth.dataSource, oauth.api.config);
     for (const { id } of [other, member]) {
       const owner = { userId: id, ip: null };
-      const clientId = await clients.create({
-        name: `App of ${id}`,
-        type: 'web',
-        redirect_uris: ['https://own.example/cb'],
-        actor: 'user',
-        owner,
-      });
-      const wanted = {
-        name: `Key of ${id}`,
-        scopes: ['events:read'],
-        environment: 'test',
-        cidrs: [],
-      } as const;
-      const key = await keys.create({
-        ...wanted,
-        userId: id,
-        expiresInSeconds: 1_000,
-        actor: 'user',
-        owner,
-      });
-      for (const beholder of [{ keyId: key.id }, { clientId }]) {
+      const clientId = await oauth.client({ name: `App of ${id}`, owner });
+      const named = { name: `Key of ${id}`, actor: 'user', owner } as const;
+      const keyId = (await oauth.api.key(id, ['events:read'], named)).split('_')[2]!;
+      for (const target of [{ keyId }, { clientId }]) {
         const url = `https://receiver.example/${id}`;
-        await webhooks.create({ url, types: ['events.updated'], ...beholder, actor: 'admin' });
+        await webhooks.create({ url, types: ['events.updated'], ...target, actor: 'admin' });
       }
-      for (const named of [
-        { kind: 'key', id: key.id },
+      const nothing = { reason: null, parameter: null, value: null, error_id: null };
+      const answer = { status: 403, error: 'insufficient_scope', ...nothing };
+      const request = { startedAt: process.hrtime.bigint(), method: 'GET', route: `/of/${id}`, ...answer };
+      for (const sender of [
+        { kind: 'key', id: keyId },
         { kind: 'client', id: clientId },
       ] as const)
-        oauth.api.app.get(DeveloperRequests).record(
-          named,
-          {
-            startedAt: process.hrtime.bigint(),
-            method: 'GET',
-            route: `/of/${id}`,
-            status: 403,
-            error: 'insufficient_scope',
-            reason: null,
-            parameter: null,
-            value: null,
-            error_id: null,
-          },
-          true,
-        );
+        oauth.api.app.get(DeveloperRequests).record(sender, request, true);
     }
     await oauth.api.app.get(DeveloperRequests).flush();
     const allowed = await oauth.client();
@@ -99,9 +65,8 @@ describe('the data export', () => {
     expect(data.webhooks).toEqual([receiver, receiver]);
     const chosen = { duration: '30', access_ends_at: expect.any(String) };
     expect(data.consents).toMatchObject([{ client_id: allowed, rejected: [], ...chosen }]);
-    expect(
-      data.platform_news!.flatMap(({ notice }) => notice ?? []).toSorted((a, b) => (a < b ? -1 : 1)),
-    ).toEqual(['consent.granted', 'key.created']);
+    const notices = data.platform_news!.flatMap(({ notice }) => (notice as string | null) ?? []);
+    expect(notices.sort()).toEqual(['consent.granted', 'key.created']);
     expect(data.platform_news!.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['member.signed_in', 'consent.granted']),
     );
@@ -201,10 +166,7 @@ describe('POST /account/data/download', () => {
     const shown = await browser.view('/account/data');
     expect(shown.html).not.toContain('action="/account/data/download"');
     expect(shown.html).toContain('href="/account/data/confirm"');
-    const fresh = await browser.press(again, {
-      username: member.username,
-      password: PASSWORD,
-    });
+    const fresh = await browser.press(again, { username: member.username, password: PASSWORD });
     expect(fresh.url.pathname).toBe('/account/data');
     expect(fresh.html).toContain('action="/account/data/download"');
   });
@@ -216,24 +178,20 @@ postgres.describe('downloads of clients that stop reading', () => {
   /** Creates a member whose export exceeds the buffers of a socket. */
   async function memberWithMuch(): Promise<{ id: number; username: string }> {
     const member = await oauth.member();
-    const [event] = await oauth.query<{ first: number }>(
+    await oauth.query(
       `WITH made AS (
   INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id, description)
   SELECT 'Event ' || n, 'scheduled', 'public', now() + n * interval '1 hour', 'Europe/Berlin', $1, repeat(md5(n::text), 500)
   FROM generate_series(1, 1200) n RETURNING id
-), joined AS (
-  INSERT INTO participants (event_id, user_id, role) SELECT id, $1, 'organizer' FROM made
-) SELECT min(id) AS first FROM made`,
+) INSERT INTO participants (event_id, user_id, role) SELECT id, $1, 'organizer' FROM made`,
       [member.id],
     );
-    expect(event!.first).toBeGreaterThan(0);
     return member;
   }
 
   /** Sends the form, but does not read the response. */
   async function sendUnread(browser: Browser, page: FormPage): Promise<Socket> {
-    const csrf = /name="csrf" value="([^"]*)"/.exec(page.html)![1]!;
-    const body = new URLSearchParams({ csrf }).toString();
+    const body = new URLSearchParams({ csrf: csrfOf(page) }).toString();
     const cookie = [...browser.cookies].map(([key, { value }]) => `${key.split(';')[0]}=${value}`).join('; ');
     const { port } = new URL(oauth.issuer);
     const socket = connect(Number(port), '127.0.0.1').on('error', () => {});
