@@ -20,29 +20,15 @@ const usernameOf = async (id: number) =>
   (await oauth.query<{ username: string }>('SELECT username FROM users WHERE id = $1', [id]))[0]?.username;
 
 describe('white space around a username', () => {
-  const SPACES = [
-    '\t',
-    ' ',
-    '\u0085',
-    '\u00a0',
-    '\u1680',
-    '\u2003',
-    '\u2028',
-    '\u202f',
-    '\u205f',
-    '\u3000',
-    '\ufeff',
-  ];
-  const around = (text: string) => SPACES.join('') + text + SPACES.join('');
+  const SPACES = '\t \u0085\u00a0\u1680\u2003\u2028\u202f\u205f\u3000\ufeff';
+  const around = (text: string) => SPACES + text + SPACES;
 
   it('is ignored at the sign-in for apps and account pages, unlike around a password', async () => {
     const { username } = await oauth.member();
     const code = await oauth.code(await oauth.client(), around(username));
     expect((await oauth.token(code)).status).toBe(200);
-    const browser = oauth.browser();
-    const page = await browser.view('/account/apps');
     const signIn = async (password: string) =>
-      (await browser.press(page, { username: around(username), password })).status;
+      (await oauth.browser().signIn('/account/apps', around(username), password)).status;
     expect([await signIn(`${PASSWORD} `), await signIn(PASSWORD)]).toEqual([401, 200]);
   });
 
@@ -83,25 +69,22 @@ describe('an ambiguous username', () => {
     const username = 'old\u200bname';
     const { id } = await oauth.member({ username });
     const key = await oauth.api.platformKey(['platform:write']);
-    const fed = await oauth.api.feed(key, [
-      { type: 'users', op: 'put', record: { id, username, first_name: 'Fed' } },
-    ]);
+    const record = { id, username, first_name: 'Fed' };
+    const fed = await oauth.api.feed(key, [{ type: 'users', op: 'put', record }]);
     expect([fed.status, await usernameOf(id)]).toEqual([200, username]);
     expect(await puaJson<object>(oauth.api.environment, ['users', 'show', username])).toMatchObject({ id });
 
     const digits = await oauth.member({ username: '4711' });
     const { stdout } = await run('doctor', '--json');
     const { checks } = JSON.parse(stdout) as { checks: { name: string; message: string }[] };
+    const message = `member ${id}, shown as “oldname”; .*member ${digits.id}, shown as “4711”`;
     expect(checks.find(({ name }) => name === 'names')).toMatchObject({
       status: 'warn',
-      message: expect.stringMatching(
-        `member ${id}, shown as “oldname”; .*member ${digits.id}, shown as “4711”`,
-      ),
+      message: expect.stringMatching(message),
     });
     await run('users', 'update', String(digits.id), '--username', 'no-digits');
     await run('users', 'update', String(id), '--username', 'old-name');
-    const again = await run('doctor', '--json');
-    expect(again.stdout).toContain('all names are shown as stored');
+    expect((await run('doctor', '--json')).stdout).toContain('all names are shown as stored');
   });
 });
 
@@ -122,10 +105,8 @@ describe('the name of an app, key or calendar link', () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     await browser.signIn('/developer', username);
-    await fillIn(browser, '/developer/new-client', /clients$/, {
-      redirect_uris: REDIRECT_URI,
-      scopes: 'profile:read',
-    });
+    const app = { redirect_uris: REDIRECT_URI, scopes: 'profile:read' };
+    await fillIn(browser, '/developer/new-client', /clients$/, app);
     await fillIn(browser, '/developer/new-key', /keys$/, { scopes: 'profile:read', days: '7' });
     await fillIn(browser, '/account/calendar', /create$/);
     const owner = { userId: id, ip: null };

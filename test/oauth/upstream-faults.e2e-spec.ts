@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { randomUUID } from 'node:crypto';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest } from '../support/oauth.js';
 import {
   SECRET,
   startWithUpstream,
@@ -28,13 +28,9 @@ beforeEach(() => {
 });
 afterEach(() => void jest.restoreAllMocks());
 
-/** A second server with the same identity provider, which reads its metadata now. */
-const beside = () => OauthTest.start({ upstream: upstream.config }, oauth);
-
 /** Follows a page's link to the external identity provider, and returns. */
-async function signIn(browser: Browser, path = '/account/sessions'): Promise<FormPage | URL> {
-  return browser.open(await upstream.answerTo(browser, path));
-}
+const signIn = async (path: string, browser = oauth.browser()) =>
+  browser.view(await upstream.answerTo(browser, path));
 
 const without = (name: string) => (metadata: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== name));
@@ -67,24 +63,20 @@ describe('metadata of the external identity provider', () => {
       `${what} causes an error in the log and doctor, and is used after its correction`,
       async () => {
         upstream.faults = { metadata };
-        const server = await beside();
-        try {
-          const log = logOf(server);
-          const browser = server.browser();
-          const link = upstreamLink(await browser.view('/account/apps'));
-          const page = await browser.view(link);
-          expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
-          expect(log()).toContain(`has no ${name} that can be used`);
-          expect(await check()).toEqual([
-            1,
-            expect.objectContaining({ status: 'fail', message: expect.stringContaining(` ${name} `) }),
-          ]);
-          upstream.faults = {};
-          expect(await check()).toEqual([expect.any(Number), expect.objectContaining({ status: 'ok' })]);
-          expect(await browser.open(link)).toBeInstanceOf(URL);
-        } finally {
-          await server.close();
-        }
+        await using server = await OauthTest.start({ upstream: upstream.config }, oauth); // reads the metadata now
+        const log = logOf(server);
+        const browser = server.browser();
+        const link = upstreamLink(await browser.view('/account/apps'));
+        const page = await browser.view(link);
+        expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
+        expect(log()).toContain(`has no ${name} that can be used`);
+        expect(await check()).toEqual([
+          1,
+          expect.objectContaining({ status: 'fail', message: expect.stringContaining(` ${name} `) }),
+        ]);
+        upstream.faults = {};
+        expect(await check()).toEqual([expect.any(Number), expect.objectContaining({ status: 'ok' })]);
+        await browser.leave(link);
       },
     ),
   );
@@ -110,7 +102,7 @@ describe('a member who cancels at the external identity provider', () => {
 
   it('returns to the previous account page', async () => {
     upstream.decision = error;
-    const page = (await signIn(oauth.browser(), '/account/apps')) as FormPage;
+    const page = await signIn('/account/apps');
     expect([page.status, page.url.pathname]).toEqual([200, '/account/apps']);
     expect(page.html).toMatch(/Continue with/);
   });
@@ -120,8 +112,7 @@ describe('a member who cancels at the external identity provider', () => {
     try {
       alone.upstream.decision = error;
       const browser = alone.oauth.browser();
-      const back = await alone.upstream.visit((await browser.open('/account/apps')) as URL);
-      const page = await browser.view(back);
+      const page = await browser.view(await alone.upstream.visit(await browser.leave('/account/apps')));
       expect([page.status, page.html]).toEqual([403, expect.stringContaining('You are not signed in')]);
       expect(page.html).toContain('href="/account/apps">Try again');
     } finally {
@@ -161,10 +152,9 @@ describe('a response of the external identity provider', () => {
       [2048, picture(2048)],
     ] as const) {
       upstream.account = { sub: randomUUID(), claims: { picture: picture(length) } };
-      expect(((await signIn(oauth.browser())) as FormPage).status).toBe(200);
-      expect(
-        await oauth.query('SELECT profile_picture FROM users WHERE external_id = $1', [upstream.account.sub]),
-      ).toEqual([{ profile_picture: stored }]);
+      expect((await signIn('/account/sessions')).status).toBe(200);
+      const query = 'SELECT profile_picture FROM users WHERE external_id = $1';
+      expect(await oauth.query(query, [upstream.account.sub])).toEqual([{ profile_picture: stored }]);
     }
     expect(log().match(/"claim":"picture"/g)).toHaveLength(1);
   });
