@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { Encryption } from '../../src/crypto/encryption.js';
-import { OauthTest, type Browser } from '../support/oauth.js';
+import { asksForPassword, OauthTest, type Browser } from '../support/oauth.js';
 import { thorough } from '../support/database.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-const signedIn = async (browser: Browser): Promise<boolean> =>
-  !(await browser.view('/account/apps')).html.includes('type="password"');
+const signedIn = async (browser: Browser) => !asksForPassword(await browser.view('/account/apps'));
 
 /** Signs a new member in with a new browser. */
 async function session(): Promise<{ id: number; browser: Browser }> {
@@ -34,10 +33,9 @@ AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
 
   it('rejects ciphertext in a row with another session’s key', async () => {
     const [attacker, victim] = [await session(), await session()];
-    const [{ key }] = (await oauth.dataSource
-      .query('DELETE FROM oauth_sessions WHERE user_id = $1 RETURNING key', [attacker.id])
-      .then(([rows]: [unknown[]]) => rows)) as [{ key: Buffer }];
-    await oauth.query('UPDATE oauth_sessions SET key = $2 WHERE user_id = $1', [victim.id, key]);
+    const moving = `WITH gone AS (DELETE FROM oauth_sessions WHERE user_id = $1 RETURNING key)
+UPDATE oauth_sessions s SET key = gone.key FROM gone WHERE s.user_id = $2`;
+    await oauth.query(moving, [attacker.id, victim.id]);
     expect(await signedIn(attacker.browser)).toBe(false);
   });
 

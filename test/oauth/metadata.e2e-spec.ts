@@ -8,18 +8,13 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-const read = async (path: string) => {
-  const response = await fetch(oauth.issuer + path);
-  return { headers: response.headers, body: (await response.json()) as Record<string, unknown> };
-};
-
 describe('metadata', () => {
   it.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'])(
     'at %s states the server’s capabilities',
     async (path) => {
-      const { body, headers } = await read(path);
+      const response = await fetch(oauth.issuer + path);
       const { issuer } = oauth;
-      expect(body).toMatchObject({
+      expect(await response.json()).toMatchObject({
         issuer,
         authorization_endpoint: `${issuer}/oauth/authorize`,
         token_endpoint: `${issuer}/oauth/token`,
@@ -33,24 +28,19 @@ describe('metadata', () => {
         response_modes_supported: ['query', 'form_post'],
         grant_types_supported: ['authorization_code', 'refresh_token'],
         code_challenge_methods_supported: ['S256'],
-        token_endpoint_auth_methods_supported: [
-          'none',
-          'private_key_jwt',
-          'client_secret_basic',
-          'client_secret_post',
-        ],
+        token_endpoint_auth_methods_supported:
+          'none private_key_jwt client_secret_basic client_secret_post'.split(' '),
         id_token_signing_alg_values_supported: ['ES256', 'RS256'],
         authorization_response_iss_parameter_supported: true,
         scopes_supported: ['openid', 'offline_access', 'profile', ...ALL_SCOPES],
         protected_resources: [`${issuer}/api/public`],
       });
-      expect(headers.get('access-control-allow-origin')).toBe('*');
+      expect(response.headers.get('access-control-allow-origin')).toBe('*');
     },
   );
 
   it('of the API as a protected resource names the authorization server (RFC 9728)', async () => {
-    const { body } = await read('/.well-known/oauth-protected-resource/api/public');
-    expect(body).toMatchObject({
+    expect(await oauth.json('/.well-known/oauth-protected-resource/api/public')).toMatchObject({
       resource: `${oauth.issuer}/api/public`,
       authorization_servers: [oauth.issuer],
       bearer_methods_supported: ['header'],

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ROUTES } from '../../src/authorization-server/provider/provider.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { puaJson } from '../support/command-line.js';
-import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true, assistants: true })));
@@ -10,37 +10,23 @@ afterAll(() => oauth.close());
 
 /** Sends a token request with an unknown code. @returns the part of the response that a page of this origin can read */
 async function seenFrom(origin: string, clientId: string) {
-  const { status, headers, body } = await oauth.token(
-    {
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: 'x',
-      redirect_uri: REDIRECT_URI,
-      code_verifier: 'v'.repeat(43),
-    },
-    { Origin: origin },
-  );
+  const code = { code: 'x', redirect_uri: REDIRECT_URI, code_verifier: 'v'.repeat(43) };
+  const form = { grant_type: 'authorization_code', client_id: clientId, ...code };
+  const { status, headers, body } = await oauth.token(form, { Origin: origin });
   return [status, body.error, headers.get('access-control-allow-origin')];
 }
 
 const READABLE = (origin: string) => [400, 'invalid_grant', origin];
 const HIDDEN = [400, 'invalid_request', null];
 
-interface Shown {
-  readonly client_id: string;
-  readonly allowed_origins: string[];
-}
+const CREATE = ['clients', 'create', '--name', 'Page', '--type', 'web', '--redirect-uri', REDIRECT_URI];
 const create = (...more: string[]) =>
-  puaJson<Shown>(oauth.api.environment, ['clients', 'create', '--name', 'Page', '--type', 'web', ...more]);
+  puaJson<{ client_id: string; allowed_origins: string[] }>(oauth.api.environment, [...CREATE, ...more]);
 
 describe('the origins that may call the token endpoint', () => {
   it('are by default the origins of the redirect URIs, as the command states', async () => {
-    const { client_id, allowed_origins } = await create(
-      '--redirect-uri',
-      REDIRECT_URI,
-      'https://app.example/other',
-      'https://second.example:8443/cb',
-    );
+    const others = ['https://app.example/other', 'https://second.example:8443/cb'];
+    const { client_id, allowed_origins } = await create(...others);
     expect(allowed_origins).toEqual(['https://app.example', 'https://second.example:8443']);
     for (const origin of allowed_origins) expect(await seenFrom(origin, client_id)).toEqual(READABLE(origin));
     for (const origin of ['https://evil.example', 'https://second.example', 'http://app.example', 'null'])
@@ -48,20 +34,18 @@ describe('the origins that may call the token endpoint', () => {
   });
 
   it('are the configured origins, if any are configured; an installed app has no origins', async () => {
-    const { client_id } = await create('--redirect-uri', REDIRECT_URI, '--origin', 'https://page.example');
+    const { client_id } = await create('--origin', 'https://page.example');
     expect(await seenFrom('https://page.example', client_id)).toEqual(READABLE('https://page.example'));
     expect(await seenFrom('https://app.example', client_id)).toEqual(HIDDEN);
-    const native = await oauth.client({
-      type: 'native',
-      redirect_uris: ['http://127.0.0.1/cb', REDIRECT_URI],
-    });
+    const redirect_uris = ['http://127.0.0.1/cb', REDIRECT_URI];
+    const native = await oauth.client({ type: 'native', redirect_uris });
     expect(await seenFrom('https://app.example', native)).toEqual(HIDDEN);
   });
 
   it('follow the redirect URIs of an app that a member registers, as the form states', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
-    await browser.submit(await browser.view('/developer'), { username, password: PASSWORD });
+    await browser.signIn('/developer', username);
     const form = await browser.view('/developer/new-client');
     expect(form.html).toContain('Default: the origins of a web app’s redirect URIs.');
     const fields = { name: 'Own', type: 'web', redirect_uris: REDIRECT_URI, scopes: 'profile:read' };
@@ -75,14 +59,11 @@ describe('the origins that may call the token endpoint', () => {
     const clientId = await oauth.client();
     for (const origin of ['https://evil.example', 'https://other.example', 'https://evil.example'])
       await seenFrom(origin, clientId);
-    const events = async (client: string) =>
-      oauth.query<object>(
-        `SELECT type, details->>'reason' AS reason FROM auth_events WHERE client_id = $1 AND type LIKE '%refused'`,
-        [client],
-      );
-    expect(await events(clientId)).toEqual([{ type: 'token.refused', reason: 'origin_not_allowed' }]);
+    expect(await oauth.events({ client: clientId, type: '%refused' })).toMatchObject([
+      { type: 'token.refused', details: { reason: 'origin_not_allowed' } },
+    ]);
     await seenFrom('https://evil.example', 'nobody');
-    expect(await events('nobody')).toEqual([]);
+    expect(await oauth.events({ client: 'nobody' })).toEqual([]);
   });
 });
 
