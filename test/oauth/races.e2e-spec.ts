@@ -3,11 +3,12 @@ import { AccessEnds } from '../../src/clients/access-ends.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { dpopKey } from '../support/client-kinds.js';
+import { atOnce } from '../support/concurrent.js';
 import { hold, postgres, waitingForLock } from '../support/database.js';
 import type { TestApi } from '../support/api.js';
 import { OauthTest, type Answer } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
-import { eventually, soon } from '../support/timing.js';
+import { soon, until } from '../support/timing.js';
 
 postgres.describe('two servers on one database', () => {
   let oauth: OauthTest;
@@ -28,8 +29,8 @@ postgres.describe('two servers on one database', () => {
     await oauth.close();
   });
 
-  const spread = (count: number, send: (origin: string) => Promise<Answer>) =>
-    Promise.all(Array.from({ length: count }, (_, i) => send(servers[i % servers.length]!.url)));
+  const spread = (count: number, send: (origin: string, index: number) => Promise<Answer>) =>
+    atOnce(count, (i) => send(servers[i % servers.length]!.url, i));
   const successes = (answers: Answer[]) => answers.filter(({ status }) => status === 200);
 
   it('redeem a code once for 20 concurrent requests, in each of 30 rounds', async () => {
@@ -61,9 +62,7 @@ postgres.describe('two servers on one database', () => {
       const codes: Record<string, string>[] = [];
       while (codes.length < 8) codes.push(await oauth.code(clientId, username, {}, browser));
       const headers = await proof();
-      const answers = await Promise.all(
-        codes.map((code, i) => oauth.token(code, headers, servers[i % servers.length]!.url)),
-      );
+      const answers = await spread(8, (origin, i) => oauth.token(codes[i]!, headers, origin));
       expect(successes(answers)).toHaveLength(1);
     }
   });
@@ -96,11 +95,10 @@ postgres.describe('two servers on one database', () => {
       }
     }
     for (let round = 0; round < 15; round++) {
-      const form = await oauth.code(clientId, username);
+      const one = await oauth.member();
+      const form = await oauth.code(clientId, one.username);
       const [, exchanged] = await Promise.all([
-        oauth.query('DELETE FROM oauth_grants WHERE user_id = (SELECT id FROM users WHERE username = $1)', [
-          username,
-        ]),
+        oauth.query('DELETE FROM oauth_grants WHERE user_id = $1', [one.id]),
         oauth.token(form, {}, servers[round % 2]!.url),
       ]);
       if (exchanged.status === 200) expect(await oauth.me(exchanged.body.access_token)).toBe(401);
@@ -117,29 +115,21 @@ postgres.describe('two servers on one database', () => {
     for (let round = 0; round < 15; round++) {
       const one = await oauth.member();
       const form = await oauth.code(clientId, one.username);
+      const ends = new AccessEnds(oauth.dataSource, oauth.api.config);
       const [changed, { status, body }] = await Promise.all([
-        new AccessEnds(oauth.dataSource, oauth.api.config).change(one.id, clientId, '180', {
-          actor: 'user',
-          ip: null,
-        }),
+        ends.change(one.id, clientId, '180', { actor: 'user', ip: null }),
         oauth.token(form, {}, servers[round % 2]!.url),
       ]);
       expect([changed, status]).toEqual([true, 200]);
-      await eventually(
-        async () =>
-          (await oauth.dataSource.query<unknown[]>('SELECT FROM access_changes')).length === 0 || undefined,
-      );
-      const [told] = await oauth.dataSource.query<{ days: number }[]>(
+      await until(async () => (await oauth.query('SELECT FROM access_changes')).length === 0);
+      const [told] = await oauth.query<{ days: number }>(
         `SELECT EXTRACT(epoch FROM (details->>'access_ends_at')::timestamp AT TIME ZONE 'UTC' - now())::float8 / 86400 AS days FROM webhook_deliveries
 WHERE endpoint_id = $1 AND user_id = $2`,
         [endpoint, one.id],
       );
       expect(told?.days ?? (body.refresh_token_expires_in as number) / 86_400).toBeCloseTo(180, 1);
-      const events = await oauth.dataSource.query<{ type: string }[]>(
-        `SELECT type FROM auth_events WHERE user_id = $1 AND type IN ('access.changed', 'token.issued') ORDER BY type`,
-        [one.id],
-      );
-      expect(events.map(({ type }) => type)).toEqual(['access.changed', 'token.issued']);
+      for (const type of ['access.changed', 'token.issued'])
+        expect(await oauth.events({ user: one.id, type })).toHaveLength(1);
     }
   });
 
@@ -169,14 +159,12 @@ WHERE endpoint_id = $1 AND user_id = $2`,
       const one = await oauth.member();
       const durations = ['30', '180'];
       await Promise.all(
-        durations.map((duration, n) =>
-          oauth.browser(servers[n]!.url).authorize(oauth.request(clientId, { prompt: 'consent' }).url, {
-            username: one.username,
-            duration,
-          }),
-        ),
+        durations.map((duration, n) => {
+          const { url } = oauth.request(clientId, { prompt: 'consent' });
+          return oauth.browser(servers[n]!.url).authorize(url, { username: one.username, duration });
+        }),
       );
-      const [found] = await oauth.dataSource.query<Record<string, unknown>[]>(
+      const [found] = await oauth.query<Record<string, unknown>>(
         `SELECT (SELECT array_agg(round(EXTRACT(epoch FROM access_ends_at - now()) / 86400)::text ORDER BY access_ends_at)
     FROM oauth_grants WHERE user_id = $1) AS ends,
   (SELECT duration = round(EXTRACT(epoch FROM access_ends_at - now()) / 86400)::text FROM oauth_consents WHERE user_id = $1) AS matches,
