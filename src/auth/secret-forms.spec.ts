@@ -17,7 +17,7 @@ describe('secret detection', () => {
     ['test key', makeKey('test').key],
     ['client secret', CLIENT_SECRET_PREFIX + randomText(43, BASE62)],
     ['webhook secret', makeWebhookSecret()],
-  ])('recognizes a new %s, and removes it from any text', (_, secret) => {
+  ])('recognizes a new %s, and removes it from a text', (_, secret) => {
     expect(looksSecret(secret)).toBe(true);
     expect(looksSecret(secret.slice(0, 40))).toBe(true);
     expect(withoutSecrets(`{"a":"x${secret}"}`)).not.toContain(secret.slice(-10));

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { listen } from '../../test/support/listen.js';
 import { providerFetch, type ProviderFetch } from './provider-fetch.js';
 
 describe('requests to the external identity provider', () => {
@@ -19,8 +19,7 @@ describe('requests to the external identity provider', () => {
         );
       if (request.url === '/cut') setImmediate(() => request.socket.destroy());
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    ({ port } = server.address() as AddressInfo);
+    port = Number(new URL(await listen(server)).port);
   });
   afterAll(() => {
     server.close();

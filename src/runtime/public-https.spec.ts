@@ -2,10 +2,10 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { thorough } from '../../test/support/database.js';
+import { listen } from '../../test/support/listen.js';
 import { NameServer } from '../../test/support/name-server.js';
 import { resolveAddresses, PublicHttps } from './public-https.js';
 
@@ -21,8 +21,7 @@ describe('a request to a user-supplied URL', () => {
       response.writeHead(204).end();
     });
     inside.on('connection', () => connections++);
-    await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve));
-    ({ port } = inside.address() as AddressInfo);
+    port = Number(new URL(await listen(inside)).port);
   });
   afterAll(() => void inside.close());
 
@@ -89,8 +88,7 @@ describe('a request to a user-supplied URL', () => {
       ended = once(response, 'close');
       response.writeHead(202).write('x'); // the body never ends
     });
-    await new Promise<void>((resolve) => dripping.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(dripping.address() as AddressInfo).port}/`;
+    const url = await listen(dripping);
     expect(await post(new PublicHttps(), url, true)).toMatchObject({ status: 202 });
     await ended;
     dripping.close();

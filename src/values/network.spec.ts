@@ -54,7 +54,7 @@ describe('networkOf', () => {
     expect(networkOf(undefined)).toBe('');
   });
 
-  it('returns the first 64 bits of an IPv6 address in any notation', () => {
+  it('returns the first 64 bits of an IPv6 address in several notations', () => {
     const of = (text: string) => networkOf(parseAddress(text));
     for (const address of ['2001:db8:5::1', '2001:0DB8:0005:0000:ffff::', '2001:db8:5:0:1:2:3:4'])
       expect(of(address)).toBe('2001:db8:5:0');

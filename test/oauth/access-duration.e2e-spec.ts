@@ -414,7 +414,7 @@ describe('a refresh request for ended access', () => {
 });
 
 describe('a consent given before members could choose a duration', () => {
-  it('still gives each sign-in 14 days of access', async () => {
+  it('still gives a sign-in 14 days of access', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     await access(clientId, username, '180', { browser });

@@ -12,7 +12,14 @@ import { ClientReviews } from '../../src/clients/reviews.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { Upkeep } from '../../src/operations/upkeep.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
+import {
+  asksForPassword,
+  OauthTest,
+  PASSWORD,
+  REDIRECT_URI,
+  type Browser,
+  type FormPage,
+} from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
@@ -98,6 +105,13 @@ interface Grant {
   endedAt: number;
 }
 
+/** A message, notice or audit event of the server. */
+interface Row {
+  readonly place: number;
+  readonly type: string;
+  readonly user_id: number | null;
+}
+
 interface Consent {
   granted: readonly string[];
   endsAt: number;
@@ -163,10 +177,6 @@ class World {
     return { time: this.#passed / YEAR, grants: this.#grants.length / GRANTS };
   }
 
-  #query<Row>(sql: string, values: unknown[] = []): Promise<Row[]> {
-    return this.oauth.dataSource.query<Row[]>(sql, values);
-  }
-
   /** Runs a step on the server and in the model, and compares the results. */
   async take(made: Step): Promise<void> {
     const count = this.#grants.length;
@@ -196,7 +206,7 @@ class World {
   async end(): Promise<void> {
     const endpoints = this.apps.map(({ endpoint }) => endpoint);
     const sent = await eventually(async () => {
-      const rows = await this.#query<{ id: string; type: string; status: string }>(
+      const rows = await this.oauth.query<{ id: string; type: string; status: string }>(
         `SELECT 'msg_' || replace(id::text, '-', '') AS id, type, status FROM webhook_deliveries WHERE endpoint_id = ANY ($1)`,
         [endpoints],
       );
@@ -216,7 +226,9 @@ class World {
       ['webhook_endpoints', 'client_id'],
       ['oauth_clients', 'id'],
     ])
-      await this.#query(`DELETE FROM ${table} WHERE ${column} = ANY ($1)`, [this.apps.map(({ id }) => id)]);
+      await this.oauth.query(`DELETE FROM ${table} WHERE ${column} = ANY ($1)`, [
+        this.apps.map(({ id }) => id),
+      ]);
   }
 
   #of(ofMember: Member, ofApp: App): Grant[] {
@@ -318,7 +330,7 @@ class World {
     if (ofMember.disabled || ofApp.disabled) return;
     await this.#accountPage(ofMember);
     const request = this.#request(ofApp, 'none');
-    const back = (await ofMember.browser.open(request.url)) as URL;
+    const back = await ofMember.browser.leave(request.url);
     const consent = this.#consents.get(`${m} 0`);
     const at = this.now();
     if (!consent || consent.endsAt <= at)
@@ -343,7 +355,7 @@ class World {
     const code = back.searchParams.get('code')!;
     const redirect_uri = ofApp.isNative ? NATIVE : REDIRECT_URI;
     const known = this.#grants.map(({ id }) => id);
-    const [row] = await this.#query<{ id: string }>(
+    const [row] = await this.oauth.query<{ id: string }>(
       'SELECT id FROM oauth_grants WHERE user_id = $1 AND client_id = $2 AND id <> ALL ($3)',
       [ofMember.id, ofApp.id, known],
     );
@@ -592,10 +604,8 @@ class World {
         if (isDead) grant.access = grant.access.filter((one) => one.token !== token);
       }
       if (grant.refresh === undefined || grant.app.disabled || grant.why !== undefined) continue;
-      const { body } = await this.oauth.post('/oauth/introspect', {
-        client_id: grant.app.id,
-        token: grant.refresh,
-      });
+      const form = { client_id: grant.app.id, token: grant.refresh };
+      const { body } = await this.oauth.post('/oauth/introspect', form);
       expect([grant.id, body.active]).toEqual([grant.id, this.#isLive(grant) && isUsable]);
     }
     for (const { id, calendar, hasCalendar } of members)
@@ -617,11 +627,9 @@ class World {
   }
 
   #isMoment(time: string | null, at: number) {
-    if (at === Infinity) expect(time).toBeNull();
-    else
-      expect(Math.abs(Date.parse(`${time!.replace(' ', 'T')}Z`) / 1_000 + this.#passed - at)).toBeLessThan(
-        60,
-      );
+    if (at === Infinity) return expect(time).toBeNull();
+    const seconds = Date.parse(`${time!.replace(' ', 'T')}Z`) / 1_000 + this.#passed;
+    expect(Math.abs(seconds - at)).toBeLessThan(60);
   }
 
   async #noticeEnds() {
@@ -663,33 +671,20 @@ class World {
   /** Messages, notices and audit events of the server since the last call. */
   async #news() {
     await eventually(async () => {
-      await this.#query('SELECT tell_apps_of_access(1000)');
-      return (await this.#query('SELECT FROM access_changes')).length === 0 || undefined;
+      await this.oauth.query('SELECT tell_apps_of_access(1000)');
+      return (await this.oauth.query('SELECT FROM access_changes')).length === 0 || undefined;
     });
-    const messages = await this.#query<{
-      place: number;
-      type: string;
-      user_id: number;
-      endpoint_id: string;
-      details: { scopes: string[]; reason: string | null };
-    }>('SELECT sequence AS place, * FROM webhook_deliveries WHERE sequence > $1 AND endpoint_id = ANY ($2)', [
-      this.#last.webhook_deliveries,
-      this.apps.map(({ endpoint }) => endpoint),
-    ]);
-    const notices = await this.#query<{
-      place: number;
-      notice: string;
-      user_id: number;
-      by_id: string | null;
-    }>(`SELECT sequence AS place, * FROM platform_changes WHERE sequence > $1 AND type = 'notice'`, [
-      this.#last.platform_changes,
-    ]);
-    const events = await this.#query<{
-      place: number;
-      type: string;
-      user_id: number | null;
-      details: Record<string, string | number | undefined>;
-    }>(
+    type Details = { scopes: string[]; reason: string | null };
+    const endpoints = this.apps.map(({ endpoint }) => endpoint);
+    const messages = await this.oauth.query<Row & { endpoint_id: string; details: Details }>(
+      'SELECT sequence AS place, * FROM webhook_deliveries WHERE sequence > $1 AND endpoint_id = ANY ($2)',
+      [this.#last.webhook_deliveries, endpoints],
+    );
+    const notices = await this.oauth.query<Row & { notice: string; by_id: string | null }>(
+      `SELECT sequence AS place, * FROM platform_changes WHERE sequence > $1 AND type = 'notice'`,
+      [this.#last.platform_changes],
+    );
+    const events = await this.oauth.query<Row & { details: Record<string, string | number | undefined> }>(
       `SELECT id AS place, * FROM auth_events WHERE id > $1 AND type !~ '^(sign_in|session|token.refused|authorization|webhook|calendar)'`,
       [this.#last.auth_events],
     );
@@ -717,9 +712,8 @@ class World {
   }
 
   async #accountPage({ browser, username }: Member): Promise<FormPage> {
-    const page = (await browser.open('/account/apps')) as FormPage;
-    if (!page.html.includes('type="password"')) return page;
-    return (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    const page = await browser.view('/account/apps');
+    return asksForPassword(page) ? browser.signIn('/account/apps', username) : page;
   }
 
   async #comparePages(members: readonly Member[]) {
@@ -731,15 +725,14 @@ class World {
         const card = shown.find((text) => text.includes(ofApp.name));
         expect([ofApp.name, card !== undefined]).toEqual([ofApp.name, live.length > 0]);
         if (!card) continue;
-        const [, time = null] = /<dt>Until<\/dt><dd><time datetime="([^"]+)"/.exec(card) ?? [];
-        this.#isMoment(
-          time && time.replace('T', ' ').replace('Z', ''),
-          later(...live.map(({ endsAt }) => endsAt)),
-        );
+        const [, time = null] = /<dt>Until<\/dt><dd><time datetime="([^"]+)Z"/.exec(card) ?? [];
+        this.#isMoment(time, endOf(live));
       }
     }
     for (const table of ['notice_emails', 'platform_changes', 'muted_notices'])
-      expect(await this.#query(`SELECT FROM ${table} WHERE user_id = ANY ($1)`, [this.#erased])).toEqual([]);
+      expect(await this.oauth.query(`SELECT FROM ${table} WHERE user_id = ANY ($1)`, [this.#erased])).toEqual(
+        [],
+      );
   }
 }
 
@@ -747,12 +740,8 @@ describe('access that members grant', () => {
   let oauth: OauthTest;
   let receiver: Receiver;
   beforeAll(async () => {
-    oauth = await OauthTest.start({
-      developerConsole: true,
-      reviewsApps: true,
-      assistants: true,
-      sweepIntervalSeconds: 1e6,
-    });
+    const settings = { developerConsole: true, reviewsApps: true, assistants: true };
+    oauth = await OauthTest.start({ ...settings, sweepIntervalSeconds: 1e6 });
     receiver = await Receiver.start();
   });
   afterAll(async () => {
@@ -764,11 +753,9 @@ describe('access that members grant', () => {
     'is consistent in tokens, pages, webhooks, notices and the audit log after each step of a random year',
     async () => {
       const world = await World.make(oauth, receiver);
-      const steps = fc.sample(fc.infiniteStream(step), {
-        numRuns: 1,
-        seed: Number(process.env.FUZZ_SEED),
-      })[0]!;
-      for (const made of steps) {
+      const seed = Number(process.env.FUZZ_SEED);
+      const [steps] = fc.sample(fc.infiniteStream(step), { numRuns: 1, seed });
+      for (const made of steps!) {
         const { time, grants } = world.progress;
         if (time >= 1 && grants >= 1) break;
         if (made.does === 'passTime' && time > grants) continue;

@@ -250,7 +250,7 @@ FROM generate_series(1, 7999) n`,
 });
 
 describe('GET and POST /account/activity', () => {
-  it('sign the member in, and show each app’s use of data and the changes of access', async () => {
+  it('sign the member in, and show an app’s use of data and the changes of access', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const client = await oauth.client({ name: 'Reads <b>me</b>' });
     const { access_token } = await oauth.tokens(client, member.username);
@@ -275,7 +275,7 @@ describe('GET and POST /account/activity', () => {
     );
   });
 
-  it('list each accepted and rejected sign-in with device, network and method', async () => {
+  it('list an accepted and a rejected sign-in with device, network and method', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     browser.headers['User-Agent'] = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';

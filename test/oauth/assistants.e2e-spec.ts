@@ -48,7 +48,7 @@ async function signedIn(more: Record<string, string | undefined> = {}, fields: P
 }
 
 describe('an assistant', () => {
-  it('signs a member in through a loopback redirect on any port, and reads data with its token', async () => {
+  it('signs a member in through a loopback redirect on an unregistered port, and reads data with its token', async () => {
     const { status, body } = await signedIn();
     expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
     const { result } = (await (await use(body.access_token, 'list_events')).json()) as { result: object };

@@ -238,7 +238,7 @@ describe('a token request', () => {
     expect((await oauth.token(form)).status).toBe(200);
   });
 
-  it('is rejected with a token as the code, or with any other value as the refresh token', async () => {
+  it('is rejected with a token as the code, or with an access token, ID token or code as the refresh token', async () => {
     const [client_id, { username }] = [await oauth.client(), await oauth.member()];
     const form = await oauth.code(client_id, username);
     const { access_token, refresh_token, id_token } = await oauth.tokens(client_id, username);

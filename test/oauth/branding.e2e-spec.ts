@@ -264,7 +264,7 @@ describe('an app', () => {
     expect(Buffer.from(await response.arrayBuffer()).equals(PNG)).toBe(true);
   });
 
-  it('has no image that could contain a script, regardless of the file’s name', async () => {
+  it('has no SVG image, which could contain a script, even if the file is named .png', async () => {
     const { code, stderr } = await create('--logo-file', fileOf('logo2.png', SVG));
     expect([code, stderr]).toEqual([1, expect.stringContaining('the logo must be a PNG, JPEG, WebP or GIF')]);
   });

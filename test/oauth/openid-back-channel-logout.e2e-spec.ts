@@ -152,7 +152,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('and every other app get one notification per session', async () => {
+  it('and another app each get one notification per session', async () => {
     const [one, two] = [await toldApp(), await toldApp()];
     const member = await signIn(one.clientId);
     const there = await signIn(two.clientId, member);

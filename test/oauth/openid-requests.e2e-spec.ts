@@ -67,7 +67,7 @@ describe('a request for a recent sign-in', () => {
     expect(answerOf(await send(browser, { max_age: '5000', prompt: 'none' }))).toBe('login_required');
   });
 
-  it('with prompt=login always requires a new sign-in, and the ID token has the new auth_time', async () => {
+  it('with prompt=login requires a new sign-in within a session, and the ID token has the new auth_time', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const first = await idTokenOf(username, {}, browser);

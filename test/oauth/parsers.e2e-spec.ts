@@ -62,7 +62,7 @@ describe('many parameters', () => {
     ]);
   });
 
-  it('are accepted up to a hundred, with any names', async () => {
+  it('are accepted up to a hundred, even with unknown names', async () => {
     const others = (count: number) => Array.from({ length: count }, (_, at) => `utm_${at}=x`).join('&');
     expect((await ask('GET', `/oauth/jwks?${others(100)}`)).status).toBe(200);
     expect((await ask('GET', `/oauth/jwks?${others(101)}`)).status).toBe(400);

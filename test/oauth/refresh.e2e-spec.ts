@@ -6,29 +6,32 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
+/** A client, and a new member's tokens for it. */
+async function signedIn(parameters: Record<string, string> = {}) {
+  const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+  return { clientId, username, ...(await oauth.tokens(clientId, username, parameters)) };
+}
+
 describe('a refresh token', () => {
   it('used again within 10 seconds gets the same tokens, with their remaining lifetimes', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const { refresh_token } = await oauth.tokens(clientId, username);
+    const { clientId, refresh_token } = await signedIn();
     const first = await oauth.refresh(clientId, refresh_token);
-    await oauth.query(
-      `UPDATE oauth_tokens SET consumed_at = consumed_at - interval '1 s' WHERE consumed_at IS NOT NULL AND model = 'RefreshToken'`,
-    );
+    const earlier = `UPDATE oauth_tokens SET consumed_at = consumed_at - interval '3 s' WHERE model = 'RefreshToken'`;
+    await oauth.query(earlier);
     const second = await oauth.refresh(clientId, refresh_token);
     expect([first.status, second.status]).toEqual([200, 200]);
     const { expires_in, refresh_token_expires_in, ...same } = first.body;
     expect(second.body).toMatchObject(same);
+    // On a busy host, the kept response states lifetimes of a moment before the first response.
     expect(second.body.expires_in).toBeLessThanOrEqual(expires_in - 1);
-    expect(second.body.refresh_token_expires_in).toBeLessThanOrEqual(
-      (refresh_token_expires_in as number) - 1,
-    );
+    const left = refresh_token_expires_in as number;
+    expect(second.body.refresh_token_expires_in).toBeLessThanOrEqual(left - 1);
     expect(await oauth.me(second.body.access_token)).toBe(200);
     expect((await oauth.refresh(clientId, second.body.refresh_token)).status).toBe(200);
   });
 
   it('used again with other parameters within 10 seconds is rejected, and its family stays valid', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const { refresh_token } = await oauth.tokens(clientId, username);
+    const { clientId, refresh_token } = await signedIn();
     const { body } = await oauth.refresh(clientId, refresh_token);
     const other = await oauth.refresh(clientId, refresh_token, { scope: 'profile:read' });
     expect([other.status, other.body.error]).toEqual([400, 'invalid_grant']);
@@ -37,8 +40,7 @@ describe('a refresh token', () => {
   });
 
   it('used again later revokes its family, but no tokens of the member’s other devices', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const device = await oauth.tokens(clientId, username);
+    const { clientId, username, ...device } = await signedIn();
     const other = await oauth.tokens(clientId, username);
     const { body } = await oauth.refresh(clientId, device.refresh_token);
     await oauth.age('oauth_tokens', 11);
@@ -51,10 +53,9 @@ describe('a refresh token', () => {
   });
 
   it('that was used or revoked is rejected, and only its own client gets the reason', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { clientId, refresh_token: used } = await signedIn();
     const told = async (token: string, client = clientId) =>
       (await oauth.refresh(client, token)).body.error_description;
-    const { refresh_token: used } = await oauth.tokens(clientId, username);
     const foreign = await told(used, await oauth.client());
     const { refresh_token: next } = (await oauth.refresh(clientId, used)).body;
     const usedMeanwhile = await oauth.refresh(clientId, used, { scope: 'profile:read' });
@@ -68,23 +69,18 @@ describe('a refresh token', () => {
   });
 
   it('used again days later still revokes its family: used tokens are not swept before they expire', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const { refresh_token } = await oauth.tokens(clientId, username);
+    const { clientId, refresh_token } = await signedIn();
     const { body } = await oauth.refresh(clientId, refresh_token);
     await oauth.age('oauth_tokens', 13 * 86_400);
     await oauth.api.app.get(Sweeper).sweep();
     expect((await oauth.refresh(clientId, refresh_token)).body.error).toBe('invalid_grant');
     expect((await oauth.refresh(clientId, body.refresh_token)).body.error).toBe('invalid_grant');
-    const [row] = await oauth.query<{ reason: string }>(
-      `SELECT details->>'reason' AS reason FROM auth_events WHERE client_id = $1 AND type = 'token.refused' ORDER BY id LIMIT 1`,
-      [clientId],
-    );
-    expect(row!.reason).toBe('refresh_token_used');
+    const [refused] = await oauth.details({ client: clientId, type: 'token.refused' });
+    expect(refused!.reason).toBe('refresh_token_used');
   });
 
   it('is not consumed by a rejected request', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const { refresh_token } = await oauth.tokens(clientId, username);
+    const { clientId, refresh_token } = await signedIn();
     const wrong = await oauth.refresh(clientId, refresh_token, { resource: 'https://other.example/api' });
     expect([wrong.status, wrong.body.error]).toEqual([400, 'invalid_target']);
     const stored = await oauth.query<{ consumed_at: Date | null }>(
@@ -95,35 +91,26 @@ describe('a refresh token', () => {
   });
 
   it('grants fewer scopes if fewer are requested, and never more', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const { body } = await oauth.token(
-      await oauth.code(clientId, username, { scope: 'profile:read events:read' }),
-    );
-    const wider = await oauth.refresh(clientId, body.refresh_token, {
-      scope: 'profile:read connections:read',
-    });
+    const { clientId, refresh_token } = await signedIn({ scope: 'profile:read events:read' });
+    const scope = 'profile:read connections:read';
+    const wider = await oauth.refresh(clientId, refresh_token, { scope });
     expect([wider.status, wider.body.error]).toEqual([400, 'invalid_scope']);
-    const narrower = await oauth.refresh(clientId, body.refresh_token, { scope: 'events:read' });
+    const narrower = await oauth.refresh(clientId, refresh_token, { scope: 'events:read' });
     expect(narrower.body.scope).toBe('events:read');
     expect(await oauth.me(narrower.body.access_token)).toBe(403);
   });
 
   it('ignores unknown scopes that are requested in addition to known scopes', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const { body } = await oauth.token(
-      await oauth.code(clientId, username, { scope: 'profile:read events:read' }),
-    );
-    const none = await oauth.refresh(clientId, body.refresh_token, { scope: 'invented' });
+    const { clientId, refresh_token } = await signedIn({ scope: 'profile:read events:read' });
+    const none = await oauth.refresh(clientId, refresh_token, { scope: 'invented' });
     expect([none.status, none.body.error]).toEqual([400, 'invalid_scope']);
-    const known = await oauth.refresh(clientId, body.refresh_token, { scope: 'invented events:read other' });
+    const known = await oauth.refresh(clientId, refresh_token, { scope: 'invented events:read other' });
     expect([known.status, known.body.scope]).toEqual([200, 'events:read']);
   });
 
   it('is rejected for another client without being consumed', async () => {
-    const { username } = await oauth.member();
-    const [clientId, thief] = [await oauth.client(), await oauth.client()];
-    const { refresh_token } = await oauth.tokens(clientId, username);
-    expect((await oauth.refresh(thief, refresh_token)).body.error).toBe('invalid_grant');
+    const { clientId, refresh_token } = await signedIn();
+    expect((await oauth.refresh(await oauth.client(), refresh_token)).body.error).toBe('invalid_grant');
     expect((await oauth.refresh(clientId, refresh_token)).status).toBe(200);
   });
 });

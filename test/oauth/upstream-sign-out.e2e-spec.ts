@@ -167,7 +167,7 @@ describe('a logout token of the external identity provider', () => {
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  it('makes this server send its own logout token to each app of the session', async () => {
+  it('makes this server send its own logout token to an app of the session', async () => {
     const receiver = await Receiver.start();
     const told = await oauth.client({ backchannel_logout_uri: receiver.url });
     const { browser, sub, sid, id } = await member();

@@ -9,7 +9,7 @@ describe('an API key', () => {
     expect(parseKey(key)).toEqual({ id, environment });
   });
 
-  it('is found in any text by one regular expression', () => {
+  it('is found in a text by a regular expression', () => {
     const { key } = makeKey('live');
     expect(API_KEY_PATTERN.exec(`curl -H 'X-API-Key: ${key}' https://…`)![0]).toBe(key);
   });

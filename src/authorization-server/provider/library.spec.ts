@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { globSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { errors, Provider, type AdapterPayload, type Configuration } from 'oidc-provider';
+import { listen } from '../../../test/support/listen.js';
 import { makeSigningKey } from '../../crypto/signing-keys.js';
 import {
   alive,
@@ -30,6 +30,7 @@ const PAYLOADS: Readonly<Record<string, AdapterPayload>> = {
 let configuration: Configuration;
 let library: Provider;
 let server: Server;
+let origin: string;
 const replacements = {
   postForm: jest.fn<Replacements['postForm']>().mockResolvedValue(undefined),
   hasSecret: jest.fn<Replacements['hasSecret']>((_client, sent) => sent === 'right'),
@@ -67,7 +68,7 @@ beforeAll(async () => {
       return handle(request, response);
     });
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  origin = await listen(server);
 });
 afterAll(() => {
   server.close();
@@ -78,7 +79,7 @@ afterAll(() => {
 function send(path: string, form?: Record<string, string>, secret = 'right'): Promise<Response> {
   const headers = { Authorization: `Basic ${btoa(`app:${secret}`)}`, 'X-Forwarded-Proto': 'https' };
   const options = form ? { method: 'POST', body: new URLSearchParams(form), headers } : { headers };
-  return fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, options);
+  return fetch(origin + path, options);
 }
 
 const SOURCE = globSync('node_modules/oidc-provider/lib/**/*.js')
@@ -143,10 +144,8 @@ describe('oidc-provider', () => {
       return handle().catch(() => Promise.reject(new errors.InvalidTarget('refused late')));
     });
     const response = await send('/token', form);
-    expect([response.status, await response.json()]).toEqual([
-      400,
-      { error: 'invalid_target', error_description: 'refused late' },
-    ]);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({ error: 'invalid_target', error_description: 'refused late' });
   });
 
   it.each<[string, Record<string, string> | undefined]>([
@@ -171,36 +170,12 @@ describe('oidc-provider', () => {
 });
 
 describe('a signing key', () => {
-  it.each([
-    ['ES256', 64],
-    ['RS256', 256],
-  ] as const)('creates signatures of the right length: %s', async (alg, bytes) => {
-    const key = new SynchronousSigningKey(await makeSigningKey(alg));
-    expect([key.alg, key.sign(Buffer.from('input')).length]).toEqual([alg, bytes]);
-  });
-
   it('exposes its public half, and never its private half', async () => {
     const jwk = await makeSigningKey('ES256');
     if (jwk.kty !== 'EC') throw new Error(jwk.kty);
     const key = new SynchronousSigningKey(jwk);
     const { x, y, kid } = jwk;
-    expect({
-      kty: key.kty,
-      crv: key.crv,
-      x: key.x,
-      y: key.y,
-      kid: key.kid,
-      alg: key.alg,
-      use: key.use,
-    }).toEqual({
-      kty: 'EC',
-      crv: 'P-256',
-      x,
-      y,
-      kid,
-      alg: 'ES256',
-      use: 'sig',
-    });
+    expect(key).toMatchObject({ kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' });
     expect('d' in key).toBe(false);
     expect(key.keyObject().type).toBe('public');
   });

@@ -95,7 +95,7 @@ describe('admission', () => {
     expect(refused).toHaveLength(3 * MOST);
   });
 
-  it('reads every connection while no request waits', () => {
+  it('reads a connection while no request waits', () => {
     const connection = { pause: jest.fn(), resume: jest.fn() };
     admission.answered(connection, { address: '10.0.0.1', credential: '' });
     expect(connection.pause).not.toHaveBeenCalled();
@@ -182,7 +182,7 @@ describe('admission', () => {
       expect(reads).toEqual(['first paused', 'second paused']);
     });
 
-    it('reads every connection again after a second at most', async () => {
+    it('reads a paused connection again after a second at most', async () => {
       await overload();
       const reads: string[] = [];
       answered(reads, 'a');

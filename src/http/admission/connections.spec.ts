@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { listen } from '../../../test/support/listen.js';
 import { until } from '../../../test/support/timing.js';
 import { CONNECTION_BOUNDS, Connections, type ConnectionBounds } from './connections.js';
 
@@ -14,10 +16,12 @@ const sendDocument: Answer = (_request, response) => {
 };
 const sendUrl: Answer = (request, response) => void response.end(request.url);
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+/** A request whose body is half there. */
+const HALF = 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx';
 
 /** Exceeds the system's socket buffers. */
 const LARGE = Buffer.alloc(16_000_000, 'x');
-const STALLED_MS = 3_000;
+const STALLED_MS = 5_000;
 
 describe('connections', () => {
   const ends: (() => void)[] = [];
@@ -38,7 +42,7 @@ describe('connections', () => {
         bytes += part.length;
         if (bytes >= LARGE.length) resolve();
         socket.pause();
-        setTimeout(() => socket.resume(), 15);
+        setTimeout(() => socket.resume(), 25);
       });
       socket.once('close', () => resolve());
     }).then(() => {
@@ -58,13 +62,12 @@ describe('connections', () => {
       },
       { ...CONNECTION_BOUNDS, ...bounds },
     );
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    const { port } = new URL(await listen(server));
     ends.push(() => {
       server.close();
       server.closeAllConnections();
     });
-    const { port } = server.address() as { port: number };
-    return { connections, server, open: (localAddress?: string) => open(port, localAddress) };
+    return { connections, server, open: (localAddress?: string) => open(Number(port), localAddress) };
   }
 
   /** A client that reads only when the test calls `read`. */
@@ -72,7 +75,7 @@ describe('connections', () => {
     const socket = connect({ port, host: '127.0.0.1', localAddress });
     socket.on('error', () => undefined);
     ends.push(() => socket.destroy());
-    await new Promise((resolve) => socket.once('connect', resolve));
+    await once(socket, 'connect');
     return socket;
   }
 
@@ -337,7 +340,7 @@ describe('connections', () => {
     const [first, second, third] = [await open(), await open(), await open()];
     const texts = [first, second, third].map((socket) => read(socket, (text) => text.includes('\r\n\r\n')));
     for (const [i, socket] of [first, second, third].entries()) {
-      socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+      socket.write(HALF);
       await until(() => connections.state().idle === 2 - i);
     }
     expect(await texts[0]).toMatch(/^HTTP\/1\.1 408 [^]*Connection: close/);
@@ -354,7 +357,7 @@ describe('connections', () => {
     );
     const [first, busy] = [await open(), await open()];
     busy.write(get('/'));
-    first.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+    first.write(HALF);
     await until(() => connections.state().unfinished === 1);
     const accepted = new Promise<() => void>((resolve) =>
       server.once('connection', (socket) => resolve(connections.awaitBody({ socket } as IncomingMessage))),
@@ -368,7 +371,7 @@ describe('connections', () => {
   it('are closed unread if their address already has its maximum of connections, all busy', async () => {
     const { open, connections } = await serve(() => undefined, { openOfPeer: 2 });
     const busy = [await open(), await open()];
-    for (const socket of busy) socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+    for (const socket of busy) socket.write(HALF);
     await until(() => connections.state().open === 2 && connections.state().idle === 0);
     const [refused, neighbor] = [await open(), await open('127.0.0.2')];
     await closed(refused);
@@ -403,11 +406,11 @@ describe('connections', () => {
     const ended: Socket[] = [];
     for (const socket of sockets) {
       socket.resume().on('end', () => ended.push(socket));
-      socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+      socket.write(HALF);
     }
     await until(() => connections.state().unfinished === 20);
     const last = await open();
-    last.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+    last.write(HALF);
     await until(() => ended.length === 2);
     expect(connections.state().unfinished).toBe(19);
   });
@@ -416,15 +419,14 @@ describe('connections', () => {
     const { open, connections } = await serve(() => undefined, { open: 3 });
     const [unfinished, waits, neighbour] = [await open(), await open(), await open()];
     neighbour.write(get('/'));
-    for (const socket of [unfinished, waits])
-      socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx');
+    for (const socket of [unfinished, waits]) socket.write(HALF);
     await until(() => connections.state().idle === 0);
     const next = await open();
     await closed(unfinished);
     expect([waits.closed, neighbour.closed, next.closed]).toEqual([false, false, false]);
   });
 
-  it('accept a large body in chunks of any size, and the next request', async () => {
+  it('accept a large body, whole or in small chunks, and the next request', async () => {
     const { open } = await serve((request, response) => {
       let length = 0;
       request.on('data', (bytes: Buffer) => (length += bytes.length));
@@ -491,7 +493,7 @@ describe('connections', () => {
       get('/late'),
       get('/late').repeat(1_000),
       get('/').repeat(1_000),
-      'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx',
+      HALF,
       'no HTTP at all\r\n\r\n',
       `${get('/')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n${get('/')}`,
     ];

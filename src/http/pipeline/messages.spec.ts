@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
+import { listen } from '../../../test/support/listen.js';
 import { makeMessageClasses } from './messages.js';
 
 /** The response of an Express application with this handler. */
@@ -15,10 +14,9 @@ async function answerOf(
     before(request, response);
     (app as RequestListener)(request, response);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const url = await listen(server);
   try {
-    return await fetch(`http://127.0.0.1:${port}/`, { headers: { Connection: 'close' } });
+    return await fetch(url, { headers: { Connection: 'close' } });
   } finally {
     server.close();
   }

@@ -26,17 +26,6 @@ describe('the error text of a page', () => {
     }
   });
 
-  it('names an expired sign-in, an unknown app, or a wrong redirect URI', () => {
-    const titleOf = (error: unknown, signingOut = false) =>
-      ENGLISH.faults[pageFaultOf(error, signingOut).fault][0];
-    expect(titleOf(new errors.SessionNotFound('x'))).toBe('This sign-in has expired');
-    expect(titleOf(new errors.InvalidRequestUri('x'))).toBe('This sign-in has expired');
-    expect(titleOf(new errors.InvalidClient('x'))).toBe('This app is not known here');
-    expect(titleOf(new errors.InvalidRedirectUri())).toBe('We can’t send you back to this app');
-    expect(titleOf(new errors.InvalidRequest('x'))).toBe('The app made a mistake');
-    expect(titleOf(new errors.InvalidRequest('x'), true)).toBe('You were not signed out');
-  });
-
   it('hides the details of an overload or an internal error', () => {
     expect(pageFaultOf(new Unavailable('the pool is used up')).page('x')).toMatchObject({
       fault: 'busy',
