@@ -171,34 +171,13 @@ describe('the pages', () => {
       expect(answered).not.toHaveProperty(name);
   });
 
-  it.each([
-    '/account/',
-    '/account/apps/',
-    '/Account/apps',
-    '/account//apps',
-    '/account/%61pps',
-    '/account/apps%2f',
-    '/account/apps/r%65voke',
-    '/account/sessions/a%62c/end',
-    '/account/sessions/a%20b/end',
-    '/account/sessions/a.b/end',
-    '/account/sessions/%00/end',
-    '/account/sessions/%ff/end',
-    '/account/sessions/a%2Fb/end',
-    '/account/apps/../apps',
-    `/interaction/${'a'.repeat(101)}`,
-    '/interaction/a~b',
-    '/interaction/%61bc',
-    '/interaction/abc/',
-    '/interaction/abc/Sign-in',
-    '/interaction/abc/other',
-    '/oauth/userinfo/',
-    '/oauth/Userinfo',
-    '/oauth/%75serinfo',
-    '/demo/app.js/',
-    '/demo/..%2fapp.js',
-    '/.well-known/oauth-protected-resource',
-  ])('respond 404 to another spelling: %s', async (path) => {
+  const SPELLINGS = `/account/ /account/apps/ /Account/apps /account//apps /account/%61pps /account/apps%2f
+/account/apps/r%65voke /account/sessions/a%62c/end /account/sessions/a%20b/end /account/sessions/a.b/end
+/account/sessions/%00/end /account/sessions/%ff/end /account/sessions/a%2Fb/end /account/apps/../apps
+/interaction/${'a'.repeat(101)} /interaction/a~b /interaction/%61bc /interaction/abc/ /interaction/abc/Sign-in
+/interaction/abc/other /oauth/userinfo/ /oauth/Userinfo /oauth/%75serinfo /demo/app.js/ /demo/..%2fapp.js
+/.well-known/oauth-protected-resource`.split(/\s/);
+  it.each(SPELLINGS)('respond 404 to another spelling: %s', async (path) => {
     for (const method of ['GET', 'POST', 'OPTIONS']) {
       const { status, headers } = await ask(method, path);
       expect([method, status]).toEqual([method, 404]);
