@@ -16,7 +16,7 @@ export interface KeptResponse {
 /** A refresh response, and the parameters that a repeated request must match. */
 interface Repeatable {
   readonly parameters: string;
-  readonly body: { readonly expires_in: number; readonly refresh_token_expires_in?: number };
+  readonly body: { readonly expires_in: number };
 }
 
 /** Encrypts a refresh response with a key derived from the refresh token. @returns null for any other grant type */
@@ -26,20 +26,14 @@ export async function encryptResponse(ctx: KoaContextWithOIDC): Promise<Buffer |
   return encryptFor(token as string, { parameters: await readParameters(ctx), body: ctx.body }, 'successor');
 }
 
-/** Decrypts a kept response. @returns the body with the remaining lifetimes; undefined if the parameters differ */
+/** Decrypts a kept response. @returns the body with the access token's remaining lifetime; undefined if the parameters differ */
 export async function openResponse(
   ctx: KoaContextWithOIDC,
   { sealed, secondsAgo }: KeptResponse,
 ): Promise<object | undefined> {
   const kept = openWith<Repeatable>(ctx.oidc.params!.refresh_token as string, sealed, 'successor');
   if (!kept || kept.parameters !== (await readParameters(ctx))) return undefined;
-  const { expires_in, refresh_token_expires_in: end } = kept.body;
-  const left = (seconds: number) => Math.max(1, seconds - Math.floor(secondsAgo));
-  return {
-    ...kept.body,
-    expires_in: left(expires_in),
-    ...(end === undefined ? {} : { refresh_token_expires_in: left(end) }),
-  };
+  return { ...kept.body, expires_in: Math.max(1, kept.body.expires_in - Math.floor(secondsAgo)) };
 }
 
 async function readParameters(ctx: KoaContextWithOIDC): Promise<string> {

@@ -77,7 +77,7 @@ export class TokenExchange {
     if (progress.step !== 'accepted')
       throw new Error(`a token exchange in the step ${progress.step} cannot be stored`);
     const { token, staysValid } = progress;
-    if (token.kept) return this.#repeat(token.kept);
+    if (token.kept) return this.#repeat(token, token.kept);
     this.#tellEnd(token);
     const response = staysValid ? null : await encryptResponse(this.ctx);
     const event = this.database.eventValues(buildEvent(this.ctx));
@@ -88,7 +88,7 @@ export class TokenExchange {
     // Another request used the token first: respond as if this request had come later.
     const { token: now, ended } = await findToken(this.database, token.model, token.id);
     this.ended = ended;
-    if (now?.kept) return this.#repeat(now.kept);
+    if (now?.kept) return this.#repeat(now, now.kept);
     await endGrant(this.database, token.grant_id, this.reuse);
     throw usedMeanwhile('the token was used by another request');
   }
@@ -103,10 +103,11 @@ export class TokenExchange {
     };
   }
 
-  async #repeat(kept: KeptResponse): Promise<void> {
+  async #repeat(token: StoredToken, kept: KeptResponse): Promise<void> {
     const body = await openResponse(this.ctx, kept);
     if (!body) throw usedMeanwhile('the token was used a moment ago');
     this.ctx.body = body;
+    this.#tellEnd(token); // the member may have changed the end since the first response
   }
 
   #tellEnd({ seconds_left: left }: Pick<StoredToken, 'seconds_left'>): void {
