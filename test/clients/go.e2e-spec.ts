@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { makeWebhookSecret } from '../../src/crypto/webhook-signatures.js';
+import { organizer, webhookHeaders } from '../support/client-packages.js';
 import { postgres } from '../support/database.js';
+import { cutOff, reply, serveReplies } from '../support/http-server.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import { Year } from '../support/year.js';
 
@@ -54,17 +54,6 @@ postgres.describe('the Go client', () => {
     await oauth.close();
   });
 
-  async function member(events: number) {
-    const { id, username } = await oauth.member({ first_name: 'Ada' });
-    for (let i = 0; i < events; i++) {
-      const event = await oauth.api.platform.event({ organizer_id: id, title: `Event ${i}` });
-      await oauth.api.platform.participant(event, id, { role: 'organizer' });
-    }
-    const future = `UPDATE events SET starts_at = now() + interval '1 day', ends_at = NULL WHERE organizer_id = $1`;
-    await oauth.dataSource.query(future, [id]);
-    return { id, username, env: { API_KEY: await oauth.api.key(id) } };
-  }
-
   it('has the types of the OpenAPI document (node generate-types.mjs in clients/go)', async () => {
     const { goTypesOf } = (await import('../../clients/go/generate-types.mjs' as string)) as {
       goTypesOf: (document: unknown) => string;
@@ -84,8 +73,8 @@ postgres.describe('the Go client', () => {
       readFileSync(`${PACKAGE}/README.md`, 'utf8').matchAll(/```(?:go|sh)\n([^]*?)```/g),
       ([, code]) => code!,
     );
-    const { env } = await member(2);
-    expect(await output(program!, env)).toMatch(
+    const { key } = await organizer(oauth, 2);
+    expect(await output(program!, { API_KEY: key })).toMatch(
       /^The events of Ada:\n[\d :-]+ Event \d\n[\d :-]+ Event \d\nprecondition_failed\n$/,
     );
     await output(`package main
@@ -105,8 +94,8 @@ func main() { _, _ = apiOf(&Session{}) }
 `);
   });
 
-  it('calls every operation, and requests each page on demand', async () => {
-    const { id, env } = await member(5);
+  it('calls every operation, and iterates over the items and the pages of a list', async () => {
+    const { id, key } = await organizer(oauth, 5);
     const program = `package main
 
 import (
@@ -172,6 +161,7 @@ func main() {
 		"request":      refused.RequestID != "",
 		"event":        must(api.Event(ctx, first.ID)).ID == first.ID,
 		"connections":  must(api.Connections(pua.ConnectionsQuery{Status: []string{"accepted"}}).Page(ctx, "")).Pagination.Total,
+		"own":          must(api.Achievements(pua.EarnedAchievementsQuery{}).Page(ctx, "")).Pagination.Total,
 		"achievements": must(api.AllAchievements(pua.AllAchievementsQuery{Earned: &online}).Page(ctx, "")).Pagination.Sort,
 		"pinned":       must(api.PinnedAchievements(ctx)),
 		"earned":       must(api.AchievementStatistics(ctx)).Earned,
@@ -182,7 +172,7 @@ func main() {
 	})
 }
 `;
-    expect(JSON.parse(await output(program, env))).toEqual({
+    expect(JSON.parse(await output(program, { API_KEY: key }))).toEqual({
       titles: ['Event 0', 'Event 1', 'Event 2', 'Event 3', 'Event 4'],
       counts: [2, 2],
       me: id,
@@ -193,6 +183,7 @@ func main() {
       request: true,
       event: true,
       connections: 0,
+      own: 0,
       achievements: 'position',
       pinned: [],
       earned: 0,
@@ -203,49 +194,32 @@ func main() {
     });
   });
 
-  describe('with a test server', () => {
-    let server: Server;
-    let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
-    const seen: IncomingMessage['headers'][] = [];
-    const answer =
-      (status: number, headers: Record<string, string> = {}, body = '{"id":7}') =>
-      (_: IncomingMessage, response: ServerResponse) =>
-        response.writeHead(status, headers).end(body);
-    beforeAll(async () => {
-      server = createServer((request, response) => {
-        seen.push(request.headers);
-        answers.shift()!(request, response);
-      });
-      await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-    });
-    afterAll(() => {
-      server.close();
-      server.closeAllConnections();
-    });
-
-    it('waits, retries, renews tokens and times out as configured', async () => {
-      const API_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      const now = { 'Retry-After': '0' };
-      const html = { 'Content-Type': 'text/html; charset=utf-8' };
-      answers = [
-        ...[429, 503, 502, 504].flatMap((status) => [answer(status, now), answer(200)]),
-        (request) => request.socket.destroy(),
-        answer(200, { ETag: '"one"' }),
-        answer(304),
-        answer(503, now),
-        answer(503, now),
-        answer(503, now),
-        answer(429, { 'Retry-After': '60' }, '{"code":"rate_limited","title":"Too many","detail":"Wait."}'),
-        answer(200, html, '<h1>Welcome</h1>'),
-        answer(302, { Location: '/elsewhere', ...html }, ''),
-        answer(401),
-        answer(502, now),
-        answer(401),
-        answer(401),
-        answer(503, { 'Retry-After': '5' }),
-        () => undefined,
-      ];
-      const program = `package main
+  it('retries overload and lost connections, keeps an ETag, renews a rejected token, times out, and reports HTML', async () => {
+    const server = await serveReplies();
+    const API_URL = server.url;
+    const now = { 'Retry-After': '0' };
+    const html = { 'Content-Type': 'text/html; charset=utf-8' };
+    const answer = (status: number, headers?: Record<string, string>, body = '{"id":7}') =>
+      reply(status, headers, body);
+    server.replies = [
+      ...[429, 503, 502, 504].flatMap((status) => [answer(status, now), answer(200)]),
+      cutOff,
+      answer(200, { ETag: '"one"' }),
+      answer(304),
+      answer(503, now),
+      answer(503, now),
+      answer(503, now),
+      answer(429, { 'Retry-After': '60' }, '{"code":"rate_limited","title":"Too many","detail":"Wait."}'),
+      answer(200, html, '<h1>Welcome</h1>'),
+      answer(302, { Location: '/elsewhere', ...html }, ''),
+      answer(401),
+      answer(502, now),
+      answer(401),
+      answer(401),
+      answer(503, { 'Retry-After': '5' }),
+      () => undefined,
+    ];
+    const program = `package main
 
 import (
 	"context"
@@ -303,30 +277,29 @@ func main() {
 	say(nil, err)
 }
 `;
-      const strange = (status: number, type: string, path = 'me') =>
-        `HTTP ${status} with ${type} instead of JSON, from ${API_URL}/api/public/${path}: a proxy responded, or baseURL is not the API's URL.`;
-      expect((await output(program, { API_URL })).trim().split('\n')).toEqual([
-        ...Array<string>(6).fill('7'),
-        'unknown 0s',
-        'rate_limited 1m0s',
-        strange(200, 'text/html'),
-        strange(302, 'text/html'),
-        strange(401, 'nothing'),
-        'unknown 0s',
-        strange(401, 'nothing'),
-        'true',
-        'true',
-        'baseURL is "localhost:3000", which is not an http or https URL',
-      ]);
-      expect(answers).toEqual([]);
-      const sent = seen.map((headers) => headers.authorization).filter((value) => value !== undefined);
-      expect(sent).toEqual(['Bearer first', 'Bearer second']);
-      expect(seen.filter((headers) => headers['if-none-match'] === '"one"').length).toBeGreaterThan(0);
-    });
+    const strange = (status: number, type: string, path = 'me') =>
+      `HTTP ${status} with ${type} instead of JSON, from ${API_URL}/api/public/${path}: a proxy responded, or baseURL is not the API's URL.`;
+    const printed = await output(program, { API_URL }).finally(server.close);
+    expect(printed.trim().split('\n')).toEqual([
+      ...Array<string>(6).fill('7'),
+      'unknown 0s',
+      'rate_limited 1m0s',
+      strange(200, 'text/html'),
+      strange(302, 'text/html'),
+      strange(401, 'nothing'),
+      'unknown 0s',
+      strange(401, 'nothing'),
+      'true',
+      'true',
+      'baseURL is "localhost:3000", which is not an http or https URL',
+    ]);
+    expect(server.replies).toEqual([]);
+    const sent = server.seen.flatMap(({ authorization }) => authorization ?? []);
+    expect(sent).toEqual(['Bearer first', 'Bearer second']);
+    expect(server.seen.map((headers) => headers['if-none-match'])).toContain('"one"');
   });
-
   it('signs a member in, renews an expired or rejected token once, and ends the access', async () => {
-    const { id, username } = await member(0);
+    const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const program = (body: string) => `package main
 
@@ -502,20 +475,18 @@ ${body}
       timestamp: '2026-05-01T18:00:00.123Z',
       data: { id: 5 },
     });
-    const now = Math.floor(Date.now() / 1_000);
-    const message = (seconds: number, by: string, text = body) => ({
-      headers: {
-        'Webhook-Id': ['msg_1'],
-        'Webhook-Timestamp': [String(seconds)],
-        'Webhook-Signature': [`v1,AAAA ${signWebhook(by, 'msg_1', seconds, body)}`],
-      },
+    const message = (by: string, text = body, secondsAgo = 0) => ({
+      // Go's JSON reads a header as a list of values.
+      headers: Object.fromEntries(
+        Object.entries(webhookHeaders(by, body, secondsAgo)).map(([name, value]) => [name, [value]]),
+      ),
       body: text,
     });
     const cases = [
-      message(now, secret),
-      message(now, secret, `${body} `),
-      message(now, makeWebhookSecret()),
-      message(now - 360, secret),
+      message(secret),
+      message(secret, `${body} `),
+      message(makeWebhookSecret()),
+      message(secret, body, 360),
       { headers: {}, body },
     ];
     const program = `package main

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { postgres } from '../support/database.js';
 import { VERSION } from '../../src/config/version.js';
-import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
+import { makeWebhookSecret } from '../../src/crypto/webhook-signatures.js';
+import { organizer, webhookHeaders } from '../support/client-packages.js';
+import { reply, serve, serveReplies } from '../support/http-server.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import { Year } from '../support/year.js';
 
@@ -43,17 +43,6 @@ postgres.describe('the Python client', () => {
     rmSync(folder, { recursive: true, force: true });
     await oauth.close();
   });
-
-  async function member(events: number) {
-    const { id } = await oauth.member({ first_name: 'Ada' });
-    for (let i = 0; i < events; i++) {
-      const event = await oauth.api.platform.event({ organizer_id: id, title: `Event ${i}` });
-      await oauth.api.platform.participant(event, id, { role: 'organizer' });
-    }
-    const future = `UPDATE events SET starts_at = now() + interval '1 day', ends_at = NULL WHERE organizer_id = $1`;
-    await oauth.dataSource.query(future, [id]);
-    return { id, env: { API_KEY: await oauth.api.key(id) } };
-  }
 
   it('has the types of the OpenAPI document (python generate_types.py in clients/python)', async () => {
     const program = `
@@ -129,8 +118,8 @@ def use(tokens: Tokens, sign_in: SignIn) -> None:
 
   it('has a working program in its README', async () => {
     const [, program] = /```python\n([^]*?)```/.exec(readFileSync(join(PACKAGE, 'README.md'), 'utf8'))!;
-    const { env } = await member(2);
-    expect(await output(program!, env)).toMatch(
+    const { key } = await organizer(oauth, 2);
+    expect(await output(program!, { API_KEY: key })).toMatch(
       /^The events of Ada:\n[\d :-]+ Event \d\n[\d :-]+ Event \d\nvalidation_failed bio\n$/,
     );
   });
@@ -139,7 +128,7 @@ def use(tokens: Tokens, sign_in: SignIn) -> None:
     ['sync', 'Client', (text: string) => text.replace(/\b(await|async) /g, '')],
     ['async', 'AsyncClient', (text: string) => text],
   ])('calls every operation in %s code', async (_, name, asWritten) => {
-    const { id, env } = await member(5);
+    const { id, key } = await organizer(oauth, 5);
     const program = asWritten(`
 import asyncio, json, os
 from public_user_api import ${name}, ApiError
@@ -156,6 +145,10 @@ async def main():
             code = None
         except ApiError as error:
             code = error.code
+        try:
+            missing = await api.achievement(1_000_000)
+        except ApiError as error:
+            missing = error.code
         first = (await api.events().page())["data"][0]
         again = (await api.events().page())["data"][0]
         print(json.dumps({
@@ -166,6 +159,8 @@ async def main():
             "code": code,
             "event": (await api.event(first["id"]))["id"] == again["id"],
             "connections": (await api.connections(status=["accepted"]).page())["pagination"]["total"],
+            "missing": missing,
+            "own": (await api.achievements().page())["pagination"]["total"],
             "achievements": (await api.all_achievements(earned=False).page())["pagination"]["sort"],
             "pinned": await api.pinned_achievements(),
             "earned": (await api.achievement_statistics())["earned"],
@@ -175,7 +170,7 @@ async def main():
 
 asyncio.run(main())
 `).replace(name === 'Client' ? 'asyncio.run(main())' : '\0', 'main()');
-    expect(JSON.parse(await output(program, env))).toEqual({
+    expect(JSON.parse(await output(program, { API_KEY: key }))).toEqual({
       titles: ['Event 0', 'Event 1', 'Event 2', 'Event 3', 'Event 4'],
       me: id,
       profile: 'Hello',
@@ -183,6 +178,8 @@ asyncio.run(main())
       code: 'precondition_failed',
       event: true,
       connections: 0,
+      missing: 'achievement_not_found',
+      own: 0,
       achievements: 'position',
       pinned: [],
       earned: 0,
@@ -198,14 +195,13 @@ asyncio.run(main())
       if (version !== 'newest')
         await run(python, ['-m', 'pip', 'install', '--quiet', '--target', versions, `httpx==${version}`]);
       const seen: (string | string[] | undefined)[][] = [];
-      const server = createServer(({ url, headers }, response) => {
+      const server = await serve(({ url, headers }, response) => {
         seen.push([headers['user-agent'], headers['accept-encoding'], headers['x-of'], headers['x-api-key']]);
         if (url === '/api/public/profile') response.writeHead(302, { Location: '/elsewhere' }).end();
         else if (url !== '/api/public/me') response.writeHead(200).end('{"id": 7}');
       });
-      await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
       const env = {
-        API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        API_URL: server.url,
         ...(version === 'newest' ? {} : { PYTHONPATH: versions }),
       };
       const program = `
@@ -243,49 +239,41 @@ async def main():
 
 asyncio.run(main())
 `;
-      try {
-        const [found, ...rest] = (await output(program, env)).trim().split('\n');
-        if (version !== 'newest') expect(found).toBe(version);
-        expect(rest).toEqual(['timeout', '7', '302', 'timeout', 'False', 'timeout']);
-        const agent = `python-httpx/${found}`;
-        const gzip = expect.stringContaining('gzip');
-        expect(seen).toEqual([
-          [agent, gzip, undefined, 'key'],
-          ...Array.from({ length: 3 }, () => [agent, gzip, 'mine', 'key']),
-          [agent, gzip, undefined, undefined],
-        ]);
-      } finally {
-        server.closeAllConnections();
-        server.close();
-      }
+      const printed = await output(program, env).finally(server.close);
+      const [found, ...rest] = printed.trim().split('\n');
+      if (version !== 'newest') expect(found).toBe(version);
+      expect(rest).toEqual(['timeout', '7', '302', 'timeout', 'False', 'timeout']);
+      const agent = `python-httpx/${found}`;
+      const gzip = expect.stringContaining('gzip');
+      expect(seen).toEqual([
+        [agent, gzip, undefined, 'key'],
+        ...Array.from({ length: 3 }, () => [agent, gzip, 'mine', 'key']),
+        [agent, gzip, undefined, undefined],
+      ]);
     },
   );
 
-  it('retries after 502, 503 and 504 as configured, and reports responses of intermediaries', async () => {
-    const answers: [number, Record<string, string>, string][] = [
-      [503, { 'Retry-After': '0' }, ''],
-      [200, { 'Content-Type': 'application/json' }, '{"id": 7}'],
-      [502, { 'Retry-After': '0' }, ''],
-      [504, { 'Retry-After': '0' }, ''],
-      [200, { 'Content-Type': 'application/json' }, '{"id": 8}'],
-      [502, { 'Retry-After': '60', 'Content-Type': 'text/html; charset=utf-8' }, '<h1>Bad gateway</h1>'],
-      [200, { 'Content-Type': 'text/html' }, '<h1>Welcome</h1>'],
-      [502, { 'Retry-After': '0' }, 'a change is not sent again'],
-      [401, {}, 'nor is a refused token'],
-      [
+  it('retries a read after 502, 503 and 504, but not a change, and reports an HTML response with its URL', async () => {
+    const server = await serveReplies();
+    const now = { 'Retry-After': '0' };
+    const json = { 'Content-Type': 'application/json' };
+    server.replies = [
+      reply(503, now),
+      reply(200, json, '{"id": 7}'),
+      reply(502, now),
+      reply(504, now),
+      reply(200, json, '{"id": 8}'),
+      reply(502, { 'Retry-After': '60', 'Content-Type': 'text/html; charset=utf-8' }, '<h1>Bad gateway</h1>'),
+      reply(200, { 'Content-Type': 'text/html' }, '<h1>Welcome</h1>'),
+      reply(502, now, 'a change is not sent again'),
+      reply(401, {}, 'nor is a refused token'),
+      reply(
         429,
         { 'Retry-After': '60' },
         '{"code": "rate_limited", "title": "Too many requests", "detail": "Wait."}',
-      ],
+      ),
     ];
-    const server = createServer((_, response) => {
-      const [status, headers, body] = answers.shift()!;
-      response.writeHead(status, headers).end(body);
-    });
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-    const API_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    try {
-      const program = `
+    const program = `
 import os
 from public_user_api import ApiError, Client
 
@@ -298,21 +286,19 @@ with Client(os.environ["API_URL"], token="token") as api:
         except ApiError as error:
             print(error.status, error.code, error.retry_after, error)
 `;
-      const strange = (status: number, type: string, path = 'me') =>
-        `HTTP ${status} with ${type} instead of JSON, from ${API_URL}/api/public/${path}: a proxy responded, or base_url is not the API's URL.`;
-      expect((await output(program, { API_URL })).trim().split('\n')).toEqual([
-        '7',
-        '8',
-        `502 unknown 60 ${strange(502, 'text/html')}`,
-        `200 unknown None ${strange(200, 'text/html')}`,
-        `502 unknown 0 ${strange(502, 'nothing', 'profile')}`,
-        `401 unknown None ${strange(401, 'nothing')}`,
-        '429 rate_limited 60 Too many requests: Wait.',
-      ]);
-      expect(answers).toEqual([]);
-    } finally {
-      server.close();
-    }
+    const strange = (status: number, type: string, path = 'me') =>
+      `HTTP ${status} with ${type} instead of JSON, from ${server.url}/api/public/${path}: a proxy responded, or base_url is not the API's URL.`;
+    const printed = await output(program, { API_URL: server.url }).finally(server.close);
+    expect(printed.trim().split('\n')).toEqual([
+      '7',
+      '8',
+      `502 unknown 60 ${strange(502, 'text/html')}`,
+      `200 unknown None ${strange(200, 'text/html')}`,
+      `502 unknown 0 ${strange(502, 'nothing', 'profile')}`,
+      `401 unknown None ${strange(401, 'nothing')}`,
+      '429 rate_limited 60 Too many requests: Wait.',
+    ]);
+    expect(server.replies).toEqual([]);
   });
 
   it.each([
@@ -425,18 +411,13 @@ ${body}`,
   it('accepts only a recent webhook message with a valid signature', async () => {
     const [secret, other] = [makeWebhookSecret(), makeWebhookSecret()];
     const body = JSON.stringify({ type: 'events.updated', data: { id: 5 } });
-    const now = Math.floor(Date.now() / 1_000);
-    const headers = (seconds: number, by: string) => ({
-      'Webhook-Id': 'msg_1',
-      'Webhook-Timestamp': String(seconds),
-      'Webhook-Signature': `v1,AAAA ${signWebhook(by, 'msg_1', seconds, body)}`,
-    });
+    const headers = webhookHeaders(secret, body);
     const cases = [
-      [secret, headers(now, secret), body],
-      [[other, secret], headers(now, secret), body],
-      [secret, headers(now, secret), `${body} `],
-      [secret, headers(now, other), body],
-      [secret, headers(now - 360, secret), body],
+      [secret, headers, body],
+      [[other, secret], headers, body],
+      [secret, headers, `${body} `],
+      [other, headers, body],
+      [secret, webhookHeaders(secret, body, 360), body],
       [secret, {}, body],
     ];
     const program = `

@@ -9,8 +9,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -21,8 +19,10 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { VERSION } from '../../src/config/version.js';
 import type * as Client from '../../clients/typescript/src/index.js';
 import { launchChromium } from '../support/chromium.js';
+import { organizer, webhookHeaders } from '../support/client-packages.js';
 import { postgres } from '../support/database.js';
-import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
+import { cutOff, reply, serve, serveReplies } from '../support/http-server.js';
+import { makeWebhookSecret } from '../../src/crypto/webhook-signatures.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import { Year } from '../support/year.js';
 
@@ -62,15 +62,6 @@ function storage(): Client.TokenStorage {
   };
 }
 
-async function member(events = 0) {
-  const { id, username } = await oauth.member({ first_name: 'Ada' });
-  for (let i = 0; i < events; i++) {
-    const event = await oauth.api.platform.event({ organizer_id: id, title: `Event ${i}` });
-    await oauth.api.platform.participant(event, id, { role: 'organizer' });
-  }
-  return { id, username };
-}
-
 /** `fetch` that counts requests and responses. */
 function counted() {
   const calls: { path: string; status: number; headers: Headers; body: string }[] = [];
@@ -82,6 +73,14 @@ function counted() {
     return response;
   };
   return { calls, send };
+}
+
+/** A client with the key of a member who organizes this many events. */
+async function member(events = 0) {
+  const { id, username, key } = await organizer(oauth, events);
+  const { calls, send } = counted();
+  const settings = { baseUrl: oauth.issuer, credentials: client.apiKey(key), fetch: send };
+  return { id, username, key, calls, api: new client.PublicUserApi(settings) };
 }
 
 postgres.describe('the TypeScript client', () => {
@@ -157,11 +156,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
   });
 
   it('calls every operation', async () => {
-    const { id, username } = await member(3);
-    const api = new client.PublicUserApi({
-      baseUrl: oauth.issuer,
-      credentials: client.apiKey(await oauth.api.key(id)),
-    });
+    const { id, username, api } = await member(3);
     expect(await api.me()).toMatchObject({ id, username, first_name: 'Ada' });
     expect(await api.profile()).toMatchObject({ id, connections_count: 0 });
     const { data, pagination } = await api.events({ sort: 'title', status: ['scheduled', 'draft'] }).page();
@@ -189,10 +184,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
   });
 
   it('iterates over a list, and requests each page on demand', async () => {
-    const { id } = await member(7);
-    const { calls, send } = counted();
-    const credentials = client.apiKey(await oauth.api.key(id));
-    const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials, fetch: send });
+    const { calls, api } = await member(7);
     const titles: string[] = [];
     for await (const { title } of api.events({ limit: 3, sort: 'title' })) titles.push(title);
     expect(titles).toEqual(['Event 0', 'Event 1', 'Event 2', 'Event 3', 'Event 4', 'Event 5', 'Event 6']);
@@ -205,33 +197,24 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
   });
 
   it('has a working program in its README', async () => {
-    const { id } = await member(2);
+    const { key } = await member(2);
     const [snippet] = /(?<=```js\n)[^`]*`[^]*?(?=```)/.exec(readFileSync(`${PACKAGE}/README.md`, 'utf8'))!;
     const program = join(installed, '../../program.js');
     writeFileSync(program, snippet);
-    await oauth.dataSource.query(
-      `UPDATE events SET starts_at = now() + interval '1 day' WHERE organizer_id = $1`,
-      [id],
-    );
-    const env = { ...process.env, API_URL: oauth.issuer, API_KEY: await oauth.api.key(id) };
+    const env = { ...process.env, API_URL: oauth.issuer, API_KEY: key };
     const { stdout } = await run(process.execPath, [program], { env });
     expect(stdout).toMatch(/^The events of Ada:\n[\d :-]+ Event \d\n[\d :-]+ Event \d\n$/);
   });
 
   it('sends the ETag of its copy, and handles a 304', async () => {
-    const { id } = await member(1);
-    const { calls, send } = counted();
-    const credentials = client.apiKey(await oauth.api.key(id));
-    const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials, fetch: send });
+    const { calls, api } = await member(1);
     const first = await api.events().page();
     expect(await api.events().page()).toEqual(first);
     expect(calls.map(({ status }) => status)).toEqual([200, 304]);
   });
 
-  it('does not overwrite another writer’s change', async () => {
-    const { id } = await member();
-    const credentials = client.apiKey(await oauth.api.key(id));
-    const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials });
+  it('does not overwrite a profile that has changed since the given ETag', async () => {
+    const { api } = await member();
     const { etag } = await api.profileWithEtag();
     await api.updateProfile({ bio: 'mine' }, { ifMatch: etag! });
     await expect(api.updateProfile({ bio: 'lost' }, { ifMatch: etag! })).rejects.toMatchObject({
@@ -243,9 +226,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
   });
 
   it('throws the API’s problem document', async () => {
-    const { id } = await member();
-    const credentials = client.apiKey(await oauth.api.key(id));
-    const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials });
+    const { api } = await member();
     const refused = await api.updateProfile({ bio: 'x'.repeat(501) }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(client.ApiError);
     expect(refused).toMatchObject({
@@ -257,103 +238,86 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
   });
 
   describe('with a test server', () => {
-    let server: Server;
-    let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
+    let server: Awaited<ReturnType<typeof serveReplies>>;
     let api: Client.PublicUserApi;
-    let baseUrl: string;
-    const refuse =
-      (status: number, headers: Record<string, string>) => (_: IncomingMessage, response: ServerResponse) =>
-        response
-          .writeHead(status, { 'Content-Type': 'application/problem+json', ...headers })
-          .end(JSON.stringify({ code: 'rate_limited', title: 'Too many requests', detail: 'Wait.', status }));
-    const answer = (_: IncomingMessage, response: ServerResponse) =>
-      response.setHeader('Content-Type', 'application/json').end('{"id":1}');
+    const refuse = (status: number, headers: Record<string, string> = { 'Retry-After': '0' }) =>
+      reply(status, { 'Content-Type': 'application/problem+json', ...headers }, '{"code":"rate_limited"}');
+    const answer = reply(200, { 'Content-Type': 'application/json' }, '{"id":1}');
     beforeAll(async () => {
-      server = createServer((request, response) => answers.shift()!(request, response));
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      api = new client.PublicUserApi({ baseUrl, credentials: client.bearer('token'), longestWaitMs: 5_000 });
+      server = await serveReplies();
+      api = new client.PublicUserApi({
+        baseUrl: server.url,
+        credentials: client.bearer('token'),
+        longestWaitMs: 5_000,
+      });
     });
-    afterAll(() => {
-      server.close();
-      server.closeAllConnections();
-    });
+    afterAll(() => server.close());
 
     it.each([
-      ['429', refuse(429, { 'Retry-After': '0' })],
-      ['503', refuse(503, { 'Retry-After': '0' })],
-      ['502', refuse(502, { 'Retry-After': '0' })],
-      ['504', refuse(504, { 'Retry-After': '0' })],
-      ['a connection that breaks', (request: IncomingMessage) => request.socket.destroy()],
+      ['429', refuse(429)],
+      ['503', refuse(503)],
+      ['502', refuse(502)],
+      ['504', refuse(504)],
+      ['a connection that breaks', cutOff],
     ])('retries after %s', async (_, first) => {
-      answers = [first, answer];
+      server.replies = [first, answer];
       expect(await api.me()).toEqual({ id: 1 });
     });
 
-    it('stops after three tries, and never waits longer than configured', async () => {
-      const wait = refuse(503, { 'Retry-After': '0' });
-      answers = [wait, wait, wait];
+    it('stops after three tries, and at once if Retry-After is longer than the configured wait', async () => {
+      server.replies = [refuse(503), refuse(503), refuse(503)];
       await expect(api.me()).rejects.toMatchObject({ status: 503 });
-      answers = [refuse(429, { 'Retry-After': '60' })];
+      server.replies = [refuse(429, { 'Retry-After': '60' })];
       await expect(api.me()).rejects.toMatchObject({ status: 429, retryAfter: 60 });
     });
 
     it('does not retry a change after 502, since a proxy may have passed the change on', async () => {
-      answers = [refuse(502, { 'Retry-After': '0' }), answer];
+      server.replies = [refuse(502), answer];
       await expect(api.updateProfile({ bio: 'once' })).rejects.toMatchObject({ status: 502 });
-      expect(answers).toHaveLength(1);
+      expect(server.replies).toHaveLength(1);
     });
 
-    it('never repeats a rejected credential, and tries a renewed credential once', async () => {
-      const seen: (string | undefined)[] = [];
-      const no = (request: IncomingMessage, response: ServerResponse) => {
-        seen.push(request.headers.authorization);
-        refuse(401, {})(request, response);
-      };
-      answers = [no, no, no];
+    it('does not repeat a rejected credential, and tries a renewed credential once', async () => {
+      server.seen.length = 0;
+      server.replies = [refuse(401), refuse(401), refuse(401)];
       await expect(api.me()).rejects.toMatchObject({ status: 401 });
-      expect(seen).toEqual(['Bearer token']);
       let renewals = 0;
       const renewing = new client.PublicUserApi({
-        baseUrl,
+        baseUrl: server.url,
         credentials: client.bearer(async (renew) => `token-${renew ? ++renewals : renewals}`),
       });
       await expect(renewing.me()).rejects.toMatchObject({ status: 401 });
-      expect(seen).toEqual(['Bearer token', 'Bearer token-0', 'Bearer token-1']);
+      const sent = server.seen.map(({ authorization }) => authorization);
+      expect(sent).toEqual(['Bearer token', 'Bearer token-0', 'Bearer token-1']);
     });
 
     it('stops retrying when its caller aborts the call', async () => {
-      answers = [refuse(503, { 'Retry-After': '4' })];
+      server.replies = [refuse(503, { 'Retry-After': '4' })];
       const controller = new AbortController();
       const call = api.me({ signal: controller.signal });
       controller.abort(new Error('the page was left'));
       await expect(call).rejects.toThrow('the page was left');
     });
 
-    it('reports responses of intermediaries', async () => {
+    it('reports an HTML response as an error that names the status and URL', async () => {
       for (const status of [200, 400]) {
-        answers = [
-          (_, response) =>
-            response
-              .writeHead(status, { 'Content-Type': 'text/html; charset=utf-8' })
-              .end('<h1>Welcome</h1>'),
-        ];
+        server.replies = [reply(status, { 'Content-Type': 'text/html; charset=utf-8' }, '<h1>Welcome</h1>')];
         await expect(api.me()).rejects.toMatchObject({
           name: 'ApiError',
           status,
           code: 'unknown',
           problem: undefined,
-          message: `HTTP ${status} with text/html instead of JSON, from ${baseUrl}/api/public/me: a proxy responded, or baseUrl is not the API's URL.`,
+          message: `HTTP ${status} with text/html instead of JSON, from ${server.url}/api/public/me: a proxy responded, or baseUrl is not the API's URL.`,
         });
       }
       const session = new client.SignIn({
-        issuer: baseUrl,
+        issuer: server.url,
         clientId: 'app',
         redirectUri: REDIRECT_URI,
         scope: SCOPE,
         begunStorage: storage(),
       });
-      answers = [(_, response) => response.writeHead(200).end('<h1>Welcome</h1>')];
+      server.replies = [reply(200, {}, '<h1>Welcome</h1>')];
       await expect(session.begin()).rejects.toThrow('is issuer the URL of the API?');
     });
   });
@@ -361,25 +325,25 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
   describe('during webhook verification', () => {
     const secret = makeWebhookSecret();
     const body = JSON.stringify({ type: 'events.updated', data: { member_id: 7, id: 5, kind: 'updated' } });
-    const signed = (seconds = Math.floor(Date.now() / 1_000), by = secret) => ({
-      'webhook-id': 'msg_1',
-      'webhook-timestamp': String(seconds),
-      'webhook-signature': `v1,AAAA ${signWebhook(by, 'msg_1', seconds, body)}`,
-    });
+    /** As Node's requests have them: names in lower case. */
+    const signed = (secondsAgo = 0, by = secret): Record<string, string | undefined> =>
+      Object.fromEntries(new Headers(webhookHeaders(by, body, secondsAgo)));
 
-    it('accepts a message signed with any of its secrets', async () => {
+    it('accepts a message that is signed with one of two secrets', async () => {
       const secrets = [makeWebhookSecret(), secret];
       expect(await client.verifyWebhook(secrets, signed(), body)).toMatchObject({ data: { id: 5 } });
       const bytes = new TextEncoder().encode(body);
-      expect(await client.verifyWebhook(secret, new Headers(signed()), bytes)).toMatchObject({
+      expect(
+        await client.verifyWebhook(secret, new Headers(webhookHeaders(secret, body)), bytes),
+      ).toMatchObject({
         type: 'events.updated',
       });
     });
 
     it.each([
       ['was changed', signed(), `${body} `],
-      ['is signed with another secret', signed(undefined, makeWebhookSecret()), body],
-      ['is six minutes old', signed(Math.floor(Date.now() / 1_000) - 360), body],
+      ['is signed with another secret', signed(0, makeWebhookSecret()), body],
+      ['is six minutes old', signed(360), body],
       ['has no signature', { ...signed(), 'webhook-signature': undefined }, body],
       ['has an invalid timestamp', { ...signed(), 'webhook-timestamp': 'now' }, body],
     ])('rejects a message that %s', async (_, headers, text) => {
@@ -391,7 +355,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
 
   describe('with a sign-in', () => {
     async function signIn(scope = SCOPE) {
-      const { id, username } = await member();
+      const { id, username } = await oauth.member();
       const clientId = await oauth.client();
       const { calls, send } = counted();
       const kept = storage();
@@ -404,7 +368,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       return { id, session, back, api, kept, settings, refreshes, calls };
     }
 
-    it('uses PKCE, and then calls the API for the member', async () => {
+    it('finishes the sign-in, and then calls the API for the member', async () => {
       const { id, session, back, api } = await signIn();
       expect(session.signedIn).toBe(false);
       expect((await session.finish(back)).split(' ')).toEqual(expect.arrayContaining(SCOPE.split(' ')));
@@ -433,24 +397,16 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       });
     });
 
-    it('renews a token once for several requests', async () => {
+    it.each([
+      ['an expired', { expires_at: 0 }],
+      ['a rejected', { access_token: 'x'.repeat(43) }],
+    ])('renews %s token once for several requests', async (_, change) => {
       const { id, session, back, api, kept, settings, refreshes } = await signIn();
       await session.finish(back);
       const name = `public-user-api:${settings.clientId}:tokens`;
-      const tokens = JSON.parse(kept.getItem(name)!) as Record<string, unknown>;
-      kept.setItem(name, JSON.stringify({ ...tokens, expires_at: 0 }));
+      kept.setItem(name, JSON.stringify({ ...(JSON.parse(kept.getItem(name)!) as object), ...change }));
       const found = await Promise.all([api.me(), api.profile(), api.events().page(), api.credential()]);
       expect(found[0].id).toBe(id);
-      expect(refreshes()).toBe(1);
-    });
-
-    it('renews a token that the API rejects', async () => {
-      const { id, session, back, api, kept, settings, refreshes } = await signIn();
-      await session.finish(back);
-      const name = `public-user-api:${settings.clientId}:tokens`;
-      const tokens = JSON.parse(kept.getItem(name)!) as Record<string, unknown>;
-      kept.setItem(name, JSON.stringify({ ...tokens, access_token: 'x'.repeat(43) }));
-      expect((await api.me()).id).toBe(id);
       expect(refreshes()).toBe(1);
     });
 
@@ -498,13 +454,12 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
 });
 
 postgres.describe('the TypeScript client in two tabs', () => {
-  let app: Server;
-  let appUrl: string;
+  let app: Awaited<ReturnType<typeof serve>>;
   let browser: Browser;
   let context: BrowserContext;
 
   beforeAll(async () => {
-    app = createServer((request, response) => {
+    app = await serve((request, response) => {
       const { pathname } = new URL(request.url!, 'http://app');
       if (!pathname.endsWith('.js')) {
         response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>app</title>');
@@ -514,26 +469,19 @@ postgres.describe('the TypeScript client in two tabs', () => {
         .setHeader('Content-Type', 'text/javascript')
         .end(readFileSync(join(installed, 'dist', pathname)));
     });
-    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-    appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
     browser = await launchChromium();
     context = await browser.newContext();
   });
   afterAll(async () => {
     await browser.close();
     app.close();
-    app.closeAllConnections();
   });
 
   it('signs in once, and renews the token once for both tabs', async () => {
-    const { id, username } = await member();
-    const clientId = await oauth.client({ redirect_uris: [`${appUrl}/callback`], allowed_origins: [appUrl] });
-    const settings = {
-      issuer: oauth.issuer,
-      clientId,
-      redirectUri: `${appUrl}/callback`,
-      scope: 'profile:read',
-    };
+    const { id, username } = await oauth.member();
+    const redirectUri = `${app.url}/callback`;
+    const clientId = await oauth.client({ redirect_uris: [redirectUri], allowed_origins: [app.url] });
+    const settings = { issuer: oauth.issuer, clientId, redirectUri, scope: 'profile:read' };
     const refreshes: string[] = [];
     context.on('request', (request) => {
       if (request.postData()?.includes('grant_type=refresh_token')) refreshes.push(request.url());
@@ -550,17 +498,17 @@ postgres.describe('the TypeScript client in two tabs', () => {
       );
 
     const first = await context.newPage();
-    await first.goto(appUrl);
+    await first.goto(app.url);
     await first.goto(await run<string>(first, 'async (session) => (await session.begin()).href'));
     await first.getByLabel('Username').fill(username);
     await first.getByLabel('Password').fill(PASSWORD);
     await first.getByRole('button', { name: 'Sign in' }).click();
     await first.getByRole('button', { name: 'Allow' }).click();
-    await first.waitForURL(`${appUrl}/callback?*`);
+    await first.waitForURL(`${redirectUri}?*`);
     expect(await run(first, 'async (session) => session.finish(location.href)')).toBe('profile:read');
 
     const second = await context.newPage();
-    await second.goto(appUrl);
+    await second.goto(app.url);
     expect(await run(second, 'async (_, api) => (await api.me()).id')).toBe(id);
     await first.evaluate(`{
   const name = 'public-user-api:${clientId}:tokens';
