@@ -1,56 +1,37 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { registerDocsClient } from '../../src/clients/own-clients.js';
-import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
+import { OauthTest } from '../support/oauth.js';
+import { PublicPages, signInOn } from '../support/public-pages.js';
 
-postgres.describe('the public pages in Chromium', () => {
+postgres.describe('the pages in Chromium', () => {
+  let pages: PublicPages;
   let oauth: OauthTest;
-  let browser: Browser;
   beforeAll(async () => {
-    oauth = await OauthTest.start({ seedDemo: true });
-    await registerDocsClient(oauth.dataSource, oauth.api.config);
-    browser = await launchChromium();
+    pages = await PublicPages.start();
+    ({ oauth } = pages);
   });
-  afterAll(async () => {
-    await browser.close();
-    await oauth.close();
-  });
-
-  /** A page of a new browser, and its console errors. */
-  async function open(path: string, options: BrowserContextOptions = {}) {
-    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-    const page = await context.newPage();
-    const complaints: string[] = [];
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
-    await page.goto(oauth.issuer + path);
-    return { page, context, complaints };
-  }
+  afterEach(() => pages.closePages());
+  afterAll(() => pages.close());
 
   const call = (page: Page, name: string) => page.locator(`#${name}`);
 
   it('fit a phone: links in the header, tabs in one row, short activity, space above headings', async () => {
     const phone = { viewport: { width: 390, height: 844 } };
-    const front = await open('/', phone);
+    const front = await pages.open('/', phone);
     for (const place of ['Demo', 'Account'])
       expect(
         await front.page.locator('header').getByRole('link', { name: place, exact: true }).isVisible(),
       ).toBe(true);
     expect((await front.page.locator('header').boundingBox())!.height).toBeLessThan(80);
-    await front.context.close();
 
     const { id, username } = await oauth.member();
     const key = await oauth.api.key(id);
     for (const path of ['/profile', '/events', '/connections', '/achievements'])
       expect((await oauth.api.get(path, key)).status).toBe(200);
-    const { page, context, complaints } = await open('/account/activity', phone);
-    await page.getByLabel('Username').fill(username);
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    const { page, errors } = await pages.open('/account/activity', phone);
+    await signInOn(page, username);
     await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
     const [row, ...others] = await page.locator('.brief').first().locator('tbody tr').all();
     expect([await row!.textContent(), others]).toEqual([
@@ -71,12 +52,11 @@ postgres.describe('the public pages in Chromium', () => {
       );
       expect(space).toBeGreaterThanOrEqual(32);
     }
-    expect(complaints).toEqual([]);
-    await context.close();
+    expect(errors).toEqual([]);
   });
 
-  it('show languages, errors and the phone’s menu without JavaScript, and hide controls that need JavaScript', async () => {
-    const { page, context } = await open('/docs', {
+  it('show languages, errors and the phone’s menu of /docs without JavaScript, and hide what needs JavaScript', async () => {
+    const { page } = await pages.open('/docs', {
       javaScriptEnabled: false,
       viewport: { width: 390, height: 844 },
     });
@@ -93,27 +73,10 @@ postgres.describe('the public pages in Chromium', () => {
     for (const part of ['.try', '.filter', '.session', '.copy'])
       for (const each of await page.locator(part).all())
         expect([part, await each.isVisible()]).toEqual([part, false]);
-    await context.close();
   });
 
-  it('copy the shown text, keep the language for all snippets and the next visit, and log no error', async () => {
-    const { page, context, complaints } = await open('/docs', {
-      permissions: ['clipboard-read', 'clipboard-write'],
-    });
-    await call(page, 'listEvents').getByText('Go', { exact: true }).click();
-    await call(page, 'getEvent').locator('pre.in-go').waitFor({ state: 'visible' });
-    await call(page, 'getEvent').locator('.request').getByRole('button', { name: 'Copy' }).click();
-    await page.getByText('Copied', { exact: true }).first().waitFor();
-    const copied = await page.evaluate(() => navigator.clipboard.readText());
-    expect(copied).toMatch(/^package main\n[^]*\/api\/public\/events\/900000001/);
-    await page.reload();
-    expect(await call(page, 'getMe').locator('pre.in-go').isVisible()).toBe(true);
-    expect(complaints).toEqual([]);
-    await context.close();
-  });
-
-  it('have a filter, mark the visible section, and require no mouse', async () => {
-    const { page, context } = await open('/docs');
+  it('allow a keyboard user of /docs to skip to the content, filter the contents, and see the current section', async () => {
+    const { page } = await pages.open('/docs');
     await page.keyboard.press('Tab');
     expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Skip to the content');
     await page.keyboard.press('/');
@@ -130,22 +93,20 @@ postgres.describe('the public pages in Chromium', () => {
     await page.getByText('Nothing found.').waitFor();
     await page.keyboard.press('Escape');
     await page.locator('#contents a', { hasText: 'List events' }).waitFor();
-    await context.close();
   });
 
   it('link the demo and the account from the contents on a phone', async () => {
-    const { page, context } = await open('/docs', { viewport: { width: 390, height: 844 } });
+    const { page } = await pages.open('/docs', { viewport: { width: 390, height: 844 } });
     await page.getByRole('button', { name: 'Contents' }).click();
     const contents = page.locator('#contents');
     await contents.getByRole('link', { name: 'Demo', exact: true }).waitFor();
     await contents.getByRole('link', { name: 'Account', exact: true }).click();
     await page.waitForURL('**/account/apps**');
     expect(await page.getByRole('heading', { name: 'Sign in' }).count()).toBe(1);
-    await context.close();
   });
 
-  it('offer a search of guides, errors and fields by words, with the keyboard only, from any page', async () => {
-    const { page, context, complaints } = await open('/');
+  it('offer a search of guides, errors and fields with the keyboard only, on the start page and in a guide', async () => {
+    const { page, errors } = await pages.open('/');
     await page.keyboard.press('Control+k');
     await page.waitForURL('**/docs#search');
     expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // the contents are visible next to the section
@@ -167,23 +128,20 @@ postgres.describe('the public pages in Chromium', () => {
     await found.filter({ hasText: 'List events' }).waitFor();
     for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter']) await page.keyboard.press(key);
     await page.waitForURL(/\/docs(\/[\w-]+)?#/);
-    expect(complaints).toEqual(['Failed to load resource: net::ERR_FAILED']); // the aborted load above
-    await context.close();
+    expect(errors).toEqual(['Failed to load resource: net::ERR_FAILED']); // the aborted load above
   });
 
   it('allow a member to sign in, send a request and revoke the access, and show the complete response', async () => {
     const { id, username } = await oauth.member({ first_name: 'Ada', last_name: 'Lovelace' });
     const event = await oauth.api.platform.event({ organizer_id: id, title: 'Night of the engines' });
     await oauth.api.platform.participant(event, id, { role: 'organizer' });
-    const { page, context, complaints } = await open('/docs#listEvents');
+    const { page, errors } = await pages.open('/docs#listEvents');
     const events = call(page, 'listEvents');
     await events.getByText('Try it', { exact: true }).click();
     expect(await events.getByText('You cannot use a key here').isVisible()).toBe(true);
     expect(await events.getByRole('button', { name: 'Send' }).isVisible()).toBe(false);
     await events.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByLabel('Username').fill(username);
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await signInOn(page, username);
     await page.getByText('API reference').first().waitFor();
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.getByText('Signed in as Ada Lovelace').waitFor();
@@ -205,7 +163,7 @@ postgres.describe('the public pages in Chromium', () => {
     await events.getByRole('button', { name: 'Send' }).click();
     await result.getByText('"invalid_parameter"').first().waitFor();
     expect(await result.locator('.code-title').first().textContent()).toMatch(/^400 /);
-    complaints.length = 0; // the browser itself reports the 400
+    errors.length = 0; // the browser itself reports the 400
 
     const update = call(page, 'updateProfile');
     await update.getByText('Try it', { exact: true }).click();
@@ -225,17 +183,14 @@ postgres.describe('the public pages in Chromium', () => {
       token,
     );
     expect(await result.isVisible()).toBe(false);
-    expect(complaints).toEqual([]);
-    await context.close();
+    expect(errors).toEqual([]);
   });
 
   it('report that the member denied the access, and still send requests that require no credential', async () => {
     const { username } = await oauth.member();
-    const { page, context } = await open('/docs');
+    const { page } = await pages.open('/docs');
     await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).click();
-    await page.getByLabel('Username').fill(username);
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await signInOn(page, username);
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.getByText('You denied access.').waitFor({ state: 'attached' });
     expect(new URL(page.url()).search).toBe('');
@@ -244,7 +199,6 @@ postgres.describe('the public pages in Chromium', () => {
     await problem.getByRole('combobox', { name: 'code' }).selectOption('rate_limited');
     await problem.getByRole('button', { name: 'Send' }).click();
     await problem.locator('.try-result').getByText('"Too many requests"').waitFor();
-    await context.close();
   });
 });
 

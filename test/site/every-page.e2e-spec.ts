@@ -1,10 +1,10 @@
-import { get } from 'node:http';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
-import { registerDocsClient } from '../../src/clients/own-clients.js';
+import type { Page } from 'playwright-core';
 import { GUIDES } from '../../src/site/site.js';
-import { HEADLESS_SHELL, launchChromium } from '../support/chromium.js';
+import { HEADLESS_SHELL } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import {
   faultsOf,
@@ -17,7 +17,8 @@ import {
   unseenOf,
   VIEWS,
 } from '../support/page-checks.js';
-import { OauthTest } from '../support/oauth.js';
+import type { OauthTest } from '../support/oauth.js';
+import { PublicPages } from '../support/public-pages.js';
 
 const KB = 1024;
 const WHOLE = ['html'];
@@ -43,25 +44,21 @@ const PAGES: readonly (readonly [path: string, parts: readonly string[]])[] = [
   ['/demo', WHOLE],
 ];
 
-postgres.describe('every public page', () => {
+postgres.describe('a public page', () => {
+  let pages: PublicPages;
   let oauth: OauthTest;
-  let browser: Browser;
   let page: Page;
   const requested: string[] = [];
   beforeAll(async () => {
-    oauth = await OauthTest.start({ seedDemo: true, developerConsole: true });
-    await registerDocsClient(oauth.dataSource, oauth.api.config);
-    browser = await launchChromium(HEADLESS_SHELL);
-    page = await (await browser.newContext({ reducedMotion: 'reduce' })).newPage();
+    pages = await PublicPages.start({ developerConsole: true }, HEADLESS_SHELL);
+    ({ oauth } = pages);
+    page = await (await pages.browser.newContext({ reducedMotion: 'reduce' })).newPage();
     page.on('request', (request) => requested.push(request.url().replace(oauth.issuer, '')));
   });
-  afterAll(async () => {
-    await browser.close();
-    await oauth.close();
-  });
+  afterAll(() => pages.close());
 
   it.each(PAGES)(
-    '%s does not shift, is accessible in every width and color scheme, and fits in every text size',
+    '%s loads no unexpected file, does not shift, is accessible in light and dark, and fits at three widths',
     async (path, parts) => {
       requested.length = 0;
       await look(page, VIEWS[0]!);
@@ -94,21 +91,17 @@ postgres.describe('every public page', () => {
   );
 
   it('is 60 KB at most, compressed', async () => {
-    const sizeOf = (path: string) =>
-      new Promise<number>((resolve, reject) => {
-        const headers = { 'Accept-Encoding': 'gzip', Accept: 'text/html' };
-        const sent = get(oauth.issuer + path, { headers }, async (response) =>
-          resolve((await buffer(response)).length),
-        );
-        sent.on('error', reject);
-      });
-    for (const [path] of PAGES) expect([path, (await sizeOf(path)) < 60 * KB]).toEqual([path, true]);
+    for (const [path] of PAGES) {
+      const headers = { 'Accept-Encoding': 'gzip', Accept: 'text/html' };
+      const [response] = (await once(get(oauth.issuer + path, { headers }), 'response')) as [IncomingMessage];
+      expect([path, (await buffer(response)).length < 60 * KB]).toEqual([path, true]);
+    }
   });
 
   it.each([...PAGES.map(([path]) => path), '/developer'])(
     '%s is painted before any other resource at the first visit on slow 3G, and does not shift while the rest arrives',
     async (path) => {
-      const { blocking, shifts } = await firstVisitOf(browser, oauth.issuer + path);
+      const { blocking, shifts } = await firstVisitOf(pages.browser, oauth.issuer + path);
       expect(blocking).toEqual([]);
       expect(Math.max(...shifts)).toBeLessThan(NOTICEABLE);
     },
@@ -118,7 +111,7 @@ postgres.describe('every public page', () => {
     '%s shows samples in the chosen programming language from the first paint on, without a shift',
     async (path) => {
       const kept = { 'public-user-api:language': 'python' };
-      const { shifts, languages } = await firstVisitOf(browser, oauth.issuer + path, kept);
+      const { shifts, languages } = await firstVisitOf(pages.browser, oauth.issuer + path, kept);
       expect(Math.max(...shifts)).toBeLessThan(NOTICEABLE);
       expect(languages).toEqual(['python']);
     },

@@ -1,10 +1,9 @@
-import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { registerDemoClient, registerDocsClient } from '../../src/clients/own-clients.js';
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { registerDemoClient } from '../../src/clients/own-clients.js';
 import { DEMO_PASSWORD, seedDemo } from '../../src/operations/demo/demo.js';
-import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
-import { OauthTest } from '../support/oauth.js';
+import { PublicPages } from '../support/public-pages.js';
 
 /** Elements that a mouse can use. */
 const OPERABLE = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
@@ -20,26 +19,15 @@ interface Stop {
 }
 
 postgres.describe('the pages, with the keyboard only', () => {
-  let oauth: OauthTest;
-  let browser: Browser;
+  let pages: PublicPages;
   beforeAll(async () => {
-    oauth = await OauthTest.start({ seedDemo: true });
-    await seedDemo(oauth.dataSource);
-    await registerDemoClient(oauth.dataSource, oauth.api.config);
-    await registerDocsClient(oauth.dataSource, oauth.api.config);
-    browser = await launchChromium();
+    pages = await PublicPages.start();
+    const { dataSource, api } = pages.oauth;
+    await seedDemo(dataSource);
+    await registerDemoClient(dataSource, api.config);
   });
-  afterAll(async () => {
-    await browser.close();
-    await oauth.close();
-  });
-
-  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-    const page = await context.newPage();
-    await page.goto(oauth.issuer + path);
-    return page;
-  }
+  afterEach(() => pages.closePages());
+  afterAll(() => pages.close());
 
   /** Presses Tab until the focus is on the element. */
   async function tabTo(target: Locator): Promise<void> {
@@ -77,7 +65,7 @@ postgres.describe('the pages, with the keyboard only', () => {
     ['/account/apps', 390],
   ] as const)('%s, %d px wide: Tab reaches every control, and shows the focus', async (path, width) => {
     // The policy is bypassed only for the style that disables transitions, since appearances are compared.
-    const page = await open(path, { viewport: { width, height: 900 }, bypassCSP: true });
+    const { page } = await pages.open(path, { viewport: { width, height: 900 }, bypassCSP: true });
     await page.addStyleTag({
       content: '* { transition: none !important; scroll-behavior: auto !important }',
     });
@@ -97,11 +85,12 @@ postgres.describe('the pages, with the keyboard only', () => {
     expect(faults).toEqual([]);
     expect(operable.filter((name) => !reached.has(name))).toEqual([]);
     expect(operable.length).toBeGreaterThan(0);
-    await page.context().close();
   });
 
   it('/docs allows a reader to choose a language, copy code and open a response', async () => {
-    const page = await open('/docs#getEvent', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = await pages.open('/docs#getEvent', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
     const call = page.locator('#getEvent');
     await tabTo(call.locator('.languages input:checked'));
     await page.keyboard.press('ArrowRight');
@@ -113,11 +102,10 @@ postgres.describe('the pages, with the keyboard only', () => {
     const other = call.locator('details.response').nth(1);
     await press(other.locator('summary'), 'Space');
     expect(await other.locator('pre').isVisible()).toBe(true);
-    await page.context().close();
   });
 
   it('/docs allows a member to sign in, send a request, read the response, and sign out', async () => {
-    const page = await open('/docs#listEvents');
+    const { page } = await pages.open('/docs#listEvents');
     const call = page.locator('#listEvents');
     await press(call.locator('.try > summary'));
     await press(call.getByRole('button', { name: 'Sign in' }));
@@ -131,14 +119,13 @@ postgres.describe('the pages, with the keyboard only', () => {
     await result.getByText('"pagination"').waitFor();
     await press(result.getByText('Request and headers'));
     expect(await result.locator('pre').last().textContent()).toMatch(/^GET \/api\/public\/events\?limit=1&/);
-    await page.goto(`${oauth.issuer}/docs`);
+    await page.goto(`${pages.oauth.issuer}/docs`);
     await press(page.getByRole('button', { name: 'Sign out' }));
     await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).waitFor();
-    await page.context().close();
   });
 
-  it('/demo allows all its steps: untick a scope, request the scope again, refresh the token, revoke the access', async () => {
-    const page = await open('/demo');
+  it('/demo allows a member to untick a scope, request the scope again, refresh the token, and revoke the access', async () => {
+    const { page } = await pages.open('/demo');
     await press(page.getByRole('button', { name: 'Sign in' }));
     await signIn(page);
     await press(page.getByLabel('See the events'), 'Space');
@@ -156,7 +143,6 @@ postgres.describe('the pages, with the keyboard only', () => {
     await press(page.getByRole('button', { name: 'Call again' }));
     await later.getByText(/^401/).waitFor();
     expect(await later.textContent()).toContain('invalid_credentials');
-    await page.context().close();
   });
 });
 

@@ -1,42 +1,25 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Browser, Locator, Page } from 'playwright-core';
-import { registerDocsClient } from '../../src/clients/own-clients.js';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import type { Locator, Page } from 'playwright-core';
 import { EXAMPLES } from '../../src/openapi/examples.js';
 import { writeSnippets, type SentRequest } from '../../src/site/script/snippets.js';
-import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { OauthTest } from '../support/oauth.js';
+import { PublicPages, signInOn } from '../support/public-pages.js';
 
 /** Input that a shell or a program could interpret as syntax. */
 const TYPED = `it's "Ümlaut" \\ \\n \`id\` $HOME \${x} %d <b> & = 🎉`;
 
 postgres.describe('the samples of the API reference', () => {
+  let pages: PublicPages;
   let oauth: OauthTest;
-  let browser: Browser;
   beforeAll(async () => {
-    oauth = await OauthTest.start({ seedDemo: true });
-    await registerDocsClient(oauth.dataSource, oauth.api.config);
-    browser = await launchChromium();
+    pages = await PublicPages.start();
+    ({ oauth } = pages);
   });
-  afterAll(async () => {
-    await browser.close();
-    await oauth.close();
-  });
+  afterEach(() => pages.closePages());
+  afterAll(() => pages.close());
 
-  /** A page of a new browser, with its API requests. */
-  async function open(path: string) {
-    const permissions = ['clipboard-read', 'clipboard-write'];
-    const context = await browser.newContext({ reducedMotion: 'reduce', permissions });
-    const page = await context.newPage();
-    const calls: string[] = [];
-    page.on('request', (request) => {
-      if (request.url().includes('/api/')) calls.push(request.url().slice(oauth.issuer.length));
-    });
-    page.on('pageerror', (error) => calls.push(error.message));
-    await page.goto(oauth.issuer + path);
-    return { page, context, calls };
-  }
-
+  const open = (path: string) => pages.open(path, { permissions: ['clipboard-read', 'clipboard-write'] });
   const samples = (page: Page, name: string) =>
     page.locator(`#${name} .request pre`).evaluateAll((all) => all.map((pre) => pre.textContent));
   const written = (request: SentRequest) =>
@@ -53,7 +36,7 @@ postgres.describe('the samples of the API reference', () => {
   };
 
   it('show the form’s values in every language, in the form of the server’s samples', async () => {
-    const { page, context, calls } = await open('/docs');
+    const { page, calls, errors } = await open('/docs');
     const events = await tryIt(page, 'listEvents');
     expect(await samples(page, 'listEvents')).toEqual(written(EXAMPLES.listEvents![0]!.request));
     expect(await events.getByLabel('limit').inputValue()).toBe('2');
@@ -79,19 +62,17 @@ postgres.describe('the samples of the API reference', () => {
     expect(await samples(page, 'updateProfile')).toEqual(changed);
     await update.getByLabel('Body').fill('{"bio": "not yet w');
     expect(await samples(page, 'updateProfile')).toEqual(changed);
-    expect(calls).toEqual([]);
-    await context.close();
+    expect([calls, errors]).toEqual([[], []]);
   });
 
   it('have links with the form’s values, which fill the form without sending it', async () => {
-    const { page, context } = await open('/docs');
+    const { page } = await open('/docs');
     const form = await tryIt(page, 'listEvents');
     await form.getByLabel('limit').fill('');
     await form.getByLabel('starts_after').fill(TYPED);
     const link = await copied(page, form.getByRole('button', { name: 'Copy link' }));
     expect(link).toMatch(new RegExp(`^${oauth.issuer}/docs#listEvents\\?`));
     expect(page.url()).toBe(link);
-    await context.close();
 
     const other = await open(link.slice(oauth.issuer.length));
     const filled = other.page.locator('#listEvents form');
@@ -104,20 +85,17 @@ postgres.describe('the samples of the API reference', () => {
     const problem = other.page.locator('#getProblem form');
     await problem.waitFor({ state: 'visible' });
     expect(await problem.getByRole('combobox', { name: 'code' }).inputValue()).toBe('rate_limited');
-    expect(other.calls).toEqual([]);
-    await other.context.close();
+    expect([other.calls, other.errors]).toEqual([[], []]);
   });
 
   it('keep the form’s values while the reader signs in, and cannot be sent before the token arrives', async () => {
     const { username } = await oauth.member();
-    const { page, context, calls } = await open('/docs#listConnections?limit=7');
+    const { page, calls } = await open('/docs#listConnections?limit=7');
     const form = page.locator('#listConnections form');
     await form.getByLabel('limit').press('Enter');
     expect(calls).toEqual([]);
     await form.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByLabel('Username').fill(username);
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await signInOn(page, username);
     const exchange = Promise.withResolvers<void>();
     await page.route('**/oauth/token', async (route) => {
       await exchange.promise;
@@ -142,11 +120,10 @@ postgres.describe('the samples of the API reference', () => {
         ['t-word', 'false'],
       ]),
     );
-    await context.close();
   });
 
-  it('share their tabs’ language with the guides’ code, switch tabs without JavaScript, and scroll only sideways', async () => {
-    const { page, context } = await open('/docs/first-program');
+  it('share their language with each other and the guides’ code, switch without JavaScript, and scroll only sideways', async () => {
+    const { page, errors } = await open('/docs/first-program');
     const program = page.locator('.request');
     await program.getByText('Go', { exact: true }).click();
     await program.locator('.in-go').waitFor({ state: 'visible' });
@@ -155,19 +132,17 @@ postgres.describe('the samples of the API reference', () => {
     await page.goto(`${oauth.issuer}/docs`);
     await page.locator('#getMe .in-go').waitFor({ state: 'visible' });
     await page.locator('#getMe .request').getByText('JavaScript').click();
+    await page.locator('#getEvent .in-javascript').waitFor({ state: 'visible' });
     await page.goto(`${oauth.issuer}/docs/first-program`);
     expect(await program.locator('pre:visible').getAttribute('aria-label')).toBe('Code, TypeScript');
     for (const pre of await page.locator('pre:visible').all())
       expect(await pre.evaluate((box) => box.scrollHeight - box.clientHeight)).toBe(0);
-    await context.close();
+    expect(errors).toEqual([]);
 
-    const quiet = await browser.newContext({ javaScriptEnabled: false });
-    const plain = await quiet.newPage();
-    await plain.goto(`${oauth.issuer}/docs/mobile-app`);
+    const { page: plain } = await pages.open('/docs/mobile-app', { javaScriptEnabled: false });
     expect(await plain.locator('.in-swift').isVisible()).toBe(true);
     await plain.getByText('Kotlin', { exact: true }).click();
     expect(await plain.locator('.request pre:visible').getAttribute('class')).toBe('in-kotlin');
-    await quiet.close();
   });
 });
 
