@@ -56,7 +56,6 @@ describe('the tests', () => {
       'test/oauth/refresh-grace-period.e2e-spec.ts', // discards rounds that were interrupted
       'test/oauth/sign-in.e2e-spec.ts', // least times, and one ratio, tried again
       'test/operations/shutdown.e2e-spec.ts', // least time
-      'test/site/first-hour.e2e-spec.ts', // prints how long it took
     ]);
   });
 

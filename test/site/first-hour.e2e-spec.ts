@@ -1,8 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, normalize } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,13 +8,12 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
+import { serve } from '../support/http-server.js';
 import { freePort } from '../support/oauth.js';
 import { until } from '../support/timing.js';
 
 const run = promisify(execFile);
 const MODULE = 'public-user-api.example/publicuserapi';
-
-/** Maximum duration of each path in ms, from its first click or command; an idle host needs a tenth of this time. */
 
 /** The page of an app around the lines that `/developer` shows, as in the README of the TypeScript client. */
 const page = (server: string) => `<!doctype html><title>Trailmix</title><button>Sign in</button><p></p>
@@ -34,28 +31,24 @@ if (location.pathname === '/callback') {
 }
 </script>`;
 
-// Always on the embedded database, and by the steps of README and guides; prints how long each path took.
+// Always on the embedded database, and by the steps of README and guides.
 postgres.describe('in the first hour, with README and guides only,', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-first-hour-'));
-  const times: string[] = [];
   let server: string;
   let npm: ChildProcess;
   let printed = '';
-  let started: number;
   let browser: Browser;
-  let app: Server;
-  let appUrl: string;
+  let app: Awaited<ReturnType<typeof serve>>;
   beforeAll(async () => {
     const PORT = String(await freePort());
     const DATA_DIR = join(folder, 'data');
     const env = { PATH: process.env.PATH, HOME: folder, DATA_DIR, PORT, DEVELOPER_CONSOLE: 'true' };
-    started = performance.now();
     npm = spawn('npm', ['start'], { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [npm.stdout!, npm.stderr!])
       stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
     await until(() => printed.includes('Press Ctrl-C to stop the server.'), '`npm start`');
     server = /Front page +(http:\S+?)\/?\s/.exec(printed)![1]!;
-    app = createServer((request, response) => {
+    app = await serve((request, response) => {
       const path = normalize(new URL(request.url!, 'http://x').pathname);
       const file = join(folder, 'app', path);
       if (path === '/' || path === '/callback')
@@ -63,8 +56,6 @@ postgres.describe('in the first hour, with README and guides only,', () => {
       if (!existsSync(file)) return response.writeHead(404).end();
       return response.setHeader('Content-Type', 'text/javascript').end(readFileSync(file));
     });
-    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-    appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
     browser = await launchChromium();
   });
   afterEach(async () => {
@@ -76,11 +67,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     process.kill(-npm.pid!, 'SIGTERM');
     await once(npm, 'close');
     rmSync(folder, { recursive: true, force: true });
-    process.stdout.write(`The first hour: ${times.join(', ')}\n`);
   });
-
-  const took = (what: string, since: number) =>
-    void times.push(`${what} ${((performance.now() - since) / 1_000).toFixed(1)} s`);
 
   /** A new browser, whose clicks are counted. */
   async function visitor() {
@@ -111,7 +98,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     await signIn(ada, 'ada');
     await click(at.getByRole('link', { name: 'Register an app' }));
     await at.getByLabel('Name', { exact: true }).fill(name);
-    await at.getByLabel('Redirect URIs', { exact: true }).fill(`${appUrl}/callback`);
+    await at.getByLabel('Redirect URIs', { exact: true }).fill(`${app.url}/callback`);
     await click(button(at, 'Register'));
     const [install, code] = await at.locator('.secret code').allInnerTexts();
     mkdirSync(join(folder, 'app'), { recursive: true });
@@ -123,7 +110,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
   /** A member uses the app. */
   async function useApp(): Promise<Visitor> {
     const grace = await visitor();
-    await grace.page.goto(appUrl);
+    await grace.page.goto(app.url);
     await grace.click(button(grace.page, 'Sign in'));
     await signIn(grace, 'grace');
     await grace.click(button(grace.page, 'Allow'));
@@ -134,19 +121,15 @@ postgres.describe('in the first hour, with README and guides only,', () => {
   it('`npm start` prints two commands that send the first request', async () => {
     const [pasted] = / *export API_KEY=.*\n *curl .*/.exec(printed)!;
     const { stdout } = await run('sh', ['-c', `${pasted} -s`]);
-    took('first call', started);
     expect(JSON.parse(stdout)).toMatchObject({ display_name: 'Ada Lovelace' });
   });
 
   it('a developer creates a browser app, in which another member signs in and sees their data', async () => {
-    const since = performance.now();
     const [ada, grace] = [await makeApp('Trailmix'), await useApp()];
-    took('own browser app', since);
     expect([ada.clicks(), grace.clicks()]).toEqual([4, 3]);
   });
 
   it('a developer creates a key, and programs in Python and Go use the key, with and without the clients', async () => {
-    const since = performance.now();
     const ada = await visitor();
     const { page: at, click } = ada;
     await at.goto(server);
@@ -202,7 +185,6 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     expect((await run('go', ['run', '.'], { cwd: module, env: ofGo })).stdout).toMatch(
       /^The events of Ada Lovelace:\n/,
     );
-    took('own backend in Python and Go', since);
   });
 
   it('a member finds an app with access to their data, and ends the access', async () => {
@@ -210,13 +192,12 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     const grace = await useApp();
     const { page: at, click } = grace;
     const using = await at.context().newPage();
-    const [since, before] = [performance.now(), grace.clicks()];
+    const before = grace.clicks();
     await using.goto(server);
     await click(using.getByRole('link', { name: 'Account', exact: true }));
     await click(using.locator('summary').filter({ hasText: 'Revoke access of Pocketbook' }));
     await click(button(using, 'Revoke access of Pocketbook'));
     await using.getByText('The app no longer has access to your account.').waitFor();
-    took('end of an app', since);
     expect(grace.clicks() - before).toBe(3);
     const answer = await at.evaluate(async (api) => {
       const [{ PublicUserApi }, { session }] = await Promise.all(

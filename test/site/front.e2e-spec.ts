@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { crc32, inflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -85,7 +86,7 @@ describe('an anonymous visitor finds', () => {
     for (const link of links) expect([link, (await fetch(link)).status]).toEqual([link, 200]);
   });
 
-  it('/readyz by a redirect from /health', async () => {
+  it('/readyz at /health, by a redirect', async () => {
     const probe = await fetch(`${oauth.issuer}/health`);
     expect([probe.url, probe.status]).toEqual([`${oauth.issuer}/readyz`, 200]);
   });
@@ -116,7 +117,7 @@ describe('an anonymous visitor finds', () => {
     );
   });
 
-  it('a link to the developer console on every page if members may use the console', async () => {
+  it('a link to the developer console on the start page, the reference and guides if members may use the console', async () => {
     await beside({ developerConsole: true }, async (other) => {
       for (const path of ['/', '/docs', '/docs/times']) {
         const link = '<a class="only-wide" href="/developer">Developers</a>';
@@ -129,25 +130,20 @@ describe('an anonymous visitor finds', () => {
   });
 
   it('the URL for assistants, if assistants are enabled', async () => {
-    const address = `<code>${oauth.api.config.publicUrl}/api/public/mcp</code>`;
     expect(await (await get('/')).text()).not.toContain('/api/public/mcp');
     await beside({ assistants: true }, async (other) => {
       const html = await (await fetch(other.issuer)).text();
-      expect(html).toContain(address.replace(oauth.api.config.publicUrl, other.api.config.publicUrl));
+      expect(html).toContain(`<code>${other.issuer}/api/public/mcp</code>`);
       expect(html).toContain('href="/docs/assistants"');
     });
   });
 
   thorough.it('no demo if the demo is disabled', async () => {
-    const other = await OauthTest.start({ seedDemo: false });
-    try {
-      const html = await (await fetch(other.issuer)).text();
-      expect(html).not.toContain('/demo');
+    await beside({ seedDemo: false }, async (other) => {
+      expect(await (await fetch(other.issuer)).text()).not.toContain('/demo');
       const demo = await fetch(`${other.issuer}/demo/`, { redirect: 'manual' });
       expect([demo.status, demo.headers.get('location')]).toEqual([404, null]);
-    } finally {
-      await other.close();
-    }
+    });
   });
 
   it.each(['/nothing', '/Docs', '/docs/nothing', '/interaction', '/oauth/nothing', '/.well-known/nothing'])(
@@ -171,7 +167,25 @@ describe('an anonymous visitor finds', () => {
     },
   );
 
-  it('a page in the reader’s language at an unknown URL, with a language choice for all pages', async () => {
+  it.each([
+    ['member', '/account/apps', '/nothing', '/account/security/nothing'],
+    ['public', '/', '/docs', '/docs/times'],
+    ['demo', '/demo', '/demo/callback'],
+  ])('one inline style sheet on %s pages, allowed only by its hash: %s', async (_, ...paths) => {
+    const styles = new Set<string>();
+    for (const path of paths) {
+      const response = await get(path);
+      const html = await response.text();
+      expect([path, html.match(/<style\b|rel="stylesheet"|\sstyle=/g)]).toEqual([path, ['<style']]);
+      const [, style] = /<style>([^]*?)<\/style>/.exec(html)!;
+      const hash = createHash('sha256').update(style!).digest('base64');
+      expect(response.headers.get('content-security-policy')).toContain(`; style-src 'sha256-${hash}'; `);
+      styles.add(style!);
+    }
+    expect(styles.size).toBe(1);
+  });
+
+  it('a page in the reader’s language at an unknown URL, with a language choice that account pages share', async () => {
     const german = await get('/nothing?x=<y>', { ...HTML, 'Accept-Language': 'de' });
     const html = await german.text();
     expect([german.headers.get('content-language'), html]).toEqual([
@@ -243,7 +257,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it.each(['/docs//', '/api/public/me/', '/account/apps/', '/livez/'])(
-    'a 404 response, not a redirect, at other URLs with a trailing slash: %s',
+    'a 404 response, not a redirect, at the URL %s',
     async (path) => expect((await get(path)).status).toBe(404),
   );
 
@@ -290,15 +304,14 @@ describe('an anonymous visitor finds', () => {
   });
 
   it('the platform’s logo as the preview if the logo is a PNG, but not if it is an SVG', async () => {
-    for (const [logo, type] of [
-      [TINY_PNG, 'image/png'],
-      ['data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>', 'drawn'],
+    for (const [platformLogoUrl, isPreview] of [
+      [TINY_PNG, true],
+      ['data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>', false],
     ] as const) {
-      await beside({ platformLogoUrl: logo }, async (other) => {
+      await beside({ platformLogoUrl }, async (other) => {
         await other.api.app.get(PlatformLogo).load();
         const bytes = Buffer.from(await (await fetch(`${other.issuer}/social-card`)).arrayBuffer());
-        const isOwn = bytes.toString('base64') === TINY_PNG.split(',')[1];
-        expect([logo, isOwn]).toEqual([logo, type === 'image/png']);
+        expect(bytes.toString('base64') === TINY_PNG.split(',')[1]).toBe(isPreview);
       });
     }
   });
@@ -329,10 +342,8 @@ describe('an anonymous visitor finds', () => {
       );
     }
     expect((await get('/docs/nothing.md', {})).status).toBe(404);
-    const { issuer } = oauth;
-    expect(await (await get('/docs/assistants.md')).text()).toContain(
-      `transport http my-events ${issuer}/api/public/mcp`,
-    );
+    const assistants = await (await get('/docs/assistants.md')).text();
+    expect(assistants).toContain(`transport http my-events ${oauth.issuer}/api/public/mcp`);
   });
 
   it('security.txt with the contact for vulnerabilities, valid for less than a year (RFC 9116)', async () => {

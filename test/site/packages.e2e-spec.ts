@@ -25,22 +25,15 @@ describe('the clients’ packages', () => {
     ] as const) {
       const response = await get(path);
       expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, type]);
-      expect(
-        Buffer.from(await response.arrayBuffer())
-          .subarray(0, 2)
-          .toString('latin1'),
-      ).toBe(start);
+      expect(Buffer.from(await response.arrayBuffer()).toString('latin1', 0, 2)).toBe(start);
       const known = { 'If-None-Match': response.headers.get('etag')! };
       expect((await get(path, known)).status).toBe(304);
     }
   });
 
-  it('have one version, and the project’s license', () => {
+  it('contain the project’s license', () => {
     for (const client of ['typescript', 'python', 'go'])
       expect(readFileSync(`clients/${client}/LICENSE`, 'utf8')).toBe(readFileSync('LICENSE', 'utf8'));
-    const version = /^version = "(.*)"$/m.exec(readFileSync('clients/python/pyproject.toml', 'utf8'))![1];
-    expect(JSON.parse(readFileSync('clients/typescript/package.json', 'utf8'))).toMatchObject({ version });
-    expect(WHEEL).toContain(`-${version}-`);
   });
 
   it('redirect from python.whl to the name that pip requires', async () => {
@@ -48,7 +41,7 @@ describe('the clients’ packages', () => {
     expect([response.status, response.headers.get('location')]).toEqual([302, WHEEL]);
   });
 
-  it('are the only files below their URL: Go gets a 404 for other modules', async () => {
+  it('have no other files below their URL: Go gets a 404 for another module or version', async () => {
     for (const path of [
       '/clients/other.tgz',
       '/clients/go/golang.org/x/@v/list',
@@ -60,7 +53,7 @@ describe('the clients’ packages', () => {
   });
 
   it.each(['typescript', 'python', 'go', 'first-program', 'browser-app'])(
-    'have existing URLs on this server in the install lines of /docs/%s',
+    'are at the URLs in the install lines of /docs/%s',
     async (guide) => {
       const text = (await (await get(`/docs/${guide}`)).text()).replaceAll(/<[^>]+>/g, '');
       const lines = Array.from(

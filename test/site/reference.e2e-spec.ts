@@ -62,7 +62,7 @@ describe('GET /docs', () => {
     expect(hrefs).toEqual(expect.arrayContaining(['/docs#listEvents', '/docs/webhooks', '/docs/times']));
   });
 
-  it('lists released versions with their dates on a page and in an Atom feed', async () => {
+  it('lists released versions on a page, and with their dates in an Atom feed', async () => {
     const page = await api.send('GET', '/docs/changelog', { Accept: 'text/html' });
     expect(page.text).toContain(
       '<link rel="alternate" type="application/atom+xml" href="/docs/changelog.atom">',
@@ -196,7 +196,7 @@ describe('GET /docs', () => {
       ]);
   });
 
-  it('links each error of an operation to its explanation, which exists once', async () => {
+  it('explains each error only on /docs/errors, and links operations to these explanations', async () => {
     const errors = (await api.send('GET', '/docs/errors', { Accept: 'text/html' })).text;
     for (const { code, status, fix } of PROBLEMS.values()) {
       const row = new RegExp(`<tr id="${code}">([^]*?)</tr>`).exec(errors)![1]!;
@@ -246,7 +246,7 @@ describe('GET /docs', () => {
     expect(headers['x-frame-options']).toBe('DENY');
   });
 
-  it('is served as text/html, with 304 for its ETag and no body for HEAD, for any query', async () => {
+  it('is served as text/html, the same for another query, with 304 for its ETag and no body for HEAD', async () => {
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
     const again = await api.send('GET', '/docs', { 'If-None-Match': headers.etag! });
     expect([again.status, again.text]).toEqual([304, '']);

@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +8,7 @@ import { EXAMPLES } from '../../src/openapi/examples.js';
 import { FIRST_ID, seedDemo } from '../../src/operations/demo/demo.js';
 import { writeSnippets } from '../../src/site/script/snippets.js';
 import { postgres } from '../support/database.js';
+import { serve } from '../support/http-server.js';
 import { OauthTest } from '../support/oauth.js';
 
 const run = promisify(execFile);
@@ -69,7 +68,7 @@ postgres.describe('the sample requests of the API reference', () => {
       headers: { 'If-Match': `"it's $HOME \\ \`id\`"` },
     };
     let received: unknown;
-    const echo = createServer(async (request, response) => {
+    const echo = await serve(async (request, response) => {
       const { pathname, searchParams } = new URL(request.url!, 'http://any');
       received = {
         method: request.method,
@@ -80,20 +79,9 @@ postgres.describe('the sample requests of the API reference', () => {
       };
       response.end('{}');
     });
-    await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
-    const { port } = echo.address() as AddressInfo;
-    const written = writeSnippets(sent, `http://127.0.0.1:${port}`, true);
-    await outputOf(language, written.find((each) => each.language === language)!.code);
-    echo.close();
+    const written = writeSnippets(sent, echo.url, true);
+    await outputOf(language, written.find((each) => each.language === language)!.code).finally(echo.close);
     const { method, body, headers } = sent;
     expect(received).toEqual({ method, body, headers, type: 'application/json', typed: [typed, typed] });
-  });
-
-  it('exist for every operation, in every language', () => {
-    for (const [name, [example]] of Object.entries(EXAMPLES))
-      expect([
-        name,
-        writeSnippets(example!.request, 'https://api.example', true).map(({ language }) => language),
-      ]).toEqual([name, Object.keys(PROGRAMS)]);
   });
 });
