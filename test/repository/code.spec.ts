@@ -96,6 +96,13 @@ thorough.describe('the code', () => {
     expect(twice.sort()).toEqual(Object.keys(TWICE).sort());
   });
 
+  it('describes each exported function in text that begins and ends like a sentence', () => {
+    const functions = paths.flatMap(functionsOf);
+    expect(functions.length).toBeGreaterThan(250);
+    const mute = functions.filter(([, text]) => !/^[A-Z`{4][^]{8,}[.:;?)\d]$/.test(text.trim()));
+    expect(mute.map(([name]) => name)).toEqual([]);
+  });
+
   it('exports only names that another file uses', () => {
     const files = globSync('{src,test,compat,bin,bench,examples,clients,migrations}/**/*.{ts,mjs,mts,eta}', {
       exclude: (name) => name === 'node_modules',
@@ -229,16 +236,5 @@ describe('programs that users may start with an older version of Node', () => {
     expect(
       files.filter((path) => /\bglobSync\b(?!`)|import\.meta\.main\b/.test(readFileSync(path, 'utf8'))),
     ).toEqual([]);
-  });
-});
-
-thorough.describe('exported functions', () => {
-  const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
-  const functions = paths.flatMap(functionsOf);
-
-  it('have a description in complete sentences', () => {
-    expect(functions.length).toBeGreaterThan(250);
-    const mute = functions.filter(([, text]) => !/^[A-Z`{4][^]{8,}[.:;?)\d]$/.test(text.trim()));
-    expect(mute.map(([name]) => name)).toEqual([]);
   });
 });

@@ -233,6 +233,16 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
   const meant = (code: string) =>
     meanings.reduce((done, [written, meaning]) => done.replaceAll(written, meaning), code);
 
+  /** Runs a program in the folder. */
+  const run = async ([command, ...args]: readonly string[], env: NodeJS.ProcessEnv) => {
+    const child = spawn(command!, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const [stdout, stderr, [status]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'close') as Promise<[number | null]>,
+    ]);
+    return { status, stdout, stderr };
+  };
   /** `pua` and `npx pua` of this checkout, in any folder; curl fails for an error response. */
   const shell = async (code: string) => {
     const bin = join(folder, 'bin');
@@ -242,18 +252,12 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     writeFileSync(join(bin, 'npx'), `#!/bin/sh\n[ "$1" = pua ] || exit 99\nshift\nexec pua "$@"\n`);
     for (const name of ['pua', 'npx']) chmodSync(join(bin, name), 0o755);
     writeFileSync(join(folder, '.curlrc'), 'fail\nsilent\nshow-error\n');
-    const child = spawn('bash', ['-e', '-c', code], {
-      cwd: folder,
-      env: { ...PROCESS, ...environment, PATH: `${bin}:${process.env.PATH}`, CURL_HOME: folder, PASSWORD },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const [stdout, stderr, [status]] = await Promise.all([
-      text(child.stdout),
-      text(child.stderr),
-      once(child, 'close') as Promise<[number | null]>,
-    ]);
-    return { status, stdout, stderr };
+    const PATH = `${bin}:${process.env.PATH}`;
+    return run(['bash', '-e', '-c', code], { ...PROCESS, ...environment, PATH, CURL_HOME: folder, PASSWORD });
   };
+  /** Runs a program that calls the API, by default with the member's key. */
+  const runProgram = (command: readonly string[], API_KEY = meant('<key>')) =>
+    run(command, { ...process.env, API_URL: oauth.issuer, API_KEY });
 
   // `db rollback` drops the newest table.
   afterEach(() => migrate(oauth.dataSource));
@@ -277,20 +281,10 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     await prepare(snippet);
     const titles = Array.from({ length: 101 }, (_, i) => `Event ${i} of ${member.id}`);
     for (const title of titles) await event(title);
-    const { file, run } = PROGRAMS[snippet.language]!;
+    const { file, run: command } = PROGRAMS[snippet.language]!;
     writeFileSync(join(folder, file), snippet.code);
-    const program = async (key = meant('<key>')) => {
-      const [command, ...args] = run;
-      const child = spawn(command!, args, {
-        cwd: folder,
-        env: { ...process.env, API_URL: oauth.issuer, API_KEY: key },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-      return { stdout, stderr };
-    };
-    expect((await program('a typo')).stderr).toContain('"code":"invalid_credentials"');
-    const { stdout, stderr } = await program();
+    expect((await runProgram(command, 'a typo')).stderr).toContain('"code":"invalid_credentials"');
+    const { stdout, stderr } = await runProgram(command);
     expect(stderr).toBe('');
     if (!snippet.code.includes('place.json')) {
       const printed = stdout.trim().split('\n');
@@ -299,7 +293,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     }
     expect(stdout).toMatch(/^101 events, in step with /);
     await event('Later');
-    expect((await program()).stdout).toMatch(/^102 events/);
+    expect((await runProgram(command)).stdout).toMatch(/^102 events/);
     const { events } = JSON.parse(readFileSync(join(folder, 'place.json'), 'utf8')) as {
       events: Record<string, { title: string }>;
     };
@@ -313,13 +307,8 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
   it('examples/go prints the upcoming events', async () => {
     await prepare(SNIPPETS[0]!);
     await event('Far ahead', { starts_at: '2099-01-01T10:00:00Z', timezone: 'Europe/Berlin' });
-    const child = spawn('go', ['run', resolve('examples/go/main.go')], {
-      cwd: folder,
-      env: { ...process.env, API_URL: oauth.issuer, API_KEY: meant('<key>') },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    expect({ stdout, stderr }).toEqual({
+    expect(await runProgram(['go', 'run', resolve('examples/go/main.go')])).toEqual({
+      status: 0,
       stdout: '2099-01-01 11:00:00 Europe/Berlin Far ahead\n',
       stderr: '',
     });
