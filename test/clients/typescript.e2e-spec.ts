@@ -21,7 +21,7 @@ import type * as Client from '../../clients/typescript/src/index.js';
 import { launchChromium } from '../support/chromium.js';
 import { organizer, webhookHeaders } from '../support/client-packages.js';
 import { postgres } from '../support/database.js';
-import { cutOff, reply, serve, serveReplies } from '../support/http-server.js';
+import { cutOff, reply, serve, serveReplies, type LocalServer } from '../support/http-server.js';
 import { makeWebhookSecret } from '../../src/crypto/webhook-signatures.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import { Year } from '../support/year.js';
@@ -454,7 +454,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
 });
 
 postgres.describe('the TypeScript client in two tabs', () => {
-  let app: Awaited<ReturnType<typeof serve>>;
+  let app: LocalServer;
   let browser: Browser;
   let context: BrowserContext;
 
@@ -474,7 +474,7 @@ postgres.describe('the TypeScript client in two tabs', () => {
   });
   afterAll(async () => {
     await browser.close();
-    app.close();
+    await app.close();
   });
 
   it('signs in once, and renews the token once for both tabs', async () => {

@@ -15,7 +15,7 @@ import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { createEmptyDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 import { Receiver } from '../support/receiver.js';
 import { ServerProcess } from '../support/server.js';
-import { eventually, until } from '../support/timing.js';
+import { eventually } from '../support/timing.js';
 
 const RECIPE = ['docs/contributors/add-a-resource.md', 'CONTRIBUTING.md']
   .map((page) => readFileSync(page, 'utf8'))
@@ -147,16 +147,8 @@ postgres.describe('a list and a field added by the recipes', () => {
   const names = (page: Page) => page.data.map(({ name }) => name);
 
   it('requires seven new files, and 21 lines in existing files', () => {
-    expect(FILES.map(({ path }) => path)).toEqual([
-      'migrations/1763799999000-create-badges.ts',
-      'src/resources/badges/table.ts',
-      'schema/badges.sql',
-      'src/resources/badges/access.ts',
-      'src/resources/badges/api.ts',
-      'test/api/badges.e2e-spec.ts',
-      'migrations/1764500001000-add-dress-code.ts',
-    ]);
-    expect(LINES).toHaveLength(16 + 5);
+    expect(FILES).toHaveLength(7);
+    expect(LINES).toHaveLength(21);
   });
 
   it('returns the member’s own items', async () => {
@@ -190,13 +182,10 @@ postgres.describe('a list and a field added by the recipes', () => {
   it('is in the OpenAPI document, and in the contract', async () => {
     const { body } = await get('/openapi.json');
     const document = body as unknown as {
-      paths: Record<
-        string,
-        Record<string, { 'x-required-scope'?: string | null; parameters: { name: string }[] }>
-      >;
+      paths: Record<string, { get: { 'x-required-scope': string; parameters: { name: string }[] } }>;
       components: { schemas: Record<string, { properties: object; required: string[] }> };
     };
-    const badges = document.paths['/api/public/badges']!.get!;
+    const badges = document.paths['/api/public/badges']!.get;
     expect(badges.parameters.map(({ name }) => name)).toEqual([
       'limit',
       'cursor',
@@ -214,15 +203,9 @@ postgres.describe('a list and a field added by the recipes', () => {
       },
       required: ['id', 'name', 'description', 'awarded_at'],
     });
-    const running = Object.entries(document.paths).flatMap(([path, operations]) =>
-      Object.entries(operations).map(([method, operation]) => {
-        const scope = operation['x-required-scope'];
-        return `${method.toUpperCase()} ${path} ${scope === undefined ? 'none' : (scope ?? 'any credential')}`;
-      }),
-    );
+    expect(badges['x-required-scope']).toBe('badges:read');
     const contract = readFileSync(join(root, 'docs/api-contract.md'), 'utf8');
     expect(contract).toMatch(/^\| GET \/api\/public\/badges +\| badges:read +\|/m);
-    expect(running).toContain('GET /api/public/badges badges:read');
   });
 
   it('is an assistant’s tool without further code', async () => {
@@ -270,16 +253,8 @@ postgres.describe('a list and a field added by the recipes', () => {
     expect(resources).toEqual(['badges']);
     const receiver = await Receiver.start();
     const keyId = key.split('_')[2]!;
-    pua([
-      'webhooks',
-      'create',
-      '--url',
-      receiver.url,
-      '--types',
-      'badges.updated,badges.removed',
-      '--key',
-      keyId,
-    ]);
+    const types = 'badges.updated,badges.removed';
+    pua(['webhooks', 'create', '--url', receiver.url, '--types', types, '--key', keyId]);
     const [{ id }] = (await dataSource.query(
       `INSERT INTO badges (user_id, name) VALUES ($1, 'New') RETURNING id`,
       [member],
@@ -292,8 +267,7 @@ postgres.describe('a list and a field added by the recipes', () => {
       return data.length > 0 ? data : undefined;
     });
     expect(gone).toEqual([{ resource: 'badges', id, kind: 'removed' }]);
-    const types = () => receiver.received.map(({ body }) => (JSON.parse(body) as { type: string }).type);
-    await until(() => types().includes('badges.removed'), 'the webhook tells of the removal');
+    await receiver.until(() => receiver.received.some(({ message }) => message.type === 'badges.removed'));
     await receiver.close();
   });
 
@@ -399,15 +373,6 @@ func main() {
     );
     writeFileSync(file, right);
     run(root, process.execPath, ['bin/pua.mjs', '--version']); // builds again
-  });
-
-  it('matches its entity', async () => {
-    const columns = await dataSource.query<{ name: string }[]>(
-      `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'badges'::regclass AND attnum > 0 ORDER BY attname`,
-    );
-    const entity = FILES.find(({ path }) => path.endsWith('/table.ts'))!.code;
-    const declared = Array.from(entity.matchAll(/^  (\w+): /gm), ([, name]) => ({ name }));
-    expect(declared.toSorted((one, other) => (one.name! < other.name! ? -1 : 1))).toEqual(columns);
   });
 
   it('is erased with its member, but not with another member', async () => {

@@ -8,7 +8,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
-import { serve } from '../support/http-server.js';
+import { serve, type LocalServer } from '../support/http-server.js';
 import { freePort } from '../support/oauth.js';
 import { until } from '../support/timing.js';
 
@@ -38,7 +38,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
   let npm: ChildProcess;
   let printed = '';
   let browser: Browser;
-  let app: Awaited<ReturnType<typeof serve>>;
+  let app: LocalServer;
   beforeAll(async () => {
     const PORT = String(await freePort());
     const DATA_DIR = join(folder, 'data');
@@ -63,7 +63,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
   });
   afterAll(async () => {
     await browser.close();
-    app.close();
+    await app.close();
     process.kill(-npm.pid!, 'SIGTERM');
     await once(npm, 'close');
     rmSync(folder, { recursive: true, force: true });

@@ -161,9 +161,7 @@ export const QUICK = { fsync: 'off', full_page_writes: 'off', max_connections: 1
 /** Creates the tables in such a database. */
 export async function migrateAt(DATABASE_URL: string): Promise<void> {
   const environment = { NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY!, DATABASE_URL };
-  const dataSource = await createDataSource(testConfig(environment), 'maintenance').initialize();
-  await migrate(dataSource);
-  await dataSource.destroy();
+  await connected(testConfig(environment), (dataSource) => migrate(dataSource));
 }
 
 /** Runs a statement in a separate session, whose transaction stays open until the test ends it. */
@@ -184,25 +182,24 @@ export async function hold(
 }
 
 /** Runs superuser statements in a database on PostgreSQL; its owner, the role of tests, is not a superuser. */
-export async function asSuperuser<T>(
+export function asSuperuser<T>(
   { environment }: Pick<TestDatabase, 'environment'>,
   work: (dataSource: DataSource) => Promise<T>,
 ): Promise<T> {
   const url = new URL(process.env.TEST_SUPERUSER_URL!);
   url.pathname = new URL(environment.DATABASE_URL!).pathname;
-  const dataSource = createDataSource(loadConfig({ ...environment, DATABASE_URL: url.href }), 'maintenance');
-  await dataSource.initialize();
-  try {
-    return await work(dataSource);
-  } finally {
-    await dataSource.destroy();
-  }
+  return connected(loadConfig({ ...environment, DATABASE_URL: url.href }), work);
 }
 
 async function query(environment: Record<string, string>, sql: string): Promise<void> {
-  const dataSource = await createDataSource(loadConfig(environment), 'maintenance').initialize();
+  await connected(loadConfig(environment), (dataSource) => dataSource.query(sql));
+}
+
+/** Runs `work` with connections that end afterwards. */
+async function connected<T>(config: Config, work: (dataSource: DataSource) => Promise<T>): Promise<T> {
+  const dataSource = await createDataSource(config, 'maintenance').initialize();
   try {
-    await dataSource.query(sql);
+    return await work(dataSource);
   } finally {
     await dataSource.destroy();
   }

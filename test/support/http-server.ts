@@ -7,13 +7,19 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+export interface LocalServer {
+  readonly url: string;
+  close(this: void): Promise<void>;
+}
+
 /** Serves HTTP on a free local port. */
-export async function serve(listener: RequestListener) {
+export async function serve(listener: RequestListener): Promise<LocalServer> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const close = () => {
-    server.close();
+  const close = async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
     server.closeAllConnections();
+    await closed;
   };
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }

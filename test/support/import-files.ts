@@ -103,7 +103,7 @@ DELETE FROM users; ALTER TABLE users ENABLE ALWAYS TRIGGER users_erased_are_kept
 }
 
 /** All the platform's data after background work, with the version of every row, so rewriting a row counts as a change. */
-export async function everythingIn({ dataSource, platform }: TestApi): Promise<ImportedRecord> {
+async function everythingIn({ dataSource, platform }: TestApi): Promise<ImportedRecord> {
   await platform.settle();
   const digests = TABLES.map(
     (table) =>

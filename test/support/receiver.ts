@@ -1,7 +1,7 @@
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
+import { serve, type LocalServer } from './http-server.js';
 
 /** A message as received. */
 export interface Received {
@@ -31,12 +31,10 @@ export class Receiver {
     void response.writeHead(204).end();
   #waiting: (() => void)[] = [];
 
-  private constructor(private readonly server: Server) {}
+  private constructor(private readonly server: LocalServer) {}
 
   static async start(): Promise<Receiver> {
-    const server = createServer();
-    const receiver = new Receiver(server);
-    server.on('request', (request, response) => {
+    const server = await serve((request, response) => {
       receiver.underWay++;
       receiver.maxInProgress = Math.max(receiver.maxInProgress, receiver.underWay);
       response.on('close', () => {
@@ -55,12 +53,12 @@ export class Receiver {
         receiver.#tell();
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const receiver = new Receiver(server);
     return receiver;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hooks`;
+    return `${this.server.url}/hooks`;
   }
 
   /** The messages received, in order. */
@@ -78,9 +76,8 @@ export class Receiver {
     await this.until(() => this.received.length >= count);
   }
 
-  async close(): Promise<void> {
-    this.server.closeAllConnections();
-    await new Promise((resolve) => this.server.close(resolve));
+  close(): Promise<void> {
+    return this.server.close();
   }
 
   #tell(): void {

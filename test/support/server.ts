@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { PROCESS } from './command-line.js';
 import { freePort } from './oauth.js';
+import { eventually } from './timing.js';
 
 /** The program, run in its own process. */
 export class ServerProcess {
@@ -26,16 +27,14 @@ export class ServerProcess {
     const server = new ServerProcess(child, `http://127.0.0.1:${port}`);
     child.stdout.setEncoding('utf8').on('data', (text: string) => (server.output += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (server.errors += text));
-    const deadline = performance.now() + 60_000;
-    for (;;) {
+    await eventually(async () => {
       if (child.exitCode !== null)
         throw new Error(`the server ended with ${child.exitCode}: ${server.errors}`);
       const answer = await fetch(`${server.url}/oauth/jwks`).catch(() => undefined);
       await answer?.arrayBuffer();
-      if (answer?.status === 200) return server;
-      if (performance.now() > deadline) throw new Error('the server does not answer');
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+      return answer?.status === 200 || undefined;
+    });
+    return server;
   }
 
   get pid(): number {

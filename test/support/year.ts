@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { request, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect } from '@jest/globals';
@@ -11,7 +10,8 @@ import { Config } from '../../src/config/config.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { endApp } from './api.js';
-import { freePort, OauthTest, REDIRECT_URI } from './oauth.js';
+import { serve, type LocalServer } from './http-server.js';
+import { OauthTest, REDIRECT_URI } from './oauth.js';
 
 const DAYS = 28;
 
@@ -23,29 +23,25 @@ export class Year {
 
   private constructor(
     readonly oauth: OauthTest,
-    private readonly entry: Server,
+    private readonly entry: LocalServer,
     readonly member: { readonly id: number; readonly username: string },
     readonly clientId: string,
-  ) {
-    entry.on('request', (from, to) => void this.#pass(from, to));
-  }
+  ) {}
 
   static async start(redirectUri = REDIRECT_URI, allowed_origins: string[] = []): Promise<Year> {
-    const entry = createServer().listen(await freePort(), '127.0.0.1');
-    await once(entry, 'listening');
-    const publicUrl = `http://127.0.0.1:${(entry.address() as AddressInfo).port}`;
-    const oauth = await OauthTest.start({ publicUrl, assistants: true });
+    const entry = await serve((from, to) => void year.#pass(from, to));
+    const oauth = await OauthTest.start({ publicUrl: entry.url, assistants: true });
     const clientId = await oauth.client({
       longest_access: 'unlimited',
       redirect_uris: [redirectUri],
       allowed_origins,
     });
-    return new Year(oauth, entry, await oauth.member(), clientId);
+    const year = new Year(oauth, entry, await oauth.member(), clientId);
+    return year;
   }
 
   async close(): Promise<void> {
-    this.entry.closeAllConnections();
-    this.entry.close();
+    await this.entry.close();
     if (this.#instance) await endApp(this.#instance);
     await this.oauth.close();
   }
