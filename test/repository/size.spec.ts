@@ -88,6 +88,10 @@ describe('the documents stay within their budgets:', () => {
     expect(wordsOf(page)).toBeLessThanOrEqual(MAX_WORDS[page] ?? 150);
   });
 
+  it('docs/contributors/architecture.md: 120 lines', () => {
+    expect(linesOf([readFileSync('docs/contributors/architecture.md', 'utf8')])).toBeLessThanOrEqual(120);
+  });
+
   it('60,000 words in all', () => {
     expect(pages.reduce((sum, page) => sum + wordsOf(page), 0)).toBeLessThanOrEqual(60_000);
     expect(Object.keys(MAX_WORDS).filter((page) => !pages.includes(page))).toEqual([]);
