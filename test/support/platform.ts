@@ -80,6 +80,17 @@ export class Platform {
     await this.#insert('user_achievements', { user_id: userId, achievement_id: achievementId, ...fields });
   }
 
+  /** Adds a passkey, with which nobody can sign in. */
+  async passkey(userId: number, name: string): Promise<number> {
+    const keys = {
+      credential_id: Buffer.from(`${name}${userId}`),
+      user_handle: '\\x01',
+      public_key: '\\x01',
+    };
+    const flags = { sign_count: 0, backup_eligible: true, backed_up: true };
+    return (await this.#insert('passkeys', { user_id: userId, name, ...keys, ...flags })).id as number;
+  }
+
   /** Compacts counters, as every server does each second; waits for a server that is compacting. */
   async fold(): Promise<void> {
     await this.#alone(ADVISORY_LOCKS.foldTotals, 'SELECT fold_totals(1000000) AS steps');
