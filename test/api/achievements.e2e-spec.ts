@@ -60,15 +60,10 @@ const ids = async (key: string, query = '') => (await list(key, query)).map(({ i
 const detail = (key: string, id: number) => api.get(`/achievements?action=detail&id=${id}`, key);
 
 describe('GET /api/public/achievements: an achievement', () => {
-  it('has the same fields in every list, and four more in the detail', async () => {
+  it('has the same fields in the lists of earned, all and pinned achievements, and four more in the detail', async () => {
     const { id, key } = await member();
-    const fields = {
-      key: 'host',
-      name: 'Host',
-      description: 'D',
-      icon_url: 'https://x.example/i',
-      category: 'events',
-    };
+    const texts = { key: 'host', name: 'Host', description: 'D', category: 'events' };
+    const fields = { ...texts, icon_url: 'https://x.example/i' };
     const achievement = await earned(
       id,
       { ...fields, points: 25, target: 3, criteria: 'Host three' },
@@ -100,16 +95,9 @@ describe('GET /api/public/achievements: an achievement', () => {
   it('has null for unknown values, and no progress without a target', async () => {
     const { key } = await member();
     const id = await api.platform.achievement({ key: null, name: 'N', points: 0 });
-    const unknown = {
-      key: null,
-      description: null,
-      icon_url: null,
-      earned: false,
-      earned_at: null,
-      progress: null,
-      is_pinned: false,
-      pin_position: null,
-    };
+    const texts = { key: null, description: null, icon_url: null };
+    const progress = { earned: false, earned_at: null, progress: null, is_pinned: false, pin_position: null };
+    const unknown = { ...texts, ...progress };
     expect(await list(key, 'action=all')).toEqual([expect.objectContaining(unknown)]);
     expect((await detail(key, id)).body).toMatchObject({ ...unknown, criteria: null, earned_by_count: 0 });
   });
@@ -216,24 +204,12 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     const achievement = await api.platform.achievement({ ...hidden, category: 'social' });
     await api.platform.progress(id, achievement, { progress: 3 });
     await api.platform.fold();
-    const masked = {
-      key: null,
-      name: 'Hidden achievement',
-      description: null,
-      icon_url: null,
-      progress: null,
-    };
+    const texts = { key: null, name: 'Hidden achievement', description: null, icon_url: null };
+    const masked = { ...texts, progress: null };
     const all = await api.get('/achievements?action=all', key);
     const one = await detail(key, achievement);
-    expect(all.body.data).toEqual([
-      expect.objectContaining({
-        ...masked,
-        is_hidden: true,
-        category: 'social',
-        rarity: 'unrated',
-        points: 7,
-      }),
-    ]);
+    const shown = { is_hidden: true, category: 'social', rarity: 'unrated', points: 7 };
+    expect(all.body.data).toEqual([expect.objectContaining({ ...masked, ...shown })]);
     expect(one.body).toMatchObject({ ...masked, criteria: null, earned_by_count: 0, points: 7 });
     expect(all.text + one.text).not.toContain('secret');
     expect((await api.get('/achievements?action=stats', key)).text).not.toContain('secret');
@@ -242,8 +218,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     await api.dataSource.query('UPDATE user_achievements SET earned_at = now() WHERE achievement_id = $1', [
       achievement,
     ]);
-    const { category: _, criteria, ...shown } = hidden;
-    const { target, ...rest } = shown;
+    const { category: _, criteria, target, ...rest } = hidden;
     const revealed = { ...rest, progress: { current: 3, target, percentage: 75 } };
     for (const query of ['', 'action=all'])
       expect(await list(key, query)).toEqual([expect.objectContaining(revealed)]);
@@ -359,15 +334,6 @@ describe('GET /api/public/achievements?action=stats', () => {
     expect(status).toBe(200);
     return body;
   };
-  const bounds: [number | null, number | null][] = [
-    [50, 100],
-    [20, 50],
-    [5, 20],
-    [1, 5],
-    [0, 1],
-    [null, null],
-  ];
-
   it('returns zeros for the totals and for every tier if there are no achievements', async () => {
     const { key } = await member();
     expect(await stats(key)).toEqual({
@@ -380,8 +346,8 @@ describe('GET /api/public/achievements?action=stats', () => {
       by_category: [],
       by_rarity: TIERS.map((rarity, i) => ({
         rarity,
-        min_percentage: bounds[i]![0],
-        max_percentage: bounds[i]![1],
+        min_percentage: [50, 20, 5, 1, 0, null][i],
+        max_percentage: [100, 50, 20, 5, 1, null][i],
         total: 0,
         earned: 0,
         completion_percentage: 0,
@@ -394,11 +360,8 @@ describe('GET /api/public/achievements?action=stats', () => {
   it('has totals for each category and tier, even if empty, that match the lists', async () => {
     const { id, key } = await member();
     const others = await members(9);
-    const rare = await earned(
-      id,
-      { name: 'Rare', category: 'social', points: 5 },
-      { earned_at: '2024-05-01T00:00:00Z' },
-    );
+    const social = { name: 'Rare', category: 'social', points: 5 };
+    const rare = await earned(id, social, { earned_at: '2024-05-01T00:00:00Z' });
     const common = await earned(id, { category: 'events', points: 3, retired_at: '2024-06-01T00:00:00Z' });
     await earn(common, others);
     await api.platform.achievement({ category: 'events', points: 2 });
@@ -431,46 +394,22 @@ describe('GET /api/public/achievements?action=stats', () => {
     expect((await api.get('/profile', await api.key(id))).body.achievements_count).toBe(2);
   });
 
-  it('names the rarest earned achievement, ties by id', async () => {
+  it('names the rarest earned achievement; of two equally rare ones, the lower id', async () => {
     const { id, key } = await member();
     const first = await earned(id, { category: 'z' });
     const second = await earned(id, { category: 'a' });
     await api.platform.achievement({ category: 'a' });
-    expect((await stats(key)).rarest_earned).toMatchObject({
-      id: first,
-      rarity: 'unrated',
-      rarity_percentage: null,
-    });
+    const rarest = async () => (await stats(key)).rarest_earned;
+    expect(await rarest()).toMatchObject({ id: first, rarity: 'unrated', rarity_percentage: null });
     const others = await members(9);
-    expect((await stats(key)).rarest_earned).toMatchObject({
-      id: first,
-      rarity: 'rare',
-      rarity_percentage: 10,
-    });
+    expect(await rarest()).toMatchObject({ id: first, rarity: 'rare', rarity_percentage: 10 });
     await earn(first, [others[0]!]);
-    expect((await stats(key)).rarest_earned).toMatchObject({
-      id: second,
-      rarity: 'rare',
-      rarity_percentage: 10,
-    });
+    expect(await rarest()).toMatchObject({ id: second, rarity: 'rare', rarity_percentage: 10 });
   });
 
   it('sorts categories in the order of the database', async () => {
     const { key } = await member();
-    for (const category of [
-      'Zoo',
-      'éclair',
-      'ﬁnd',
-      '𝔘',
-      'Ångström',
-      'a"b',
-      'a',
-      'A',
-      'ΑΣ',
-      'İz',
-      'Straße',
-      '10 km',
-    ])
+    for (const category of 'Zoo éclair ﬁnd 𝔘 Ångström a"b a A ΑΣ İz Straße 10_km'.split(' '))
       await api.platform.achievement({ category });
     const sorted = await api.dataSource.query<{ category: string }[]>(
       `SELECT category FROM achievements GROUP BY 1 ORDER BY ${foldedText('category')}, category COLLATE "C"`,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { freshAddress, itInOneWindow } from '../support/windows.js';
 
 /** The test's own IP address. */
@@ -36,19 +36,12 @@ describe('a client address behind a proxy', () => {
   );
   afterAll(() => oauth.close());
 
-  const behind = (entry: string): Browser => {
-    const browser = oauth.browser();
-    const send = browser.send.bind(browser);
-    browser.send = (url, init) =>
-      send(url, { ...init, headers: { ...(init?.headers as object), 'X-Forwarded-For': entry } });
-    return browser;
-  };
-
   thorough.it.each(ENTRIES)(
     'sent as %j is recorded as %s in the audit event and session of a sign-in',
     async (entry, address) => {
       const { id, username } = await oauth.member();
-      const browser = behind(entry);
+      const browser = oauth.browser();
+      browser.headers['X-Forwarded-For'] = entry;
       const page = (await browser.open('/account/sessions')) as FormPage;
       const after = (await browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
       expect([after.status, after.url.pathname]).toEqual([200, '/account/sessions']);

@@ -245,7 +245,6 @@ describe('the MCP tools', () => {
       expect(said).not.toMatch(
         /\b(?:GET|PUT|POST|HTTP|ETag|Date|Link)\b|[A-Z][a-z]+-[A-Z]|\/api|%2B|[?&]\w+=|\w=\w|query (?:parameter|string)|commas/,
       );
-    expect(mistakes).toHaveLength(8);
   });
 
   it('return the routes’ data without null or false fields', async () => {
@@ -309,15 +308,7 @@ describe('the MCP tools', () => {
     for (const [name, values, data] of lists)
       expect([name, answerOf(await use(key, name, values))]).toEqual([name, { total: data.length, data }]);
     const [brief] = answerOf(await use(key, 'list_events')).data;
-    expect(Object.keys(brief)).toEqual([
-      'id',
-      'title',
-      'status',
-      'starts_at_local',
-      'timezone',
-      'location',
-      'role',
-    ]);
+    expect(Object.keys(brief).join(' ')).toBe('id title status starts_at_local timezone location role');
     const { result } = (await use(key, 'list_events', { fields: ['title', 'secret'] })).body;
     expect([result.isError, JSON.parse(result.content[0].text).errors[0]]).toMatchObject([
       true,
@@ -636,14 +627,14 @@ describe('malformed MCP input', () => {
     const hostile = JSON.parse('{"__proto__":{"x":1}}') as object;
     const methods =
       'tools/list resources/read completion/complete prompts/get initialize logging/setLevel x __proto__ subscriptions/listen tasks/get';
+    const uris = [{ uri: 7 }, { uri: 'event://%' }];
     const given = [
       undefined,
       null,
       [],
       {},
       { cursor: 1 },
-      { uri: 7 },
-      { uri: 'event://%' },
+      ...uris,
       { ref: {}, argument: {} },
       { protocolVersion: {} },
     ];
@@ -668,12 +659,8 @@ describe('malformed MCP input', () => {
       { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
       call({ name: 'list_events', arguments: { q: 'x'.repeat(70_000) } }),
     ];
-    const versions = [
-      {},
-      { 'MCP-Protocol-Version': CURRENT },
-      { 'MCP-Protocol-Version': 'x' },
-      { 'Mcp-Method': 'nothing' },
-    ];
+    const of = (version: string) => ({ 'MCP-Protocol-Version': version });
+    const versions = [{}, of(CURRENT), of('x'), { 'Mcp-Method': 'nothing' }];
     const types = ['application/json', 'application/json; charset=utf-8'];
     let sent = 0;
     for (const body of bodies)

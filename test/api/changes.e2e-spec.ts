@@ -43,16 +43,12 @@ describe('the filter updated_since', () => {
     );
     return row!.now;
   };
-  const member = async () => {
-    const id = await api.platform.user();
-    return { id, key: await api.key(id) };
-  };
   const load = (files: ImportedFiles) => importFiles(api.dataSource, files);
   const record = (id: number, organizer_id: number, more: object = {}) =>
     event(id, { organizer_id, updated_at: '2024-04-01 10:00:00', ...more });
 
   it('lists a connection if the connection, the other person, or the event where they met changed', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const peers: number[] = [];
     for (let n = 0; n < 4; n++) peers.push(await api.platform.user());
     const event = await api.platform.event();
@@ -73,7 +69,7 @@ describe('the filter updated_since', () => {
       [asked],
     );
     expect(await since(key, before, list)).toEqual([renamed, met, asked].toSorted((a, b) => a! - b!));
-    const other = await member();
+    const other = await api.member();
     expect(await since(other.key, before, list)).toEqual([]);
     // Changes since that time are no longer stored: all records may have changed.
     await api.dataSource
@@ -85,7 +81,7 @@ describe('the filter updated_since', () => {
   });
 
   it('lists achievements that were earned or whose description changed, but no progress', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const [earned, begun, described] = [
       await api.platform.achievement({ target: 5 }),
       await api.platform.achievement({ target: 5 }),
@@ -125,7 +121,7 @@ describe('the filter updated_since', () => {
   });
 
   it('lists imported changes of an existing member, regardless of the platform’s timestamps', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const other = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
     await api.platform.participant(other, id);
     const asked = await now();
@@ -143,7 +139,7 @@ describe('the filter updated_since', () => {
     ['a published draft', `UPDATE events SET status = 'scheduled' WHERE id = $1`],
     ['an import with the old updated_at', undefined],
   ])('lists %s', async (what, sql) => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const status = what === 'a published draft' ? 'draft' : 'scheduled';
     const event = await api.platform.event({ status, updated_at: '2020-01-01T00:00:00Z' });
     await api.platform.participant(event, id);
@@ -198,7 +194,7 @@ RETURNING taken_at::text AS at`,
     afterAll(() => other.destroy());
 
     it('lists rows that a long transaction wrote before the request and committed afterwards', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const event = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
       await api.platform.participant(event, id);
       const runner = await hold(
@@ -213,7 +209,7 @@ RETURNING taken_at::text AS at`,
     });
 
     it('returns to a polling client the same records as a full read, despite concurrent writers', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const events: number[] = [];
       for (let i = 0; i < 12; i++) {
         events.push(await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' }));

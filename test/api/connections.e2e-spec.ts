@@ -7,11 +7,6 @@ let api: TestApi;
 beforeAll(async () => void (api = await TestApi.start()));
 afterAll(() => api.close());
 
-async function member() {
-  const id = await api.platform.user();
-  return { id, key: await api.key(id) };
-}
-
 /** A connection of the member with a new person, accepted by default. */
 async function connected(userId: number, fields: Fields = {}, person: Fields = {}): Promise<number> {
   return api.platform.connection(userId, await api.platform.user(person), fields);
@@ -27,7 +22,7 @@ const count = async (key: string) => (await api.get('/profile', key)).body.conne
 
 describe('GET /api/public/connections: a connection', () => {
   it('has exactly the documented keys, and only the embedded summary of the other person', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const person = {
       username: 'grace',
       first_name: 'Grace',
@@ -63,7 +58,7 @@ describe('GET /api/public/connections: a connection', () => {
   });
 
   it('has null for unknown values', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     await connected(id, { status: 'pending' });
     expect(await list(key, 'status=pending_sent')).toEqual([
       expect.objectContaining({ connected_at: null, source: null, met_at_event: null }),
@@ -71,7 +66,7 @@ describe('GET /api/public/connections: a connection', () => {
   });
 
   it('shows each of its two members the other member, and the status for the member who reads', async () => {
-    const [one, two, three] = [await member(), await member(), await member()];
+    const [one, two, three] = [await api.member(), await api.member(), await api.member()];
     const accepted = await api.platform.connection(one.id, two.id);
     const pending = await api.platform.connection(one.id, three.id, { status: 'pending' });
     const sides = async (key: string) =>
@@ -89,7 +84,7 @@ describe('GET /api/public/connections: a connection', () => {
   });
 
   it('shows where the two met only to a member who has access to the event', async () => {
-    const [one, two] = [await member(), await member()];
+    const [one, two] = [await api.member(), await api.member()];
     const event = await api.platform.event({ title: 'Meet' });
     await api.platform.participant(event, one.id, { role: 'organizer' });
     await api.platform.participant(event, two.id);
@@ -110,7 +105,7 @@ describe('GET /api/public/connections: a connection', () => {
 
 describe('GET /api/public/connections', () => {
   it('lists accepted connections by default', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const accepted = await connected(id);
     const sent = await connected(id, { status: 'pending' });
     const received = await api.platform.connection(await api.platform.user(), id, { status: 'pending' });
@@ -124,7 +119,7 @@ describe('GET /api/public/connections', () => {
   });
 
   it('hides disabled people until they are enabled, also in the totals of the list and the profile', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const [friend, asked] = [await api.platform.user(), await api.platform.user()];
     const stays = await connected(id);
     const leaves = await api.platform.connection(id, friend);
@@ -141,7 +136,7 @@ describe('GET /api/public/connections', () => {
   });
 
   it('sorts by time to the microsecond or by name ignoring case, ties by id, nulls last', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const make = (stored_display_name: string, connected_at: string) =>
       connected(id, { connected_at }, { stored_display_name });
     const a = await make('zoe', '2024-01-01T00:00:00.000001Z');
@@ -157,7 +152,7 @@ describe('GET /api/public/connections', () => {
   });
 
   it('searches username and display name ignoring case, with % and _ as literals', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const ann = await connected(id, {}, { username: 'ann_lee', stored_display_name: 'Änne 100%' });
     const bob = await connected(id, {}, { username: 'annXlee', stored_display_name: 'Bob', bio: 'Änne' });
     const by = (q: string) => ids(key, `q=${encodeURIComponent(q)}`);
@@ -171,14 +166,14 @@ describe('GET /api/public/connections', () => {
   });
 
   it('searches only this member’s connections', async () => {
-    const [one, two] = [await member(), await member()];
+    const [one, two] = [await api.member(), await api.member()];
     await connected(two.id, {}, { username: 'only_of_two' });
     expect(await ids(one.key, 'q=only_of_two')).toEqual([]);
     expect(await ids(two.key, 'q=only_of_two')).toHaveLength(1);
   });
 
   it('filters by source and by time, excluding the end', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const a = await connected(id, { source: 'event', connected_at: '2024-04-30T23:59:59.999999Z' });
     const b = await connected(id, { source: 'import', connected_at: '2024-05-01T00:00:00Z' });
     const c = await connected(id, { status: 'pending', source: 'event' });
@@ -203,7 +198,7 @@ describe('GET /api/public/connections', () => {
     ['q=a', 'q', undefined],
     [`q=${'a'.repeat(51)}`, 'q', undefined],
   ])('rejects "%s"', async (query, parameter, allowed) => {
-    const { key } = await member();
+    const { key } = await api.member();
     const { status, body } = await api.get(`/connections?${query}`, key);
     expect([status, body.code]).toEqual([400, 'invalid_parameter']);
     expect([body.errors.length, body.errors[0].parameter, body.errors[0].allowed]).toEqual([
@@ -214,7 +209,7 @@ describe('GET /api/public/connections', () => {
   });
 
   it('has no route for a single connection', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const { status, body } = await api.get(`/connections/${await connected(id)}`, key);
     expect([status, body.code]).toEqual([404, 'not_found']);
   });
@@ -222,7 +217,7 @@ describe('GET /api/public/connections', () => {
 
 describe('GET /api/public/connections: people met at an event', () => {
   it('are found by event and by the event’s city ignoring case, if the member has access to the event', async () => {
-    const { id, key } = await member();
+    const { id, key } = await api.member();
     const event = async (city: string | null, role?: string) => {
       const of = await api.platform.event({ location_city: city });
       if (role) await api.platform.participant(of, id);

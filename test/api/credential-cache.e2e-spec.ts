@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
@@ -9,6 +7,7 @@ import { ClientCache } from '../../src/authorization-server/adapters/client-cach
 import { OauthDatabase } from '../../src/authorization-server/requests/oauth-database.js';
 import { ASSISTANTS_PATH } from '../../src/http/pipeline/api-headers.js';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
+import { dpopKey } from '../support/client-kinds.js';
 import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { soon, until } from '../support/timing.js';
@@ -44,31 +43,22 @@ const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 const asKey = (token: string) => ({ 'X-API-Key': token });
 
 /** A token bound to a key (RFC 9449), and a function that uses the token. */
-async function boundToken(): Promise<{ token: string; withProof: (path: string) => Promise<object> }> {
-  const { publicKey, privateKey } = await generateKeyPair('ES256');
-  const jwk = await exportJWK(publicKey);
-  const proof = (claims: Record<string, unknown>) =>
-    new SignJWT({ jti: crypto.randomUUID(), ...claims })
-      .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
-      .setIssuedAt()
-      .sign(privateKey);
+async function boundToken(): Promise<{
+  token: string;
+  withProof: (path: string) => Promise<Record<string, string>>;
+}> {
+  const prove = await dpopKey(oauth);
   const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
-  const { body } = await oauth.token(form, {
-    DPoP: await proof({ htm: 'POST', htu: `${oauth.issuer}/oauth/token` }),
-  });
+  const { body } = await oauth.token(form, await prove());
   const token = body.access_token;
-  const ath = createHash('sha256').update(token).digest('base64url');
   return {
     token,
-    withProof: async (path) => ({
-      Authorization: `DPoP ${token}`,
-      DPoP: await proof({ htm: 'GET', htu: oauth.issuer + path, ath }),
-    }),
+    withProof: async (path) => ({ Authorization: `DPoP ${token}`, ...(await prove(path, 'GET', token)) }),
   };
 }
 
 describe('the kind of a credential', () => {
-  it('is checked: a DPoP-bound token without its proof is rejected in every header', async () => {
+  it('is checked: a DPoP-bound token without its proof is rejected as a Bearer token and as a key', async () => {
     const { token, withProof } = await boundToken();
     for (let round = 0; round < 3; round++) {
       expect(await ask(ME, bearer(token))).toBe(401);
@@ -77,7 +67,7 @@ describe('the kind of a credential', () => {
       expect(await ask('/oauth/userinfo', bearer(token))).toBe(401);
       expect(await ask('/oauth/userinfo', asKey(token))).toBe(401);
     }
-    expect(await ask(ME, (await withProof(ME)) as Record<string, string>)).toBe(200);
+    expect(await ask(ME, await withProof(ME))).toBe(200);
     expect(await ask(ME, asKey(token))).toBe(401);
     expect(await ask('/oauth/userinfo', bearer(token))).toBe(401);
   });

@@ -1,5 +1,4 @@
-import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { ApiKeysService, type NewKey } from '../../src/auth/api-keys/api-keys.service.js';
 import { makeKey } from '../../src/auth/api-keys/api-key-format.js';
@@ -10,6 +9,7 @@ import { createApp } from '../../src/app.js';
 import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import supertest from 'supertest';
 import { endApp, TestApi } from '../support/api.js';
+import { Client } from '../support/raw-client.js';
 
 describe('API credentials', () => {
   let api: TestApi;
@@ -61,16 +61,9 @@ describe('API credentials', () => {
     it.each(['X-API-Key', 'Authorization'])('with %s twice get 400 ambiguous_credentials', async (name) => {
       const { key } = await newKey();
       const value = name === 'Authorization' ? 'Bearer x' : key;
-      const answer = await new Promise<string>((resolve) => {
-        const { hostname, port } = new URL(api.url);
-        const socket = connect(Number(port), hostname, () =>
-          socket.end(
-            `GET /api/public/me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${name}: ${value}\r\n${name}: ${value}\r\n\r\n`,
-          ),
-        );
-        let text = '';
-        socket.on('data', (chunk) => (text += chunk.toString())).on('close', () => resolve(text));
-      });
+      const header = `${name}: ${value}\r\n`;
+      const head = `GET /api/public/me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`;
+      const answer = await Client.ask(api.url, `${head}${header}${header}\r\n`);
       expect(answer).toMatch(/^HTTP\/1\.1 400 /);
       expect(answer).toContain('"code":"ambiguous_credentials"');
     });
@@ -121,24 +114,13 @@ describe('API credentials', () => {
       );
       const orphan = await newKey();
       await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [orphan.userId]);
-      const other = makeKey('live').key;
       const wrongSecret = makeKey('live');
-      await api.dataSource.query('UPDATE api_keys SET id = $2 WHERE id = $1', [
-        (await newKey()).id,
-        wrongSecret.id,
-      ]);
+      const { id } = await newKey();
+      await api.dataSource.query('UPDATE api_keys SET id = $2 WHERE id = $1', [id, wrongSecret.id]);
+      const stored = [revoked, expired, orphan].map((one) => one.key);
       const wrongEnvironment = key.replace('_live_', '_test_');
-      const refused = [
-        revoked.key,
-        expired.key,
-        orphan.key,
-        other,
-        wrongSecret.key,
-        wrongEnvironment,
-        `${key}x`,
-        'x',
-        'pua_live_',
-      ];
+      const others = [makeKey('live').key, wrongSecret.key, wrongEnvironment, `${key}x`, 'x', 'pua_live_'];
+      const refused = [...stored, ...others];
       const answers = await Promise.all(refused.map((candidate) => api.get('/me', candidate)));
       const bodies = answers.map(({ status, body }) => ({ status, ...body, request_id: '' }));
       expect(bodies[0]).toMatchObject({ status: 401, code: 'invalid_credentials' });
@@ -148,17 +130,11 @@ describe('API credentials', () => {
 
     it('with a wrong checksum is rejected without a database query', async () => {
       const { key } = await newKey();
-      const database = api.app.get(Database);
-      const { read } = database;
-      let asked = 0;
-      database.read = (...parameters) => {
-        asked++;
-        return read.apply(database, parameters) as never;
-      };
+      const read = jest.spyOn(api.app.get(Database), 'read');
       const last = key.at(-1) === '0' ? '1' : '0';
       expect((await api.get('/me', key.slice(0, -1) + last)).status).toBe(401);
-      database.read = read;
-      expect(asked).toBe(0);
+      expect(read).not.toHaveBeenCalled();
+      read.mockRestore();
     });
 
     it('ignores X-Forwarded-For if no proxy is trusted', async () => {
@@ -301,24 +277,12 @@ describe('API credentials', () => {
         key_id: id,
       });
       expect(body.expires_at).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
-      expect(body.endpoints).toContainEqual({
-        method: 'GET',
-        path: '/api/public/events/{id}',
-        scope: 'events:read',
-        allowed: true,
-      });
-      expect(body.endpoints).toContainEqual({
-        method: 'PUT',
-        path: '/api/public/profile',
-        scope: 'profile:write',
-        allowed: false,
-      });
-      expect(body.endpoints).toContainEqual({
-        method: 'GET',
-        path: '/api/public/credential',
-        scope: null,
-        allowed: true,
-      });
+      for (const [method, path, scope, allowed] of [
+        ['GET', '/api/public/events/{id}', 'events:read', true],
+        ['PUT', '/api/public/profile', 'profile:write', false],
+        ['GET', '/api/public/credential', null, true],
+      ])
+        expect(body.endpoints).toContainEqual({ method, path, scope, allowed });
       expect([headers['x-oauth-scopes'], headers['x-accepted-oauth-scopes']]).toEqual(['events:read', '']);
     });
 

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
 import { accessOf } from '../../src/auth/auth.guards.js';
@@ -8,6 +7,7 @@ import { isOutsideApi } from '../../src/http/pipeline/outside-api.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
+import { Client } from '../support/raw-client.js';
 
 interface Parameter {
   name: string;
@@ -65,7 +65,7 @@ describe('every API response', () => {
       });
     });
 
-    it('is not stored, and is readable from other origins', async () => {
+    it('forbids caches to store it, and is readable from other origins', async () => {
       for (const path of ['/api/public/nowhere', '/api/public/me']) {
         const { headers } = await api.send('GET', path, { Origin: 'https://app.example' });
         expect(headers['cache-control']).toBe('no-store');
@@ -233,11 +233,8 @@ describe('every API response', () => {
     });
 
     it('that scripts in pages can read', async () => {
-      const exposed = (await get('/api/public/me')).headers['access-control-expose-headers']!.split(', ');
-      expect(exposed).toEqual(
-        'Age, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Total-Count, X-Request-Id, WWW-Authenticate, X-OAuth-Scopes, X-Accepted-OAuth-Scopes, Deprecation, Sunset'.split(
-          ', ',
-        ),
+      expect((await get('/api/public/me')).headers['access-control-expose-headers']).toBe(
+        'Age, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Total-Count, X-Request-Id, WWW-Authenticate, X-OAuth-Scopes, X-Accepted-OAuth-Scopes, Deprecation, Sunset',
       );
     });
   });
@@ -280,14 +277,13 @@ describe('every API response', () => {
       expect(documented.toSorted()).toEqual(ofApi.toSorted());
     });
 
-    it('with all its parameters: the server accepts only documented parameters', async () => {
+    it('with its parameters: each GET rejects an unknown parameter, and /events has the documented parameters', async () => {
       for (const path of gets())
         expect((await get(`${path}?surely_unknown=1`)).body.code).toBe('unknown_parameter');
       const { parameters } = document.paths['/api/public/events']!.get!;
-      expect(parameters!.filter((parameter) => parameter.in === 'query').map(({ name }) => name)).toEqual(
-        'limit cursor sort time_filter starts_after starts_before status role rsvp_status is_online q city country_code updated_since'.split(
-          ' ',
-        ),
+      const names = parameters!.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
+      expect(names.join(' ')).toBe(
+        'limit cursor sort time_filter starts_after starts_before status role rsvp_status is_online q city country_code updated_since',
       );
     });
 
@@ -307,8 +303,8 @@ describe('every API response', () => {
     });
   });
 
-  describe('is explained at GET /api/public/problems and GET /api/public/problems/{code}', () => {
-    it('one problem at a time, without a credential', async () => {
+  describe('is explained without a credential', () => {
+    it('at GET /api/public/problems, and one code at a time at GET /api/public/problems/{code}', async () => {
       const { body } = await api.send('GET', '/api/public/problems');
       expect(body.data.map(({ code }: { code: string }) => code)).toEqual([...PROBLEMS.keys()]);
       for (const entry of body.data as { code: string }[]) {
@@ -327,17 +323,6 @@ describe('input on the raw socket', () => {
   });
   afterAll(() => api.close());
 
-  /** Sends raw bytes; resolves with everything received when the server closes the connection. */
-  const raw = (bytes: string) =>
-    new Promise<string>((resolve, reject) => {
-      const { port, hostname } = new URL(api.url);
-      const socket = connect(Number(port), hostname, () => socket.write(bytes));
-      let answer = '';
-      socket.on('data', (chunk) => (answer += chunk.toString()));
-      socket.on('close', () => resolve(answer));
-      socket.on('error', reject);
-    });
-
   it.each([
     ['no HTTP at all', 'hello\r\n\r\n'],
     [
@@ -354,7 +339,7 @@ describe('input on the raw socket', () => {
     ],
     ['a control character in a header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Bad: a\u0000b\r\n\r\n'],
   ])('gets Node’s own error and a closed connection if it is not a valid request: %s', async (_, bytes) => {
-    const answer = await raw(bytes);
+    const answer = await Client.ask(api.url, bytes);
     expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
     expect(answer).toMatch(/Connection: close\r\n\r\n$/);
     expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
@@ -363,7 +348,9 @@ describe('input on the raw socket', () => {
   thorough.it(
     'gets 408 and a closed connection if the headers do not arrive before the deadline',
     async () => {
-      expect(await raw('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ')).toMatch(/^HTTP\/1\.1 408 /);
+      expect(await Client.ask(api.url, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ')).toMatch(
+        /^HTTP\/1\.1 408 /,
+      );
     },
   );
 });

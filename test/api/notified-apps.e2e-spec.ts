@@ -170,15 +170,6 @@ describe('an app or key with access to some of a member’s data', () => {
     }
   }
 
-  it('cannot read a member’s actions at GET /api/platform/changes', async () => {
-    const changesFor = (key: string) => api.send('GET', '/api/platform/changes', { 'X-API-Key': key });
-    for (const { key, scopes } of readers)
-      expect([scopes, (await changesFor(key)).status]).toEqual([scopes, 403]);
-    expect((await changesFor(platformKey)).status).toBe(200);
-    expect((await changesFor(await api.platformKey(['platform:write']))).status).toBe(403);
-    expect((await api.get('/sync', platformKey)).status).toBe(403);
-  });
-
   it('never gets the data export, which requires the member’s own sign-in', async () => {
     for (const key of [...readers.map((reader) => reader.key), platformKey]) {
       const { status, text } = await api.send('GET', '/account/data/download', { 'X-API-Key': key });

@@ -11,14 +11,9 @@ describe('the profile', () => {
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
 
-  const member = async (fields: Record<string, unknown> = {}) => {
-    const user = await api.platform.user(fields);
-    return { user, key: await api.key(user) };
-  };
-
   describe('GET /api/public/me', () => {
     it('returns six fields, with null for unknown values', async () => {
-      const { user, key } = await member({ username: 'alan', first_name: 'Alan', last_name: '' });
+      const { id: user, key } = await api.member({ username: 'alan', first_name: 'Alan', last_name: '' });
       expect((await api.get('/me', key)).body).toEqual({
         id: user,
         username: 'alan',
@@ -32,7 +27,7 @@ describe('the profile', () => {
 
   describe('GET /api/public/profile', () => {
     it('returns exactly eight fields, with times in UTC without fractions of a second', async () => {
-      const { user, key } = await member({
+      const { id: user, key } = await api.member({
         username: 'ada',
         bio: 'x',
         created_at: '2020-02-03T04:05:06.789+01:00',
@@ -62,12 +57,12 @@ describe('the profile', () => {
       ['the username if the names are empty', { username: 'empty', first_name: '', last_name: '' }, 'empty'],
       ['the username if the stored name is empty', { username: 'blank', stored_display_name: ' ' }, 'blank'],
     ])('shows as display name %s', async (_, fields, shown) => {
-      const { key } = await member(fields);
+      const { key } = await api.member(fields);
       expect((await api.get('/profile', key)).body.display_name).toBe(shown);
     });
 
     it('counts the same connections and achievements as their default lists', async () => {
-      const { user, key } = await member();
+      const { id: user, key } = await api.member();
       const friend = await api.platform.user();
       const disabled = await api.platform.user();
       await api.platform.connection(user, friend);
@@ -87,7 +82,7 @@ describe('the profile', () => {
 
   describe('PUT /api/public/profile', () => {
     it('changes only the included fields, and returns seven fields with the new values', async () => {
-      const { user, key } = await member({ username: 'grace', first_name: 'Grace', bio: 'before' });
+      const { id: user, key } = await api.member({ username: 'grace', first_name: 'Grace', bio: 'before' });
       const { status, body } = await api.put('/profile', key, { last_name: 'Hopper', bio: 'after' });
       expect(status).toBe(200);
       expect(body).toEqual({
@@ -109,7 +104,7 @@ describe('the profile', () => {
     });
 
     it('changes nothing for an empty object', async () => {
-      const { key } = await member({ bio: 'same' });
+      const { key } = await api.member({ bio: 'same' });
       const before = await api.get('/profile', key);
       const { status, headers } = await api.put('/profile', key, {});
       expect([status, headers.etag]).toEqual([200, before.headers.etag]);
@@ -117,12 +112,12 @@ describe('the profile', () => {
     });
 
     it.each(['first_name', 'last_name', 'bio'])('stores an empty %s unchanged', async (field) => {
-      const { key } = await member({ [field]: 'x' });
+      const { key } = await api.member({ [field]: 'x' });
       expect((await api.put('/profile', key, { [field]: '' })).body.profile[field]).toBe('');
     });
 
     it.each(['first_name', 'last_name', 'bio', 'profile_picture'])('clears %s with null', async (field) => {
-      const { key } = await member({
+      const { key } = await api.member({
         [field]: field === 'profile_picture' ? 'https://a.example/b.png' : 'x',
       });
       expect((await api.put('/profile', key, { [field]: null })).body.profile[field]).toBeNull();
@@ -133,7 +128,7 @@ describe('the profile', () => {
       ['last_name', 100],
       ['bio', 500],
     ])('accepts %s of %i code points outside the BMP, and rejects a longer value', async (field, max) => {
-      const { key } = await member();
+      const { key } = await api.member();
       const longest = '💙'.repeat(max);
       expect((await api.put('/profile', key, { [field]: longest })).body.profile[field]).toBe(longest);
       const { status, body } = await api.put('/profile', key, { [field]: `${longest}x` });
@@ -152,7 +147,7 @@ describe('the profile', () => {
       'https://[::1]/x',
       `https://example.com/${'a'.repeat(2028)}`,
     ])('accepts the picture %s', async (profile_picture) => {
-      const { key } = await member();
+      const { key } = await api.member();
       expect((await api.put('/profile', key, { profile_picture })).body.profile?.profile_picture).toBe(
         profile_picture,
       );
@@ -178,13 +173,13 @@ describe('the profile', () => {
       'https://',
       'http://example.com:99999',
     ])('rejects the picture %j', async (profile_picture) => {
-      const { key } = await member();
+      const { key } = await api.member();
       const { status, body } = await api.put('/profile', key, { profile_picture });
       expect([status, body.errors?.[0]?.code]).toEqual([422, 'invalid_url']);
     });
 
     it('rejects a picture URL of more than 2048 characters', async () => {
-      const { key } = await member();
+      const { key } = await api.member();
       const { body } = await api.put('/profile', key, {
         profile_picture: `https://example.com/${'a'.repeat(2029)}`,
       });
@@ -192,7 +187,7 @@ describe('the profile', () => {
     });
 
     it.each([1, 1.5, true, [], {}, ['x']])('converts no types: %j gets invalid_type', async (value) => {
-      const { key } = await member();
+      const { key } = await api.member();
       const { status, body } = await api.put('/profile', key, { bio: value, first_name: value });
       expect(status).toBe(422);
       expect(body.errors.map(({ field, code }: { field: string; code: string }) => [field, code])).toEqual([
@@ -204,7 +199,7 @@ describe('the profile', () => {
     it.each(['id', 'username', 'display_name', 'created_at', 'achievements_count', 'connections_count'])(
       'rejects %s as read_only_field',
       async (field) => {
-        const { key } = await member();
+        const { key } = await api.member();
         expect((await api.put('/profile', key, { [field]: 'x' })).body.errors[0]).toMatchObject({
           field,
           code: 'read_only_field',
@@ -215,7 +210,7 @@ describe('the profile', () => {
     it.each(['nickname', '__proto__', 'constructor', 'toString', 'password_hash', 'a/b~c', ''])(
       'rejects %j as unknown_field',
       async (field) => {
-        const { key } = await member();
+        const { key } = await api.member();
         const { status, body } = await api.put('/profile', key, `{${JSON.stringify(field)}: "x"}`);
         expect([status, body.errors]).toEqual([
           422,
@@ -227,7 +222,7 @@ describe('the profile', () => {
     it.each(['"a\\u0000b"', '"\\ud800"', '"\\udc00x"'])(
       'rejects text that cannot be stored: %s',
       async (text) => {
-        const { key } = await member();
+        const { key } = await api.member();
         const { status, body } = await api.put(
           '/profile',
           key,
@@ -241,7 +236,7 @@ describe('the profile', () => {
     );
 
     it('reports all errors in one response, and saves nothing', async () => {
-      const { key } = await member({ bio: 'kept' });
+      const { key } = await api.member({ bio: 'kept' });
       const { status, body } = await api.put('/profile', key, {
         bio: 'new',
         first_name: 7,
@@ -270,7 +265,7 @@ describe('the profile', () => {
     });
 
     it('lists up to 32 errors, and returns a single error for more fields', async () => {
-      const { key } = await member();
+      const { key } = await api.member();
       const fields = (count: number) =>
         Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 1]));
       expect((await api.put('/profile', key, fields(32))).body.errors).toHaveLength(32);
@@ -280,7 +275,7 @@ describe('the profile', () => {
     });
 
     it('checks up to 8 levels, and returns one error for deeper bodies', async () => {
-      const { key } = await member();
+      const { key } = await api.member();
       const nested = (depth: number): unknown => (depth === 1 ? {} : { bio: nested(depth - 1) });
       expect((await api.put('/profile', key, nested(8))).body.errors[0].code).toBe('invalid_type');
       expect((await api.put('/profile', key, nested(9))).body.errors).toEqual([
@@ -293,7 +288,7 @@ describe('the profile', () => {
     it.each(['', ' ', '{', '[]', '"x"', 'null', '1', 'undefined', '{"bio": NaN}', '{"bio": "x",}'])(
       'responds 400 invalid_json to the body %j',
       async (body) => {
-        const { key } = await member();
+        const { key } = await api.member();
         const answer = await api.put('/profile', key, body);
         expect([answer.status, answer.body.code]).toEqual([400, 'invalid_json']);
       },
@@ -305,7 +300,7 @@ describe('the profile', () => {
       'application/merge-patch+json',
       'application/json; charset=utf-16',
     ])('responds 415 to %s', async (type) => {
-      const { key } = await member();
+      const { key } = await api.member();
       expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).body.code).toBe(
         'unsupported_media_type',
       );
@@ -314,13 +309,13 @@ describe('the profile', () => {
     it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])(
       'accepts %s',
       async (type) => {
-        const { key } = await member();
+        const { key } = await api.member();
         expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).status).toBe(200);
       },
     );
 
     it('accepts 16,384 bytes and responds 413 to one byte more, for any type', async () => {
-      const { key } = await member();
+      const { key } = await api.member();
       const body = (bytes: number) => `{"bio": "x"${' '.repeat(bytes - 12)}}`;
       expect((await api.put('/profile', key, body(16_384))).status).toBe(200);
       expect((await api.put('/profile', key, body(16_385))).body.code).toBe('payload_too_large');
@@ -330,7 +325,7 @@ describe('the profile', () => {
     });
 
     it('returns the ETag of the next GET, and a new ETag for each change', async () => {
-      const { key } = await member();
+      const { key } = await api.member();
       const first = await api.get('/profile', key);
       const put = await api.put('/profile', key, { bio: 'changed' });
       expect(put.headers.etag).not.toBe(first.headers.etag);
@@ -338,7 +333,7 @@ describe('the profile', () => {
     });
 
     it('compares If-Match strongly with the ETag of /profile', async () => {
-      const { key } = await member();
+      const { key } = await api.member();
       const { etag } = (await api.get('/profile', key)).headers;
       const put = async (ifMatch: string) =>
         (await api.put('/profile', key, { bio: 'x' }, { 'If-Match': ifMatch })).status;
@@ -351,9 +346,9 @@ describe('the profile', () => {
     });
 
     it('rejects the ETag of another member, and an ETag from before a restore', async () => {
-      const [{ user, key }, other] = [
-        await member({ first_name: 'Ann' }),
-        await member({ first_name: 'Ann' }),
+      const [{ id: user, key }, other] = [
+        await api.member({ first_name: 'Ann' }),
+        await api.member({ first_name: 'Ann' }),
       ];
       const tagOf = async (of: string) => (await api.get('/profile', of)).headers.etag!;
       const put = async (ifMatch: string) =>
@@ -369,7 +364,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
     });
 
     it('responds 412 with the current ETag to another If-Match, and saves nothing', async () => {
-      const { key } = await member({ bio: 'kept' });
+      const { key } = await api.member({ bio: 'kept' });
       const { etag } = (await api.get('/profile', key)).headers;
       const { status, headers, body } = await api.put(
         '/profile',
@@ -382,7 +377,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
     });
 
     it('accepts an ETag that is older than the member’s latest connection', async () => {
-      const { user, key } = await member();
+      const { id: user, key } = await api.member();
       const { etag } = (await api.get('/profile', key)).headers;
       await api.platform.connection(user, await api.platform.user());
       expect((await api.get('/profile', key)).headers.etag).not.toBe(etag);
@@ -390,7 +385,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
     });
 
     it('accepts one of four concurrent writers with the same ETag', async () => {
-      const { key } = await member();
+      const { key } = await api.member();
       const { etag } = (await api.get('/profile', key)).headers;
       const answers = await Promise.all(
         ['a', 'b', 'c', 'd'].map((bio) => api.put('/profile', key, { bio }, { 'If-Match': etag! })),
@@ -399,7 +394,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
     });
 
     thorough.it('never fails on generated hostile bodies, and stores accepted values unchanged', async () => {
-      const { key } = await member();
+      const { key } = await api.member();
       const text = fc.oneof(
         fc.string({ unit: 'binary' }),
         fc.string({ unit: 'grapheme' }),

@@ -24,13 +24,8 @@ describe('rate limits', () => {
   beforeAll(async () => void (api = await TestApi.start({ rateLimits: limits })));
   afterAll(() => api.close());
 
-  const memberWithKey = async () => {
-    const user = await api.platform.user();
-    return { user, key: await api.key(user) };
-  };
-
-  itInOneWindow('state the limit and the remainder on every response', async () => {
-    const { key } = await memberWithKey();
+  itInOneWindow('state the limit and the remainder on a read, a 404, a 304 and a write', async () => {
+    const { key } = await api.member();
     const { headers } = await api.get('/me', key);
     expect(headers['ratelimit-policy']).toBe('"read";q=5;w=60');
     expect(headers.ratelimit).toMatch(/^"read";r=4;t=([1-9]|[1-5]\d|60)$/);
@@ -44,7 +39,7 @@ describe('rate limits', () => {
   });
 
   itInOneWindow('reject a request beyond the limit with 429 and the seconds to wait', async () => {
-    const { key } = await memberWithKey();
+    const { key } = await api.member();
     for (let i = 0; i < 5; i++) expect((await api.get('/me', key)).status).toBe(200);
     const { status, headers, body } = await api.get('/me', key);
     expect([status, body.code]).toEqual([429, 'rate_limited']);
@@ -55,7 +50,7 @@ describe('rate limits', () => {
   });
 
   itInOneWindow('count writes separately from reads', async () => {
-    const { key } = await memberWithKey();
+    const { key } = await api.member();
     expect((await api.put('/profile', key, {})).headers['ratelimit-policy']).toBe('"write";q=2;w=60');
     await api.put('/profile', key, {});
     expect((await api.put('/profile', key, {})).status).toBe(429);
@@ -63,7 +58,7 @@ describe('rate limits', () => {
   });
 
   itInOneWindow('count each credential of a member separately', async () => {
-    const { user, key } = await memberWithKey();
+    const { id: user, key } = await api.member();
     for (let i = 0; i < 6; i++) await api.get('/me', key);
     expect((await api.get('/me', key)).status).toBe(429);
     expect((await api.get('/me', await api.key(user))).status).toBe(200);
@@ -87,7 +82,7 @@ describe('rate limits', () => {
   ] as const)(
     'limit the rejected use of a key %s, separately from its permitted use',
     inOneWindow(async (_, code, cidrs, headers) => {
-      const { user, key } = await memberWithKey();
+      const { id: user, key } = await api.member();
       await api.dataSource.query('UPDATE api_keys SET allowed_cidrs = $2 WHERE user_id = $1', [user, cidrs]);
       const rows = jest.spyOn(api.app.get(Database), 'rows');
       for (let i = 0; i < 5; i++) {
@@ -173,7 +168,7 @@ describe('the limit of OAuth routes and pages', () => {
   );
 
   itInOneWindow.thorough(
-    'rejects a browser’s request with a page at every step, and sets no cookie',
+    'rejects a browser’s requests to seven routes with a page, and sets no cookie',
     async () => {
       const address = freshAddress();
       await useUp(address);
@@ -266,31 +261,28 @@ describe('GET and POST /oauth/userinfo', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ rateLimits: { ...limits, auth: 20 } })));
   afterAll(() => oauth.close());
 
-  itInOneWindow.thorough(
-    'share the read limit of the token with the API, and state the limit on every response',
-    async () => {
-      const { username } = await oauth.member();
-      const client = await oauth.client();
-      const { access_token } = await oauth.tokens(client, username);
-      const ask = (method: string) =>
-        oauth.api.send(method, '/oauth/userinfo', { Authorization: `Bearer ${access_token}` });
-      const first = await ask('GET');
-      expect([first.status, first.headers['ratelimit-policy']]).toEqual([200, '"read";q=5;w=60']);
-      expect(first.headers.ratelimit).toMatch(/^"read";r=4;t=\d+$/);
-      expectSameInAllHeaders(first.headers);
-      expect((await ask('POST')).headers.ratelimit).toMatch(/^"read";r=3;/);
-      for (let i = 0; i < 3; i++) expect(await oauth.me(access_token)).toBe(200);
-      const { status, headers, body } = await ask('GET');
-      expect([status, body.code, body.retry_after]).toEqual([
-        429,
-        'rate_limited',
-        Number(headers['retry-after']),
-      ]);
-      expect(headers.ratelimit).toMatch(/^"read";r=0;/);
-      expect(headers['content-type']).toContain('application/problem+json');
-      expect(headers['access-control-expose-headers']).toContain('RateLimit');
-      expect(await oauth.me(access_token)).toBe(429);
-      expect((await ask('DELETE')).status).toBe(405);
-    },
-  );
+  itInOneWindow.thorough('share the read limit of the token with the API, and state the limit', async () => {
+    const { username } = await oauth.member();
+    const client = await oauth.client();
+    const { access_token } = await oauth.tokens(client, username);
+    const ask = (method: string) =>
+      oauth.api.send(method, '/oauth/userinfo', { Authorization: `Bearer ${access_token}` });
+    const first = await ask('GET');
+    expect([first.status, first.headers['ratelimit-policy']]).toEqual([200, '"read";q=5;w=60']);
+    expect(first.headers.ratelimit).toMatch(/^"read";r=4;t=\d+$/);
+    expectSameInAllHeaders(first.headers);
+    expect((await ask('POST')).headers.ratelimit).toMatch(/^"read";r=3;/);
+    for (let i = 0; i < 3; i++) expect(await oauth.me(access_token)).toBe(200);
+    const { status, headers, body } = await ask('GET');
+    expect([status, body.code, body.retry_after]).toEqual([
+      429,
+      'rate_limited',
+      Number(headers['retry-after']),
+    ]);
+    expect(headers.ratelimit).toMatch(/^"read";r=0;/);
+    expect(headers['content-type']).toContain('application/problem+json');
+    expect(headers['access-control-expose-headers']).toContain('RateLimit');
+    expect(await oauth.me(access_token)).toBe(429);
+    expect((await ask('DELETE')).status).toBe(405);
+  });
 });

@@ -7,7 +7,6 @@ import { TokenKeys } from '../../src/crypto/hmac.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { UsersService } from '../../src/accounts/users.service.js';
-import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -44,32 +43,6 @@ postgres.describe('the API on two servers', () => {
     }
     return { key, id: key.split('_')[2]! };
   };
-
-  /** Number of statements that `request` sends to the database. */
-  const statements = async (
-    app: NestExpressApplication,
-    request: () => Promise<unknown>,
-  ): Promise<number> => {
-    const database = app.get(Database);
-    const read = database.read;
-    let count = 0;
-    database.read = (...parameters) => {
-      count++;
-      return read.apply(database, parameters) as never;
-    };
-    try {
-      await request();
-    } finally {
-      database.read = read;
-    }
-    return count;
-  };
-
-  it('sends one database query for a request with a cached credential', async () => {
-    const { key } = await knownKey(await api.platform.user());
-    // More queries while the channel is not trusted, such as after a slow heartbeat.
-    await until(async () => (await statements(api.app, () => ask(api.app, key))) === 1);
-  });
 
   it('rejects a revoked key everywhere within a second', async () => {
     const { key, id } = await knownKey(await api.platform.user());

@@ -18,11 +18,6 @@ describe('GET /api/public/sync', () => {
   afterAll(() => api.close());
 
   const sql = <Row>(text: string, values: unknown[] = []) => api.dataSource.query<Row[]>(text, values);
-  const member = async (scopes?: string[]) => {
-    const id = await api.platform.user();
-    return { id, key: await api.key(id, scopes) };
-  };
-
   const settled = () => api.platform.settleChanges();
   const coalesce = () => api.platform.coalesceChanges();
   const sync = async (key: string, query: Record<string, string> = {}) => {
@@ -54,7 +49,7 @@ describe('GET /api/public/sync', () => {
 
   describe('starts', () => {
     it('with a cursor and no items: existing records are not changes', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       await api.platform.participant(await api.platform.event(), id);
       await settled();
       const answer = await sync(key);
@@ -68,7 +63,7 @@ describe('GET /api/public/sync', () => {
     });
 
     it('with the resources that the credential may read', async () => {
-      const { id, key } = await member(['events:read', 'profile:write']);
+      const { id, key } = await api.member({}, ['events:read', 'profile:write']);
       expect((await sync(key)).resources).toEqual(['events']);
       expect((await sync(key, { resources: 'profile,events' })).resources).toEqual(['events']);
       expect((await sync(key, { resources: 'profile' })).resources).toEqual([]);
@@ -84,7 +79,7 @@ describe('GET /api/public/sync', () => {
   describe('reports', () => {
     /** A member with one record of each kind, and the additional records of a case. */
     const world = async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const organizer = await api.platform.user();
       const coOrganizer = await api.platform.user();
       const event = await api.platform.event({ organizer_id: organizer });
@@ -193,7 +188,7 @@ describe('GET /api/public/sync', () => {
     });
 
     it('to all affected members that a co-organizer row moved to another member, and then to another event', async () => {
-      const [of, other, successor] = [await world(), await world(), await member()];
+      const [of, other, successor] = [await world(), await world(), await api.member()];
       const keys = [of.key, await api.key(of.coOrganizer), successor.key, other.key];
       const afterwards = async (column: string, values: number[]) => {
         const cursors = await Promise.all(keys.map((key) => start(key)));
@@ -211,7 +206,7 @@ describe('GET /api/public/sync', () => {
     });
 
     it('no record that the member cannot see, such as others’ drafts and disabled people', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const draft = await api.platform.event({ status: 'draft' });
       const gone = await api.platform.user({ disabled_at: '2024-01-01T10:00:00Z' });
       const cursor = await start(key);
@@ -226,7 +221,7 @@ describe('GET /api/public/sync', () => {
     });
 
     it('a draft to its organizer, and its removal', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const draft = await api.platform.event({ status: 'draft', organizer_id: id });
       await api.platform.participant(draft, id, { role: 'organizer' });
       const cursor = await start(key);
@@ -279,9 +274,9 @@ connected_at = connected_at`,
 
   describe('in pages', () => {
     thorough.it(
-      'contains each record once, the last changed record at the end, for any page size',
+      'contains each record once, the last changed record at the end, for pages of 1 to 1,000 changes',
       async () => {
-        const { id, key } = await member();
+        const { id, key } = await api.member();
         const organizer = await api.platform.user();
         const events: number[] = [];
         for (let i = 0; i < 5; i++) {
@@ -303,7 +298,7 @@ connected_at = connected_at`,
     );
 
     it('reports more changes only if there are more, even on a full page', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const cursor = await start(key);
       for (let i = 0; i < 2; i++) await api.platform.participant(await api.platform.event(), id);
       await settled();
@@ -316,7 +311,7 @@ connected_at = connected_at`,
     });
 
     it('reports a record again if it changes between two pages', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const events = [await api.platform.event(), await api.platform.event()];
       const cursor = await start(key);
       for (const event of events) await api.platform.participant(event, id);
@@ -331,7 +326,7 @@ connected_at = connected_at`,
     });
 
     it('combines rows of a repeatedly changed record, and loses no change', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const event = await api.platform.event();
       await api.platform.participant(event, id);
       const cursor = await start(key);
@@ -379,7 +374,7 @@ GROUP BY resource, user_id, kind`,
       text.replace(/"rarity_computed_at":"[^"]+"/g, '"rarity_computed_at":""');
 
     it('returns each record byte for byte like its own route, and null for removed records', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const kept = await api.platform.event({
         description: 'Zum Café: „ja“ \n 🎉',
         tags: ['a"b'],
@@ -426,7 +421,7 @@ GROUP BY resource, user_id, kind`,
     });
 
     it('returns only data that the credential may read, and counts a use of that data', async () => {
-      const { id, key } = await member(['events:read']);
+      const { id, key } = await api.member({}, ['events:read']);
       const event = await api.platform.event();
       const cursor = await start(key, { include: 'data' });
       await api.platform.participant(event, id);
@@ -446,7 +441,7 @@ GROUP BY resource, user_id, kind`,
     ] as const)(
       'reads a page for a member with %s rows with one statement for each resource',
       async (_, rows, names) => {
-        const { id, key } = await member();
+        const { id, key } = await api.member();
         await sql('INSERT INTO user_totals (user_id, connections_count) VALUES ($1, $2)', [id, rows]);
         const cursor = await start(key);
         for (let i = 0; i < 3; i++) {
@@ -470,7 +465,7 @@ GROUP BY resource, user_id, kind`,
     );
 
     it('has at most 100 changes on a page, and states that limit', async () => {
-      const { key } = await member();
+      const { key } = await api.member();
       expect((await api.get('/sync?include=data&limit=100', key)).status).toBe(200);
       for (const query of ['include=data&limit=101', 'include=', 'include=everything'])
         expect((await api.get(`/sync?${query}`, key)).body.code).toBe('invalid_parameter');
@@ -481,7 +476,7 @@ GROUP BY resource, user_id, kind`,
 
   describe('rejects', () => {
     it('an altered cursor, or a cursor of another member, of other resources or of a list, with 400', async () => {
-      const [one, other] = [await member(), await member()];
+      const [one, other] = [await api.member(), await api.member()];
       const { next } = await sync(one.key);
       const narrow = await api.key(one.id, ['profile:read']);
       const list = await api.platform.event();
@@ -505,13 +500,13 @@ GROUP BY resource, user_id, kind`,
     it.each(['limit=0', 'limit=1001', 'resources=people', 'resources=', 'since=1', 'limit=1&limit=1'])(
       'with 400: %s',
       async (query) => {
-        const { key } = await member();
+        const { key } = await api.member();
         expect((await api.get(`/sync?${query}`, key)).status).toBe(400);
       },
     );
 
     it('with 410 a cursor older than the retained changes', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const cursor = await start(key);
       await sql(`UPDATE users SET bio = 'old' WHERE id = $1`, [id]);
       await sql(`UPDATE changes SET changed_at = now() - interval '29 days' WHERE user_id = $1`, [id]);
@@ -526,7 +521,7 @@ GROUP BY resource, user_id, kind`,
     });
 
     it('no cursor from a restored dump, even if its position is above all positions of this server', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       await sql('UPDATE change_places SET changed_in = 9000000000000');
       await sql(
         `INSERT INTO changes (changed_in, user_id, resource, id, kind, changed_at)
@@ -554,7 +549,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
     it.each(['READ COMMITTED', 'REPEATABLE READ'] as const)(
       'leaves no gap: committed changes wait for earlier transactions (%s)',
       async (isolation) => {
-        const { id, key } = await member();
+        const { id, key } = await api.member();
         const events = [await api.platform.event(), await api.platform.event()];
         const cursor = await start(key);
         const long = await hold(
@@ -574,7 +569,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
     );
 
     it('reports no change that was rolled back', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const cursor = await start(key);
       const runner = await hold(other, `UPDATE users SET bio = 'undone' WHERE id = $1`, [id]);
       await runner.rollback();
@@ -582,7 +577,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
     });
 
     it('returns a cursor before uncommitted changes, so the next request returns them after the commit', async () => {
-      const { id, key } = await member();
+      const { id, key } = await api.member();
       const runner = await hold(other, `UPDATE users SET bio = 'late' WHERE id = $1`, [id]);
       const { next } = await sync(key);
       expect((await api.get('/profile', key)).body).toMatchObject({ bio: null });
@@ -592,7 +587,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
   });
 
   it('keeps no row of an erased member', async () => {
-    const { id } = await member();
+    const { id } = await api.member();
     await sql(`UPDATE users SET bio = 'new' WHERE id = $1`, [id]);
     await eraseMembers(api.dataSource, [id], { actor: 'admin' });
     expect(await sql('SELECT FROM changes WHERE user_id = $1', [id])).toEqual([]);

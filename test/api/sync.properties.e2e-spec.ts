@@ -1,15 +1,12 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { Change, SyncAnswer } from '../../src/features/sync/sync.dto.js';
-import { importRecords } from '../../src/import/import-records.js';
-import { folderSource } from '../../src/import/sources.js';
 import { TestApi } from '../support/api.js';
 import { onPostgres, thorough } from '../support/database.js';
+import { event, importFiles, participant, type ImportedFiles } from '../support/import-files.js';
 import {
   DEADLOCK,
   EVENTS,
@@ -274,37 +271,18 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     const apps = FOLLOWED.map((id) => new App(id));
     await api.dataSource.query('UPDATE users SET disabled_at = NULL');
     await Promise.all(apps.map((app) => app.readAll()));
-    const load = (files: Record<string, object[]>) => {
-      const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'sync-'));
-      for (const [name, records] of Object.entries(files))
-        writeFileSync(
-          join(folder, `${name}.ndjson`),
-          records.map((record) => JSON.stringify(record)).join('\n'),
-        );
-      return importRecords(api.dataSource, folderSource(folder));
-    };
-    const event = {
-      status: 'scheduled',
-      visibility: 'public',
-      starts_at: '2031-05-01 18:00:00',
-      timezone: 'UTC',
-      organizer_id: 3,
-      updated_at: '2024-04-01 10:00:00',
-    };
+    const load = (files: ImportedFiles) => importFiles(api.dataSource, files);
+    const imported = (id: number, more: object = {}) =>
+      event(id, { status: 'scheduled', organizer_id: 3, updated_at: '2024-04-01 10:00:00', ...more });
     await load({
-      events: [1, 900_001, 900_002].map((id) => ({ ...event, id, title: `Imported ${id}` })),
+      events: [1, 900_001, 900_002].map((id) => imported(id)),
       participants: FOLLOWED.flatMap((user_id) =>
-        [900_001, 900_002].map((event_id) => ({
-          user_id,
-          event_id,
-          role: 'attendee',
-          rsvp_status: 'going',
-        })),
+        [900_001, 900_002].map((event_id) => participant(event_id, user_id)),
       ),
     });
     for (const app of apps) await app.walk();
     await load({
-      events: [{ ...event, id: 900_001, title: 'Imported again', status: 'draft' }],
+      events: [imported(900_001, { title: 'Imported again', status: 'draft' })],
       participants: [{ user_id: 1, event_id: 900_002, deleted: true }],
     });
     await api.platform.connection(1, await api.platform.user({ id: 700 }));

@@ -186,10 +186,10 @@ postgres.describe('usage records of two servers', () => {
       const client = await oauth.client();
       const credentials = await Promise.all(
         members.flatMap(({ id, username }) => [
-          oauth.api.key(id).then((key) => ({ id, app: key.split('_')[2]!, header: { 'X-API-Key': key } })),
-          oauth.api
-            .key(id, ['events:read'])
-            .then((key) => ({ id, app: key.split('_')[2]!, header: { 'X-API-Key': key } })),
+          ...[undefined, ['events:read']].map(async (scopes) => {
+            const key = await oauth.api.key(id, scopes);
+            return { id, app: key.split('_')[2]!, header: { 'X-API-Key': key } };
+          }),
           oauth.tokens(client, username).then(({ access_token }) => ({
             id,
             app: client,

@@ -55,10 +55,7 @@ describe('GET /api/platform/changes', () => {
     (await news('&types=notice'))
       .filter(({ member_id }) => member_id === userId)
       .map(({ notice, by, name }) => ({ notice, by, name }));
-  const member = async () => {
-    const userId = await oauth.api.platform.user({ first_name: 'Ada', bio: 'old' });
-    return { userId, key: await oauth.api.key(userId) };
-  };
+  const member = () => oauth.api.member({ first_name: 'Ada', bio: 'old' });
   const put = async (credential: string, body: object, headers = {}) =>
     (await oauth.api.put('/profile', credential, body, headers)).status;
 
@@ -78,7 +75,7 @@ describe('GET /api/platform/changes', () => {
       expect(said(found)).toEqual([
         {
           type: 'profile.updated',
-          member_id: one.userId,
+          member_id: one.id,
           by: one.key.split('_')[2],
           fields: { bio: 'new', first_name: null, last_name: 'Lovelace' },
           scopes: [],
@@ -96,7 +93,7 @@ describe('GET /api/platform/changes', () => {
     });
 
     it('nothing that was unchanged, rejected, or written by the platform', async () => {
-      const { userId, key: ada } = await member();
+      const { id: userId, key: ada } = await member();
       expect(await put(ada, { bio: 'old', first_name: 'Ada' })).toBe(200);
       expect(await put(ada, { bio: 'lost' }, { 'If-Match': '"0-0"' })).toBe(412);
       expect(await put(ada, { bio: 7 })).toBe(422);
@@ -108,7 +105,7 @@ describe('GET /api/platform/changes', () => {
     });
 
     postgres.it('the state after concurrent changes, not the state at the start of the request', async () => {
-      const { userId, key: ada } = await member();
+      const { id: userId, key: ada } = await member();
       const writer = await hold(oauth.dataSource, `UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
       const waiting = put(ada, { bio: 'old' }); // equals the profile at the start of the request, but not when the server writes
       await waitingForLock(oauth.dataSource, 'UPDATE users');
@@ -126,31 +123,13 @@ describe('GET /api/platform/changes', () => {
       const { id, username } = await oauth.member();
       await oauth.tokens(clientId, username, { scope: 'openid events:read profile:read' });
       await new ConnectedApps(oauth.dataSource).revoke(id, clientId, { actor: 'user' });
+      const item = { member_id: id, by: clientId, fields: null, scopes: [] };
+      const scopes = ['events:read', 'openid', 'profile:read'];
       expect(said(await news())).toEqual([
-        { type: 'member.signed_in', member_id: id, by: null, fields: null, scopes: [] },
-        {
-          type: 'consent.granted',
-          member_id: id,
-          by: clientId,
-          fields: null,
-          scopes: ['events:read', 'openid', 'profile:read'],
-        },
-        {
-          type: 'notice',
-          member_id: id,
-          by: clientId,
-          fields: null,
-          scopes: [],
-          notice: 'consent.granted',
-          name: 'Test app',
-        },
-        {
-          type: 'consent.revoked',
-          member_id: id,
-          by: clientId,
-          fields: null,
-          scopes: ['events:read', 'openid', 'profile:read'],
-        },
+        { ...item, type: 'member.signed_in', by: null },
+        { ...item, type: 'consent.granted', scopes },
+        { ...item, type: 'notice', notice: 'consent.granted', name: 'Test app' },
+        { ...item, type: 'consent.revoked', scopes },
       ]);
     });
 
@@ -201,12 +180,8 @@ describe('GET /api/platform/changes', () => {
     it('about a calendar link, a removed passkey and a new password', async () => {
       const userId = await oauth.api.platform.user();
       await oauth.api.app.get(CalendarLinks).create(userId, 'Phone', { actor: 'user', ip: null });
-      const [passkey] = await oauth.dataSource.query<{ id: number }[]>(
-        `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
-VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'Laptop') RETURNING id`,
-        [userId],
-      );
-      await oauth.api.app.get(SignInMethods).removeLostPasskey(userId, passkey!.id);
+      const passkey = await oauth.api.platform.passkey(userId, 'Laptop');
+      await oauth.api.app.get(SignInMethods).removeLostPasskey(userId, passkey);
       await new UsersService(oauth.dataSource).setPassword(userId, 'a password of the test', 'admin');
       expect(await notices(userId)).toEqual([
         { notice: 'calendar_link.created', by: null, name: 'Phone' },
@@ -363,7 +338,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
         const writer = await hold(
           oauth.dataSource,
           `INSERT INTO platform_changes (type, user_id, fields) VALUES ('profile.updated', $1, '{"bio":"earlier"}')`,
-          [first.userId],
+          [first.id],
         );
         expect(await put(second.key, { bio: 'later' })).toBe(200);
         const before = await list(`?after=${start}`);
@@ -405,7 +380,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
     });
 
     it('except changes of an erased member', async () => {
-      const { userId, key: ada } = await member();
+      const { id: userId, key: ada } = await member();
       await put(ada, { bio: 'secret' });
       await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));
       expect(await news()).toEqual([]);
@@ -424,7 +399,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
     };
 
     it('responds at the first change, and occupies no slot and no connection while it waits', async () => {
-      const { userId, key: ada } = await member();
+      const { id: userId, key: ada } = await member();
       const answer = first(start);
       await waiting();
       const idle = () =>
@@ -437,7 +412,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(admission().state().atWork).toBe(0);
     });
 
-    postgres.it('responds to every caller that waited for the same change', async () => {
+    postgres.it('responds to each of 100 callers that waited for the same change', async () => {
       const { key: ada } = await member();
       const answers: ReturnType<typeof get>[] = [];
       // In small groups: if more callers than slots arrive at once, a slow host rejects some before they wait.

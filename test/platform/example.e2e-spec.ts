@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { text } from 'node:stream/consumers';
@@ -12,6 +12,7 @@ import { WEBHOOK_TYPES, WebhooksService } from '../../src/webhooks/webhooks.serv
 import { TestApi } from '../support/api.js';
 import { PROCESS } from '../support/command-line.js';
 import { postgres, thorough } from '../support/database.js';
+import { writeFolder } from '../support/import-files.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
@@ -25,10 +26,9 @@ function feedFolder(url: string, key: string, folder: string, batch: number) {
     env: { ...PROCESS, API_KEY: key, API_URL: url },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).then(
+  return Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).then(
     ([stdout, stderr, [code]]) => ({ code: code as number | null, stdout, stderr }),
   );
-  return ended;
 }
 
 /** All data that the platform sent, without the times of arrival. */
@@ -50,19 +50,9 @@ async function brought(dataSource: DataSource): Promise<Record<string, unknown>>
 }
 
 function smallFolder(): string {
-  const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'feed-'));
-  const write = (name: string, records: object[]) =>
-    writeFileSync(
-      join(folder, `${name}.ndjson`),
-      records.map((record) => `${JSON.stringify(record)}\n`).join(''),
-    );
   const created_at = '2024-01-01 10:00:00';
-  write(
-    'users',
-    Array.from({ length: 25 }, (_, i) => ({ id: i + 1, username: `member${i + 1}`, created_at })),
-  );
-  write('participants', [{ event_id: 1, user_id: 1, deleted: true }]);
-  return folder;
+  const users = Array.from({ length: 25 }, (_, i) => ({ id: i + 1, username: `member${i + 1}`, created_at }));
+  return writeFolder({ users, participants: [{ event_id: 1, user_id: 1, deleted: true }] });
 }
 
 describe('examples/platform', () => {
@@ -88,8 +78,7 @@ describe('examples/platform', () => {
   thorough.it('stops at a bad line, and names the line', async () => {
     const api = await TestApi.start();
     try {
-      const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'feed-'));
-      writeFileSync(join(folder, 'users.ndjson'), '{"id":1,"username":"a"}\n{"id":2}\n');
+      const folder = writeFolder({ users: [{ id: 1, username: 'a' }, { id: 2 }] });
       const { code, stderr } = await feedFolder(api.url, await api.platformKey(), folder, 10);
       expect(code).toBe(1);
       expect(stderr).toContain('line 2: missing: record.username: is required');
@@ -138,12 +127,8 @@ describe('examples/platform', () => {
     async () => {
       const api = await TestApi.start();
       await importRecords(api.dataSource, folderSource(MONTANA));
-      const environment = {
-        ...api.environment,
-        RATE_LIMIT_PLATFORM: '0',
-        RATE_LIMIT_READ: '0',
-        RATE_LIMIT_WRITE: '0',
-      };
+      const limits = { RATE_LIMIT_PLATFORM: '0', RATE_LIMIT_READ: '0', RATE_LIMIT_WRITE: '0' };
+      const environment = { ...api.environment, ...limits };
       const servers = await Promise.all([0, 1].map(() => ServerProcess.start({ ...environment, PORT: '0' })));
       try {
         const busiest = await api.dataSource.query<{ id: number }[]>(
@@ -180,22 +165,12 @@ describe('examples/platform', () => {
           `SELECT event_id, user_id FROM participants WHERE user_id = ANY ($1) AND role = 'attendee' ORDER BY event_id, user_id LIMIT 60`,
           [ids],
         );
-        const lines = answers.map(({ event_id, user_id }, i) =>
-          JSON.stringify(
-            i % 3 === 0
-              ? { type: 'participants', op: 'delete', record: { event_id, user_id } }
-              : {
-                  type: 'participants',
-                  op: 'put',
-                  record: {
-                    event_id,
-                    user_id,
-                    role: 'attendee',
-                    rsvp_status: i % 2 ? 'maybe' : 'waitlisted',
-                  },
-                },
-          ),
-        );
+        const lines = answers.map(({ event_id, user_id }, i) => {
+          const rsvp = { role: 'attendee', rsvp_status: i % 2 ? 'maybe' : 'waitlisted' };
+          const change = i % 3 === 0 ? { op: 'delete' } : { op: 'put', ...rsvp };
+          const { op, ...fields } = change;
+          return JSON.stringify({ type: 'participants', op, record: { event_id, user_id, ...fields } });
+        });
         child.stdin.end(`${lines.join('\n')}\n`);
         let ended = false;
         const played = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).finally(

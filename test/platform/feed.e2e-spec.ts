@@ -71,7 +71,7 @@ describe('POST /api/platform/records', () => {
   (SELECT count(*) FROM idempotent_responses) AS responses`);
   };
 
-  it('writes records of every type, which the member can then read through the API', async () => {
+  it('writes records of all six types, which the member can then read through the API', async () => {
     const [one, other, night, badge] = [id(), id(), id(), id()];
     const lines = [
       user(one, { first_name: 'Ada' }),
@@ -169,12 +169,15 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       put('participants', { event_id: 999_999_999, user_id: one, role: 'attendee', rsvp_status: 'going' }),
       drop('participants', { event_id: 999_999_999, user_id: one }),
     ]);
-    expect([
-      status,
-      faultsOf(body)
-        .map(([line, pointer]) => `${String(line)}: ${String(pointer)}`)
-        .join(),
-    ]).toEqual([422, '2: #/record/timezone,3: #/record/organizer_id,4: #/record/title,6: #/record/event_id']);
+    expect([status, faultsOf(body).map(([line, pointer]) => [line, pointer])]).toEqual([
+      422,
+      [
+        [2, '#/record/timezone'],
+        [3, '#/record/organizer_id'],
+        [4, '#/record/title'],
+        [6, '#/record/event_id'],
+      ],
+    ]);
     expect(await everything()).toEqual(before);
   });
 
@@ -340,18 +343,19 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
   });
 
-  thorough.it('creates a member and deletes the member in one feed, only in that order', async () => {
-    const one = id();
-    expect((await feed([user(one), drop('users', { id: one })])).body).toEqual(
-      counts({ received: 2, created: 1, deleted: 1 }),
-    );
-    const { status, body } = await feed([
-      drop('users', { id: one }),
-      event(id(), one),
-      participant(last, one),
-    ]);
-    expect([status, body.errors[0].code, body.errors[0].line]).toEqual([422, 'member_erased', 3]);
-  });
+  thorough.it(
+    'rejects a participant line about a member whom an earlier line of the same feed erases',
+    async () => {
+      const one = id();
+      await feed([user(one)]);
+      const { status, body } = await feed([
+        drop('users', { id: one }),
+        event(id(), one),
+        participant(last, one),
+      ]);
+      expect([status, body.errors[0].code, body.errors[0].line]).toEqual([422, 'member_erased', 3]);
+    },
+  );
 
   describe('with a version', () => {
     it('ignores a line as stale if its version is not higher than the stored version', async () => {
@@ -412,14 +416,8 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
 
     thorough.it('identifies a connection by its id only', async () => {
       const { body } = await feed([drop('connections', { requester_id: 1, addressee_id: 2 }, 1)]);
-      expect(body.errors).toEqual([
-        {
-          line: 1,
-          pointer: '#/record',
-          code: 'missing',
-          detail: 'record: must contain id if the line has a version',
-        },
-      ]);
+      const detail = 'record: must contain id if the line has a version';
+      expect(body.errors).toEqual([{ line: 1, pointer: '#/record', code: 'missing', detail }]);
     });
   });
 
@@ -603,18 +601,6 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(body.detail).toMatch(/^150 lines are invalid. The first three: Line 1: /);
     });
 
-    thorough.it('rolls back the lines before the bad line', async () => {
-      const one = id();
-      const { status, body } = await feed([
-        user(one, { bio: 'a' }),
-        user(one, { bio: 'b' }),
-        user(one, { bio: 5 }),
-        'x',
-      ]);
-      expect([status, body.errors.map(({ line }: { line: number }) => line)]).toEqual([422, [3, 4]]);
-      expect(await bio(one)).toBeUndefined();
-    });
-
     it.each(['application/json', 'text/plain', 'application/x-ndjson; charset=latin1', undefined])(
       'gets 415 if sent as %s',
       async (type) => {
@@ -629,17 +615,13 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect((await feed(lines)).body.code).toBe('payload_too_large');
       expect((await feed(lines.slice(1))).body.detail).toMatch(/^5000 lines/);
       const large = Buffer.alloc(8 * 1024 * 1024 + 1, 10);
-      const headers = { 'X-API-Key': key, 'Content-Type': 'application/x-ndjson' };
-      const packed = await api.send(
-        'POST',
-        '/api/platform/records',
-        { ...headers, 'Content-Encoding': 'gzip' },
-        gzipSync(large),
-      );
+      const send = (body: Buffer, more = {}) => {
+        const headers = { 'X-API-Key': key, 'Content-Type': 'application/x-ndjson', ...more };
+        return api.send('POST', '/api/platform/records', headers, body);
+      };
+      const packed = await send(gzipSync(large), { 'Content-Encoding': 'gzip' });
       expect(packed.body.code).toBe('payload_too_large');
-      expect((await api.send('POST', '/api/platform/records', headers, large.subarray(1))).body).toEqual(
-        counts({}),
-      );
+      expect((await send(large.subarray(1))).body).toEqual(counts({}));
     });
 
     thorough.it(
@@ -721,7 +703,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    it('neither deadlocks nor loses a record among twenty feeds of the same records in different orders', async () => {
+    it('neither deadlocks nor loses the highest version among twenty feeds of the same records in different orders', async () => {
       const ids = Array.from({ length: 30 }, id);
       const night = id();
       await feed([...ids.map((one) => user(one)), event(night, ids[0]!)]);
@@ -823,20 +805,6 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       const answers = await Promise.all(Array.from({ length: 8 }, () => feed([user(one)], headers)));
       for (const { status, body } of answers)
         expect([status, body]).toEqual([200, counts({ received: 1, created: 1 })]);
-    });
-
-    it('keeps the higher of two concurrent versions, in each of 20 rounds', async () => {
-      const one = id();
-      await feed([user(one)]);
-      for (let round = 0; round < 20; round++) {
-        const versions = [2 * round + 1, 2 * round + 2];
-        await Promise.all(
-          versions.map((version) =>
-            feed([put('users', { id: one, username: `fed${one}`, bio: `v${version}` }, version)]),
-          ),
-        );
-        expect(await bio(one)).toBe(`v${versions[1]}`);
-      }
     });
 
     it('keeps the higher of two concurrent versions of a record that has no stored version', async () => {

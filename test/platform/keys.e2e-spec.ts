@@ -79,7 +79,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
 
   it('is rejected on every member route, regardless of its scopes', async () => {
     const key = await api.platformKey(ALL_PLATFORM_SCOPES);
-    const paths = ['/me', '/profile', '/events', '/events/1', '/connections', '/achievements', '/credential'];
+    const paths = '/me /profile /events /events/1 /connections /achievements /sync /credential'.split(' ');
     for (const path of paths) {
       const { status, body } = await api.get(path, key);
       expect([path, status, body.code]).toEqual([path, 403, 'wrong_credential_kind']);

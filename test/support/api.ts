@@ -89,6 +89,12 @@ export class TestApi {
     return key;
   }
 
+  /** A new member, and their key with these scopes. */
+  async member(fields: Record<string, unknown> = {}, scopes?: readonly string[]) {
+    const id = await this.platform.user(fields);
+    return { id, key: await this.key(id, scopes) };
+  }
+
   /** Creates a platform key. */
   platformKey(scopes: readonly string[] = ALL_PLATFORM_SCOPES): Promise<string> {
     return this.key(null, scopes, { actor: 'admin' });

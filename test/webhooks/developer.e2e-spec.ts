@@ -1,50 +1,44 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
+import { csrfOf, OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
+let oauth: OauthTest;
+let receiver: Receiver;
+let webhooks: WebhooksService;
+beforeAll(async () => {
+  oauth = await OauthTest.start({ developerConsole: true });
+  receiver = await Receiver.start();
+  webhooks = new WebhooksService(oauth.dataSource, oauth.api.config);
+});
+afterAll(async () => {
+  await receiver.close();
+  await oauth.close();
+});
+
+/** A developer, signed in, with an app. */
+async function developer() {
+  const { id, username } = await oauth.member();
+  const browser = oauth.browser();
+  const signIn = (await browser.open('/developer')) as FormPage;
+  await browser.submit(signIn, { username, password: PASSWORD });
+  const submit = async (path: string, fields: Record<string, string | string[]>, action: RegExp) =>
+    (await browser.submit((await browser.open(path)) as FormPage, fields, action)) as FormPage;
+  const fields = { name: 'Own app', type: 'web', redirect_uris: REDIRECT_URI, scopes: ['profile:read'] };
+  const { url } = await submit('/developer/new-client', fields, /^\/developer\/clients$/);
+  return { id, browser, submit, app: url.pathname.split('/').at(-1)! };
+}
+
 describe('/developer/clients/:client, of an app with webhook endpoints', () => {
-  let oauth: OauthTest;
-  let receiver: Receiver;
-  let webhooks: WebhooksService;
-  beforeAll(async () => {
-    oauth = await OauthTest.start({ developerConsole: true });
-    receiver = await Receiver.start();
-    webhooks = new WebhooksService(oauth.dataSource, oauth.api.config);
-  });
-  afterAll(async () => {
-    await receiver.close();
-    await oauth.close();
-  });
-
-  async function developer() {
-    const { id, username } = await oauth.member();
-    const browser = oauth.browser();
-    const signIn = (await browser.open('/developer')) as FormPage;
-    await browser.submit(signIn, { username, password: PASSWORD });
-    return { id, browser };
-  }
-
-  async function register(browser: Browser): Promise<string> {
-    const form = (await browser.open('/developer/new-client')) as FormPage;
-    const fields = { name: 'Own app', type: 'web', redirect_uris: REDIRECT_URI, scopes: ['profile:read'] };
-    const { url } = (await browser.submit(form, fields, /^\/developer\/clients$/)) as FormPage;
-    return url.pathname.split('/').at(-1)!;
-  }
-
   /** An app whose endpoint received a message about a member, and the page that shows the message. */
   async function told() {
     const ada = await developer();
-    const clientId = await register(ada.browser);
+    const { app: clientId } = ada;
     const url = `${receiver.url}?key=of-the-receiver`;
-    const { id, secret } = await webhooks.create({
-      url,
-      types: ['profile.updated'],
-      clientId,
-      actor: 'admin',
-    });
+    const types = ['profile.updated'];
+    const { id, secret } = await webhooks.create({ url, types, clientId, actor: 'admin' });
     const member = await oauth.member();
     await oauth.tokens(clientId, member.username, { scope: 'profile:read' });
     const before = receiver.received.length;
@@ -84,10 +78,8 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
   it('neither shows nor sends messages of another developer’s app, and rejects forms with a wrong CSRF token', async () => {
     const { clientId, message, id } = await told();
     const eve = await developer();
-    const own = await register(eve.browser);
-    const csrf = /name="csrf" value="([^"]+)"/.exec(
-      ((await eve.browser.open('/developer')) as FormPage).html,
-    )![1]!;
+    const { app: own } = eve;
+    const csrf = csrfOf((await eve.browser.open('/developer')) as FormPage);
     const send = async (path: string, token = csrf) => {
       const body = new URLSearchParams({ csrf: token });
       return (await eve.browser.send(path, { method: 'POST', body })).status;
@@ -122,29 +114,12 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
 });
 
 describe('/developer/webhooks/:app', () => {
-  let oauth: OauthTest;
-  let receiver: Receiver;
-  beforeAll(async () => {
-    oauth = await OauthTest.start({ developerConsole: true });
-    receiver = await Receiver.start();
-  });
-  afterAll(async () => {
-    await receiver.close();
-    await oauth.close();
-  });
-
   /** A developer with an app and a key. */
-  async function developer() {
-    const { id, username } = await oauth.member();
-    const browser = oauth.browser();
-    await browser.submit((await browser.open('/developer')) as FormPage, { username, password: PASSWORD });
-    const submit = async (path: string, fields: Record<string, string | string[]>, action: RegExp) =>
-      (await browser.submit((await browser.open(path)) as FormPage, fields, action)) as FormPage;
-    const fields = { name: 'Own app', type: 'web', redirect_uris: REDIRECT_URI, scopes: ['profile:read'] };
-    const { url } = await submit('/developer/new-client', fields, /^\/developer\/clients$/);
-    const app = url.pathname.split('/').at(-1)!;
-    const made = { name: 'Own key', scopes: ['events:read'], days: '7' };
-    const { html } = await submit('/developer/new-key', made, /^\/developer\/keys$/);
+  async function withKey() {
+    const { submit, ...made } = await developer();
+    const { browser, app } = made;
+    const fields = { name: 'Own key', scopes: ['events:read'], days: '7' };
+    const { html } = await submit('/developer/new-key', fields, /^\/developer\/keys$/);
     const key = /pua_test_([0-9A-Za-z]{12})_/.exec(html)![1]!;
     const page = async (of = app) => (await browser.open(`/developer/webhooks/${of}`)) as FormPage;
     const create = (fields: Record<string, string | string[]> = {}, of = app) =>
@@ -155,7 +130,7 @@ describe('/developer/webhooks/:app', () => {
       );
     const form = async (action: RegExp, from?: FormPage) =>
       (await browser.submit(from ?? (await page()), {}, action)) as FormPage;
-    return { id, browser, app, key, page, create, form };
+    return { ...made, key, page, create, form };
   }
   const secretIn = ({ html }: FormPage) => /<code>(whsec_[^<]+)<\/code>/.exec(html)?.[1];
   const idIn = ({ html }: FormPage) => /<code>(wh_\w+)<\/code>/.exec(html)?.[1];
@@ -166,7 +141,7 @@ describe('/developer/webhooks/:app', () => {
     );
 
   it('creates webhooks of an app and of a key, shows each secret once, and sends one test message per form', async () => {
-    const ada = await developer();
+    const ada = await withKey();
     for (const [of, type] of [
       [ada.app, 'profile.updated'],
       [ada.key, 'events.removed'],
@@ -190,7 +165,7 @@ describe('/developer/webhooks/:app', () => {
   });
 
   it('creates, rotates, disables and deletes a webhook once for a form that is sent twice', async () => {
-    const ada = await developer();
+    const ada = await withKey();
     const form = await ada.page();
     const send = async () =>
       (await ada.browser.submit(
@@ -223,7 +198,7 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
   });
 
   it('rejects the same values as the command line, and a sixth webhook, and creates nothing', async () => {
-    const ada = await developer();
+    const ada = await withKey();
     for (const url of ['http://app.example/', 'https://10.0.0.1/', 'https://a:b@app.example/', 'x', '']) {
       const page = await ada.create({ url });
       expect([url, page.status, page.html]).toEqual([
@@ -249,10 +224,10 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
   });
 
   it('responds 404 to another developer, requires a recent sign-in for a secret, and limits changes', async () => {
-    const [ada, eve] = [await developer(), await developer()];
+    const [ada, eve] = [await withKey(), await withKey()];
     await ada.create();
     const webhook = idIn(await ada.page())!;
-    const csrf = /name="csrf" value="([^"]+)"/.exec((await eve.page()).html)![1]!;
+    const csrf = csrfOf(await eve.page());
     for (const app of [ada.app, ada.key, eve.app, 'none'])
       for (const act of ['rotate', 'test', 'disable', 'delete']) {
         const body = new URLSearchParams({ csrf, form: newFormId() });

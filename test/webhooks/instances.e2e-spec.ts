@@ -74,7 +74,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       await eventually(
         async () => (await rowsOf(id)).every(({ status }) => status === 'delivered') || undefined,
       );
-      expect((await rowsOf(id)).map(({ user_id }) => user_id)).toEqual(ids.toSorted((a, b) => a - b));
+      expect((await rowsOf(id)).map(({ user_id }) => user_id)).toEqual(sorted(ids));
       await webhooks.disable(id, 'admin');
     } finally {
       await first.kill('SIGKILL');
@@ -107,7 +107,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
           const rows = await rowsOf(id);
           return (rows.length === 150 && rows.every(({ status }) => status === 'delivered')) || undefined;
         });
-        expect((await rowsOf(id)).map(({ user_id }) => user_id)).toEqual(ids.toSorted((a, b) => a - b));
+        expect((await rowsOf(id)).map(({ user_id }) => user_id)).toEqual(sorted(ids));
       }
       for (const each of [receiver, other])
         expect(new Set(each.received.map(({ message }) => message.data.member_id))).toEqual(new Set(ids));
@@ -159,28 +159,16 @@ SELECT sha256(convert_to(id, 'UTF8')), 'RefreshToken', id, '{}', now() + interva
     );
     const values = [clientId, ids.slice(0, 3)];
     await dataSource.query('DELETE FROM oauth_grants WHERE client_id = $1 AND user_id = ANY ($2)', values);
-    return {
-      ended: ids.slice(0, 3),
-      ending: ids.slice(3),
-      endpoints: [id],
-      kind: 'access',
-      notice: 'access.ending',
-    };
+    const [ended, ending] = [ids.slice(0, 3), ids.slice(3)];
+    return { ended, ending, endpoints: [id], kind: 'access', notice: 'access.ending' };
   }
 
   /** Keys of two members: one has expired, one expires in three days. */
   async function endKeys(url: string) {
     const [ids, endpoints] = [await members(2), [] as string[]];
     for (const userId of ids) {
-      const lifetime = { expiresInSeconds: 3 * 86_400, cidrs: [] };
-      const key = {
-        userId,
-        name: 'Key',
-        scopes: ['profile:read'],
-        environment: 'live',
-        ...lifetime,
-      } as const;
-      const { id: keyId } = await keys.create({ ...key, actor: 'system' });
+      const key = { userId, name: 'Key', scopes: ['profile:read'], environment: 'live', cidrs: [] } as const;
+      const { id: keyId } = await keys.create({ ...key, expiresInSeconds: 3 * 86_400, actor: 'system' });
       await dataSource.query('INSERT INTO api_key_usage (key_id, last_used_at) VALUES ($1, now())', [keyId]);
       const types = ['credential.ending', 'credential.ended'];
       endpoints.push((await webhooks.create({ url, types, keyId, actor: 'admin' })).id);

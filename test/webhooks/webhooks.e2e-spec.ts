@@ -141,45 +141,44 @@ describe('webhooks', () => {
       ]);
     });
 
-    thorough.it('reports the same records as sync for every change, from any writer', async () => {
-      const { platform } = oauth.api;
-      const userId = await platform.user();
-      const key = await oauth.api.key(userId);
-      const peer = await platform.user({ first_name: 'Ada' });
-      const [hosted, hidden, left] = [
-        await platform.event({ organizer_id: peer }),
-        await platform.event(),
-        await platform.event(),
-      ];
-      for (const event of [hosted, hidden, left]) await platform.participant(event, userId);
-      await platform.connection(peer, userId, { met_at_event_id: hosted });
-      const achievement = await platform.achievement();
-      await platform.settleChanges();
-      const { next } = (await oauth.api.get('/sync', key)).body as { next: string };
-      await endpoint({ keyId: key.split('_')[2]! }, WEBHOOK_TYPES);
-      await platform.progress(userId, achievement, { progress: 1, earned_at: '2025-01-01T00:00:00Z' });
-      await query('UPDATE events SET is_draft = true WHERE id = $1', [hidden]);
-      await query('DELETE FROM participants WHERE user_id = $1 AND event_id = $2', [userId, left]);
-      await query(`UPDATE users SET first_name = 'Grace' WHERE id = $1`, [peer]);
-      await query(`UPDATE achievements SET points = 20 WHERE id = $1`, [achievement]);
-      await query('UPDATE events SET title = $2 WHERE id = $1', [hosted, 'Another title']);
-      await rename(userId, 'last of all');
-      await platform.settleChanges();
-      const { data } = (await oauth.api.get(`/sync?cursor=${next}&limit=1000`, key)).body as {
-        data: { resource: string; id: number; kind: string }[];
-      };
-      const inSync = new Set(data.map(({ resource, id, kind }) => `${resource}.${kind} ${id} of ${userId}`));
-      expect([...inSync].map((text) => text.split(' ')[0])).toEqual(
-        expect.arrayContaining([
-          'events.removed',
-          'events.updated',
-          'connections.updated',
-          'achievements.updated',
-        ]),
-      );
-      await receiver.until(() => [...inSync].every((text) => receiver.told.includes(text)));
-      expect(new Set(receiver.told)).toEqual(inSync);
-    });
+    thorough.it(
+      'reports the same records as sync for seven changes, which another database client writes',
+      async () => {
+        const { platform } = oauth.api;
+        const userId = await platform.user();
+        const key = await oauth.api.key(userId);
+        const peer = await platform.user({ first_name: 'Ada' });
+        const hosted = await platform.event({ organizer_id: peer });
+        const [hidden, left] = [await platform.event(), await platform.event()];
+        for (const event of [hosted, hidden, left]) await platform.participant(event, userId);
+        await platform.connection(peer, userId, { met_at_event_id: hosted });
+        const achievement = await platform.achievement();
+        await platform.settleChanges();
+        const { next } = (await oauth.api.get('/sync', key)).body as { next: string };
+        await endpoint({ keyId: key.split('_')[2]! }, WEBHOOK_TYPES);
+        await platform.progress(userId, achievement, { progress: 1, earned_at: '2025-01-01T00:00:00Z' });
+        await query('UPDATE events SET is_draft = true WHERE id = $1', [hidden]);
+        await query('DELETE FROM participants WHERE user_id = $1 AND event_id = $2', [userId, left]);
+        await query(`UPDATE users SET first_name = 'Grace' WHERE id = $1`, [peer]);
+        await query(`UPDATE achievements SET points = 20 WHERE id = $1`, [achievement]);
+        await query('UPDATE events SET title = $2 WHERE id = $1', [hosted, 'Another title']);
+        await rename(userId, 'last of all');
+        await platform.settleChanges();
+        const { data } = (await oauth.api.get(`/sync?cursor=${next}&limit=1000`, key)).body as {
+          data: { resource: string; id: number; kind: string }[];
+        };
+        const inSync = new Set(
+          data.map(({ resource, id, kind }) => `${resource}.${kind} ${id} of ${userId}`),
+        );
+        expect([...inSync].map((text) => text.split(' ')[0])).toEqual(
+          expect.arrayContaining(
+            'events.removed events.updated connections.updated achievements.updated'.split(' '),
+          ),
+        );
+        await receiver.until(() => [...inSync].every((text) => receiver.told.includes(text)));
+        expect(new Set(receiver.told)).toEqual(inSync);
+      },
+    );
   });
 
   describe('an app', () => {
@@ -602,7 +601,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
     thorough.it(
       'is encrypted again with SECRET_KEY when a server that also has the previous key starts',
       async () => {
-        const { userId, id, secret } = await keyed(['profile.updated']);
+        const { id, secret } = await keyed(['profile.updated']);
         const rotated = await webhooks.rotate(id, 3600, 'admin');
         const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
         const port = await freePort();
@@ -633,7 +632,6 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
           true,
           true,
         ]);
-        expect(userId).toBeGreaterThan(0);
       },
     );
   });
