@@ -45,7 +45,7 @@ describe('a client address behind a proxy', () => {
       const page = (await browser.open('/account/sessions')) as FormPage;
       const after = (await browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
       expect([after.status, after.url.pathname]).toEqual([200, '/account/sessions']);
-      const recorded = await oauth.dataSource.query(
+      const recorded = await oauth.query(
         `SELECT host(ip) AS ip FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'
        UNION ALL SELECT host(ip) FROM oauth_sessions WHERE user_id = $1`,
         [id],
@@ -64,7 +64,7 @@ describe('a client address behind a proxy', () => {
     expect((await get(outside)).body.code).toBe('ip_not_allowed');
     await oauth.api.app.get(Usage).flush();
     expect(
-      await oauth.dataSource.query('SELECT host(last_used_ip) AS ip FROM api_key_usage WHERE key_id = $1', [
+      await oauth.query('SELECT host(last_used_ip) AS ip FROM api_key_usage WHERE key_id = $1', [
         inside.split('_')[2],
       ]),
     ).toEqual([{ ip: address }]);

@@ -84,11 +84,7 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     () => ['list_events', { city: 'Missoula', time_filter: 'past', limit: 1, fields: ['id', 'title'] }],
     ({ data: [{ id }] }) => ['list_connections', { met_at_event: id }],
   ],
-  [
-    'Do I know somebody named Chidi?',
-    /Chidi/,
-    () => ['list_connections', { q: 'chidi', status: ANY_STATUS }],
-  ],
+  ['Do I know a Chidi?', /Chidi/, () => ['list_connections', { q: 'chidi', status: ANY_STATUS }]],
   ['Whom did I connect with most recently?', /connected_at/, () => ['list_connections', { limit: 5 }]],
   [
     'How many pending requests do I have?',
@@ -122,10 +118,7 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     'What do I have to do for Stalwart?',
     /"criteria":"Attend twenty events."/,
     () => ['list_all_achievements', { fields: ['id', 'name'], limit: 100 }],
-    ({ data }) => [
-      'get_achievement',
-      { id: data.find(({ name }: { name: string }) => name === 'Stalwart').id },
-    ],
+    ({ data }) => ['get_achievement', { id: data.find(({ name }: Values) => name === 'Stalwart').id }],
   ],
   [
     'What did I earn in 2012?',
@@ -229,12 +222,10 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     await api.platform.connection(MEMBER, sam, { met_at_event_id: hike });
     await api.platform.connection(MEMBER, await api.platform.user(), { status: 'pending_sent' });
     // Makes all other data a week old.
-    await api.dataSource.query('DELETE FROM changes');
-    await api.dataSource.query('UPDATE participants SET changed_in = NULL');
-    await api.dataSource.query('UPDATE events SET changed_in = NULL');
-    await api.dataSource.query(
-      `INSERT INTO change_marks SELECT now() - interval '2 days', pg_current_snapshot()::text`,
-    );
+    await api.query('DELETE FROM changes');
+    await api.query('UPDATE participants SET changed_in = NULL');
+    await api.query('UPDATE events SET changed_in = NULL');
+    await api.query(`INSERT INTO change_marks SELECT now() - interval '2 days', pg_current_snapshot()::text`);
     const place = {
       location_name: 'Farm',
       location_city: 'Berlin',

@@ -30,15 +30,13 @@ describe('the filter updated_since', () => {
       .toSorted((a, b) => a - b);
   /** Makes the change marks older by this many seconds. */
   const age = (seconds: number) =>
-    api.dataSource.query(`UPDATE change_marks SET taken_at = taken_at - make_interval(secs => $1)`, [
-      seconds,
-    ]);
+    api.query(`UPDATE change_marks SET taken_at = taken_at - make_interval(secs => $1)`, [seconds]);
   /** The time of a new change mark. */
   const now = async () => {
     await age(10); // otherwise a mark of this second would be reused
     await api.app.get(Upkeep).takeChangeMark();
     await age(10);
-    const [row] = await api.dataSource.query<{ now: string }[]>(
+    const [row] = await api.query<{ now: string }>(
       `SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS now`,
     );
     return row!.now;
@@ -62,21 +60,19 @@ describe('the filter updated_since', () => {
     const list = '/connections';
     const before = await now();
     expect(await since(key, before, list)).toEqual([]);
-    await api.dataSource.query(`UPDATE users SET first_name = 'New' WHERE id = $1`, [peers[0]]);
-    await api.dataSource.query(`UPDATE events SET location_city = 'Rome' WHERE id = $1`, [event]);
-    await api.dataSource.query(
-      `UPDATE connections SET status = 'accepted', connected_at = '2020-01-01' WHERE id = $1`,
-      [asked],
-    );
+    await api.query(`UPDATE users SET first_name = 'New' WHERE id = $1`, [peers[0]]);
+    await api.query(`UPDATE events SET location_city = 'Rome' WHERE id = $1`, [event]);
+    await api.query(`UPDATE connections SET status = 'accepted', connected_at = '2020-01-01' WHERE id = $1`, [
+      asked,
+    ]);
     expect(await since(key, before, list)).toEqual([renamed, met, asked].toSorted((a, b) => a! - b!));
     const other = await api.member();
     expect(await since(other.key, before, list)).toEqual([]);
     // Changes since that time are no longer stored: all records may have changed.
-    await api.dataSource
-      .query(`INSERT INTO change_places (name, changed_in) SELECT 'swept', max(changed_in) FROM changes
+    await api.query(`INSERT INTO change_places (name, changed_in) SELECT 'swept', max(changed_in) FROM changes
       ON CONFLICT (name) DO UPDATE SET changed_in = EXCLUDED.changed_in`);
     expect(await since(key, before, list)).toHaveLength(4);
-    await api.dataSource.query(`UPDATE change_places SET changed_in = 0 WHERE name = 'swept'`);
+    await api.query(`UPDATE change_places SET changed_in = 0 WHERE name = 'swept'`);
     expect(await since(key, await now(), list)).toEqual([]);
   });
 
@@ -91,16 +87,14 @@ describe('the filter updated_since', () => {
     await api.platform.progress(id, begun, { progress: 1 });
     const before = await now();
     expect(await since(key, before, '/achievements/all')).toEqual([]);
-    await api.dataSource.query(
+    await api.query(
       `UPDATE user_achievements SET progress = 5, earned_at = '2020-01-01' WHERE achievement_id = $1`,
       [earned],
     );
-    await api.dataSource.query('UPDATE user_achievements SET progress = 2 WHERE achievement_id = $1', [
-      begun,
-    ]);
+    await api.query('UPDATE user_achievements SET progress = 2 WHERE achievement_id = $1', [begun]);
     expect(await since(key, before, '/achievements/earned')).toEqual([earned]);
     expect(await since(key, before, '/achievements/all')).toEqual([earned]);
-    await api.dataSource.query(`UPDATE achievements SET description = 'new' WHERE id = $1`, [described]);
+    await api.query(`UPDATE achievements SET description = 'new' WHERE id = $1`, [described]);
     expect(await since(key, before, '/achievements/all')).toContain(described);
   });
 
@@ -147,13 +141,13 @@ describe('the filter updated_since', () => {
     await api.platform.participant(quiet, id);
     const asked = await now();
     if (sql === undefined) await load({ events: [record(event, id, { title: 'imported' })] });
-    else await api.dataSource.query(sql, [event]);
+    else await api.query(sql, [event]);
     expect(await since(key, asked)).toEqual([event]);
   });
 
   it('keeps one change mark per second for an hour, then one per minute for 40 days', async () => {
     const put = async (ago: string, second: number) => {
-      const [row] = await api.dataSource.query<{ at: string }[]>(
+      const [row] = await api.query<{ at: string }>(
         `INSERT INTO change_marks SELECT date_trunc('minute', now() - $1::interval) + make_interval(secs => $2), pg_current_snapshot()::text
 RETURNING taken_at::text AS at`,
         [ago, second],
@@ -163,9 +157,9 @@ RETURNING taken_at::text AS at`,
     const kept = [await put('30 minutes', 30), await put('62 minutes', 2), await put('39 days', 2)];
     const gone = [await put('62 minutes', 30), await put('41 days', 2)];
     await age(0); // a change, without which no mark is recorded
-    await api.dataSource.query("DELETE FROM change_marks WHERE taken_at > now() - interval '2 s'");
+    await api.query("DELETE FROM change_marks WHERE taken_at > now() - interval '2 s'");
     await api.app.get(Upkeep).takeChangeMark();
-    const found = await api.dataSource.query<{ at: string }[]>(
+    const found = await api.query<{ at: string }>(
       'SELECT taken_at::text AS at FROM change_marks WHERE taken_at::text = ANY ($1)',
       [[...kept, ...gone]],
     );

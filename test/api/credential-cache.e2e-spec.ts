@@ -116,10 +116,7 @@ describe('the API', () => {
     return answered.promise;
   };
   const bioOf = async (id: number) => {
-    const [row] = await oauth.dataSource.query<{ bio: string | null }[]>(
-      'SELECT bio FROM users WHERE id = $1',
-      [id],
-    );
+    const [row] = await oauth.query<{ bio: string | null }>('SELECT bio FROM users WHERE id = $1', [id]);
     return row!.bio;
   };
   const FEED = '/api/platform/records';
@@ -164,9 +161,7 @@ postgres.describe('a cached credential', () => {
       clock.mockReturnValue(now); // the clock stops, so that the channel stays trusted and the entry valid
       const { key, id } = await rememberedKey();
       await sql('ALTER TABLE api_keys DISABLE TRIGGER USER');
-      await sql(`UPDATE api_keys SET revoked_at = now(), revocation_reason = 'in silence' WHERE id = $1`, [
-        id,
-      ]);
+      await sql(`UPDATE api_keys SET revoked_at = now(), revocation_reason = 'silent' WHERE id = $1`, [id]);
       await sql('ALTER TABLE api_keys ENABLE TRIGGER USER');
       for (const trigger of ['api_keys_announce_update', 'api_keys_announce_delete', 'announce_truncate'])
         await sql(`ALTER TABLE api_keys ENABLE ALWAYS TRIGGER ${trigger}`);
@@ -207,7 +202,7 @@ postgres.describe('a cached credential', () => {
       await manager.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
     });
     await soon(async () => (await oauth.me(body.access_token)) === 401);
-    const left = await oauth.dataSource.query<unknown[]>(
+    const left = await oauth.query<unknown>(
       `SELECT 1 FROM oauth_sessions WHERE user_id = $1 UNION ALL SELECT 1 FROM oauth_grants WHERE user_id = $1
 `,
       [id],

@@ -108,15 +108,12 @@ describe('API credentials', () => {
       const revoked = await newKey();
       await keys.revoke(revoked.id, 'leaked', 'admin');
       const expired = await newKey();
-      await api.dataSource.query(
-        `UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`,
-        [expired.id],
-      );
+      await api.query(`UPDATE api_keys SET expires_at = now() - interval '1 s' WHERE id = $1`, [expired.id]);
       const orphan = await newKey();
-      await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [orphan.userId]);
+      await api.query('UPDATE users SET disabled_at = now() WHERE id = $1', [orphan.userId]);
       const wrongSecret = makeKey('live');
       const { id } = await newKey();
-      await api.dataSource.query('UPDATE api_keys SET id = $2 WHERE id = $1', [id, wrongSecret.id]);
+      await api.query('UPDATE api_keys SET id = $2 WHERE id = $1', [id, wrongSecret.id]);
       const stored = [revoked, expired, orphan].map((one) => one.key);
       const wrongEnvironment = key.replace('_live_', '_test_');
       const others = [makeKey('live').key, wrongSecret.key, wrongEnvironment, `${key}x`, 'x', 'pua_live_'];
@@ -152,12 +149,12 @@ describe('API credentials', () => {
           const { status, body } = await api.get('/me', key, { [header]: value });
           expect([status, body.code]).toEqual([403, 'api_key_in_browser']);
         }
-        const usage = await api.dataSource.query<object[]>(
+        const usage = await api.query<object>(
           'SELECT exposed_at, exposed_origin FROM api_key_usage WHERE key_id = $1',
           [id],
         );
         expect(usage).toEqual([{ exposed_at: expect.any(Date), exposed_origin: 'https://app.example' }]);
-        const trail = await api.dataSource.query<object[]>(
+        const trail = await api.query<object>(
           `SELECT type FROM auth_events WHERE key_id = $1 AND type = 'key.exposed'`,
           [id],
         );
@@ -189,7 +186,7 @@ describe('API credentials', () => {
       await api.get('/me', key);
       await api.get('/me', key);
       await api.app.get(Usage).flush();
-      const [row] = await api.dataSource.query<object[]>(
+      const [row] = await api.query<object>(
         'SELECT uses_count, last_used_at FROM api_key_usage WHERE key_id = $1',
         [id],
       );
@@ -207,7 +204,7 @@ describe('API credentials', () => {
       keys.count(last.id, '2001:db8::1');
       await keys.flush();
       const written = () =>
-        api.dataSource.query<{ key_id: string; uses_count: number }[]>(
+        api.query<{ key_id: string; uses_count: number }>(
           'SELECT key_id, uses_count FROM api_key_usage WHERE key_id = ANY($1) ORDER BY uses_count',
           [[first.id, bad.id, last.id]],
         );
@@ -224,14 +221,14 @@ describe('API credentials', () => {
       const { keys } = api.app.get(Usage);
       const { id } = await newKey();
       keys.count(id, '192.0.2.1');
-      await api.dataSource.query('ALTER TABLE api_key_usage RENAME TO away');
+      await api.query('ALTER TABLE api_key_usage RENAME TO away');
       await keys.flush();
-      await api.dataSource.query('ALTER TABLE away RENAME TO api_key_usage');
+      await api.query('ALTER TABLE away RENAME TO api_key_usage');
       keys.count(id, '192.0.2.1');
       await keys.flush();
-      expect(
-        await api.dataSource.query('SELECT uses_count FROM api_key_usage WHERE key_id = $1', [id]),
-      ).toEqual([{ uses_count: 2 }]);
+      expect(await api.query('SELECT uses_count FROM api_key_usage WHERE key_id = $1', [id])).toEqual([
+        { uses_count: 2 },
+      ]);
     });
 
     it('is accepted under the previous SECRET_KEY, and hashed again under the current SECRET_KEY when used', async () => {
@@ -241,7 +238,7 @@ describe('API credentials', () => {
       const { key } = await newKey();
       const ask = async (secrets: Secrets) => {
         // Signing keys are also encrypted under SECRET_KEY; each application here creates new keys.
-        await api.dataSource.query('DELETE FROM signing_keys');
+        await api.query('DELETE FROM signing_keys');
         const app = await createApp({ ...api.config, secrets });
         await app.init();
         const { status } = await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key);
@@ -251,7 +248,7 @@ describe('API credentials', () => {
       expect(await ask(new Secrets(after))).toBe(401);
       expect(await ask(new Secrets(after, before))).toBe(200);
       expect(await ask(new Secrets(after))).toBe(200);
-      await api.dataSource.query('DELETE FROM signing_keys'); // other instances have the previous secret
+      await api.query('DELETE FROM signing_keys'); // other instances have the previous secret
     });
 
     it('allows access only to its owner’s data', async () => {

@@ -86,13 +86,10 @@ describe('every API response', () => {
       ],
       ['events?limit=0&limit=2', 'limit must be given only once.'],
       ['events?limit=0&a=1', /^2 parameters are invalid\. This route .+ limit must be a whole .+\.$/],
-    ])(
-      'names at most three faults, and the allowed values, in the field detail: %s',
-      async (path, detail) => {
-        const { body } = await api.get(`/${path}`, key);
-        expect(body.detail).toEqual(typeof detail === 'string' ? detail : expect.stringMatching(detail));
-      },
-    );
+    ])('names at most three faults, and allowed values, in the field detail: %s', async (path, detail) => {
+      const { body } = await api.get(`/${path}`, key);
+      expect(body.detail).toEqual(typeof detail === 'string' ? detail : expect.stringMatching(detail));
+    });
 
     it.each([
       ...['POST', 'DELETE', 'PATCH', 'PUT'].map((method) => [method, 'me', 'GET, HEAD, OPTIONS']),
@@ -325,10 +322,7 @@ describe('input on the raw socket', () => {
 
   it.each([
     ['no HTTP at all', 'hello\r\n\r\n'],
-    [
-      'headers that are too large',
-      `GET /livez HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`,
-    ],
+    ['too large headers', `GET /livez HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`],
     [
       'a length that is not a number',
       'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n',
@@ -345,12 +339,7 @@ describe('input on the raw socket', () => {
     expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
   });
 
-  thorough.it(
-    'gets 408 and a closed connection if the headers do not arrive before the deadline',
-    async () => {
-      expect(await Client.ask(api.url, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ')).toMatch(
-        /^HTTP\/1\.1 408 /,
-      );
-    },
-  );
+  thorough.it('gets 408 and a closed connection if its headers miss the deadline', async () => {
+    expect(await Client.ask(api.url, 'GET /livez HTTP/1.1\r\nX-Slow: ')).toMatch(/^HTTP\/1\.1 408 /);
+  });
 });

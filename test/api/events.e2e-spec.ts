@@ -22,9 +22,7 @@ const RELATIONS = [
 type Fields = Record<string, unknown>;
 
 /** Headers whose values differ between two equal responses. */
-const VARYING = 'x-request-id date content-length ratelimit x-ratelimit-reset x-ratelimit-remaining'.split(
-  ' ',
-);
+const OTHER = 'x-request-id date content-length ratelimit x-ratelimit-reset x-ratelimit-remaining'.split(' ');
 
 /** An event in which the member takes part, by default as an attendee who is going. */
 async function eventOf(userId: number, fields: Fields = {}, part: Fields = {}): Promise<number> {
@@ -75,7 +73,7 @@ describe('GET /api/public/events: access', () => {
     const { id, key } = await api.member();
     const event = await eventOf(id);
     const see = async () => [(await ids(key)).length, (await api.get(`/events/${event}`, key)).status];
-    const change = (sql: string) => api.dataSource.query(sql, [event]);
+    const change = (sql: string) => api.query(sql, [event]);
     await change('UPDATE events SET deleted_at = now() WHERE id = $1');
     expect(await see()).toEqual([0, 404]);
     await change('UPDATE events SET deleted_at = NULL WHERE id = $1');
@@ -128,8 +126,8 @@ describe('GET /api/public/events: an item', () => {
   it('shows local times in UTC if the database lacks its time zone, in list and detail', async () => {
     const { id, key } = await api.member();
     const event = await eventOf(id, { starts_at: '2031-05-01T18:00:00Z', ends_at: '2031-05-01T20:00:00Z' });
-    await api.dataSource.query('ALTER TABLE events DROP CONSTRAINT events_timezone_check');
-    await api.dataSource.query(`UPDATE events SET timezone = 'Mars/Phobos' WHERE id = $1`, [event]);
+    await api.query('ALTER TABLE events DROP CONSTRAINT events_timezone_check');
+    await api.query(`UPDATE events SET timezone = 'Mars/Phobos' WHERE id = $1`, [event]);
     for (const path of ['/events', '/events?q=event', `/events/${event}`]) {
       const { status, body } = await api.get(path, key);
       expect([path, status]).toEqual([path, 200]);
@@ -142,8 +140,8 @@ describe('GET /api/public/events: an item', () => {
     expect(await checkTimeZones(api.dataSource.manager)).toMatchObject([
       { status: 'warn', message: expect.stringMatching(/^1 events are in Mars\/Phobos, /) },
     ]);
-    await api.dataSource.query(`UPDATE events SET timezone = 'UTC' WHERE id = $1`, [event]);
-    await api.dataSource.query(
+    await api.query(`UPDATE events SET timezone = 'UTC' WHERE id = $1`, [event]);
+    await api.query(
       `ALTER TABLE events ADD CONSTRAINT events_timezone_check CHECK ((timestamptz 'epoch' AT TIME ZONE timezone) IS NOT NULL)`,
     );
   });
@@ -484,7 +482,7 @@ describe('GET /api/public/events/{id}: the 404 response', () => {
         const names = Object.keys(answer.headers);
         const used = answer.headers['x-ratelimit-remaining'];
         const headers = { ...answer.headers };
-        for (const name of VARYING) delete headers[name];
+        for (const name of OTHER) delete headers[name];
         answers.push({ status: answer.status, body, headers, names, used });
       }
     }

@@ -62,7 +62,7 @@ describe('an app or key with access to some of a member’s data', () => {
     await receiver.close();
   });
 
-  const query = <T>(sql: string, values: unknown[] = []) => api.dataSource.query<T[]>(sql, values);
+  const query = <T>(sql: string, values: unknown[] = []) => api.query<T>(sql, values);
   const sync = async (key: string, parameters: Record<string, string> = {}): Promise<SyncAnswer> => {
     const { status, body } = await api.get(`/sync?${new URLSearchParams(parameters).toString()}`, key);
     if (status !== 200) throw new Error(JSON.stringify(body));

@@ -11,17 +11,15 @@ describe('the profile', () => {
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
 
-  describe('GET /api/public/me', () => {
-    it('returns six fields, with null for unknown values', async () => {
-      const { id: user, key } = await api.member({ username: 'alan', first_name: 'Alan', last_name: '' });
-      expect((await api.get('/me', key)).body).toEqual({
-        id: user,
-        username: 'alan',
-        first_name: 'Alan',
-        last_name: '',
-        display_name: 'Alan',
-        profile_picture: null,
-      });
+  it('GET /api/public/me returns six fields, with null for unknown values', async () => {
+    const { id: user, key } = await api.member({ username: 'alan', first_name: 'Alan', last_name: '' });
+    expect((await api.get('/me', key)).body).toEqual({
+      id: user,
+      username: 'alan',
+      first_name: 'Alan',
+      last_name: '',
+      display_name: 'Alan',
+      profile_picture: null,
     });
   });
 
@@ -72,7 +70,7 @@ describe('the profile', () => {
         earned_at: '2024-01-01T00:00:00Z',
       });
       await api.platform.progress(user, await api.platform.achievement({ target: 3 }), { progress: 1 });
-      await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [disabled]);
+      await api.query('UPDATE users SET disabled_at = now() WHERE id = $1', [disabled]);
       const { body } = await api.get('/profile', key);
       expect([body.connections_count, body.achievements_count]).toEqual([1, 1]);
       expect((await api.get('/connections', key)).body.pagination.total).toBe(1);
@@ -190,7 +188,7 @@ describe('the profile', () => {
       const { key } = await api.member();
       const { status, body } = await api.put('/profile', key, { bio: value, first_name: value });
       expect(status).toBe(422);
-      expect(body.errors.map(({ field, code }: { field: string; code: string }) => [field, code])).toEqual([
+      expect(body.errors.map(({ field, code }: Record<string, string>) => [field, code])).toEqual([
         ['bio', 'invalid_type'],
         ['first_name', 'invalid_type'],
       ]);
@@ -219,21 +217,14 @@ describe('the profile', () => {
       },
     );
 
-    it.each(['"a\\u0000b"', '"\\ud800"', '"\\udc00x"'])(
-      'rejects text that cannot be stored: %s',
-      async (text) => {
-        const { key } = await api.member();
-        const { status, body } = await api.put(
-          '/profile',
-          key,
-          `{"bio": ${text}, "profile_picture": ${text}}`,
-        );
-        expect([status, body.errors.map((error: { code: string }) => error.code)]).toEqual([
-          422,
-          ['invalid_characters', 'invalid_characters'],
-        ]);
-      },
-    );
+    it.each(['"a\\u0000b"', '"\\ud800"', '"\\udc00x"'])('rejects unstorable text: %s', async (text) => {
+      const { key } = await api.member();
+      const { status, body } = await api.put('/profile', key, `{"bio": ${text}, "profile_picture": ${text}}`);
+      expect([status, body.errors.map((error: { code: string }) => error.code)]).toEqual([
+        422,
+        ['invalid_characters', 'invalid_characters'],
+      ]);
+    });
 
     it('reports all errors in one response, and saves nothing', async () => {
       const { key } = await api.member({ bio: 'kept' });
@@ -246,9 +237,7 @@ describe('the profile', () => {
         nickname: 'x',
       });
       expect(status).toBe(422);
-      expect(
-        body.errors.map(({ pointer, code }: { pointer: string; code: string }) => [pointer, code]),
-      ).toEqual([
+      expect(body.errors.map(({ pointer, code }: Record<string, string>) => [pointer, code])).toEqual([
         ['#/first_name', 'invalid_type'],
         ['#/last_name', 'too_long'],
         ['#/profile_picture', 'invalid_url'],
@@ -357,7 +346,7 @@ describe('the profile', () => {
       await api.put('/profile', key, { bio: 'lost in the restore' });
       const lost = await tagOf(key);
       // The new change has the version of the lost change, but other values.
-      await api.dataSource.query(`UPDATE users SET bio = 'written after the restore' WHERE id = ${user};
+      await api.query(`UPDATE users SET bio = 'written after the restore' WHERE id = ${user};
 UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect(await put(lost)).toBe(412);
       expect(await put(await tagOf(key))).toBe(200);
@@ -443,44 +432,41 @@ WHERE statement LIKE '%UPDATE users%'`,
   }
 });
 
-postgres.it(
-  'PUT /profile retries after lock timeouts, and responds 503 if the member’s row stays locked',
-  async () => {
-    const deadlines = { connect: 10_000, lock: 300, statement: 10_000, answer: 15_000 };
-    const api = await TestApi.start({ databaseDeadlines: deadlines });
-    const now = jest.spyOn(performance, 'now');
-    try {
-      const member = await api.platform.user();
-      const key = await api.key(member);
-      const holder = api.dataSource.createQueryRunner();
-      const held = async () => {
-        await holder.startTransaction();
-        await holder.query('UPDATE users SET first_name = $2 WHERE id = $1', [member, 'Imported']);
-      };
-      await held();
-      now.mockReturnValue(performance.now()); // the clock stops, so the update retries without a limit
-      const put = api.put('/profile', key, { bio: 'new' });
-      const waits = new Set<string>();
-      await until(async () => {
-        for (const { since } of await lockWaits(api.dataSource, 'UPDATE users')) waits.add(since);
-        return waits.size >= 3;
-      });
-      await holder.commitTransaction();
-      const { status, body } = await put;
-      now.mockRestore();
-      expect([status, body.profile]).toEqual([
-        200,
-        expect.objectContaining({ first_name: 'Imported', bio: 'new' }),
-      ]);
+postgres.it('PUT /profile retries after lock timeouts; if the row stays locked, it gets 503', async () => {
+  const deadlines = { connect: 10_000, lock: 300, statement: 10_000, answer: 15_000 };
+  const api = await TestApi.start({ databaseDeadlines: deadlines });
+  const now = jest.spyOn(performance, 'now');
+  try {
+    const member = await api.platform.user();
+    const key = await api.key(member);
+    const holder = api.dataSource.createQueryRunner();
+    const held = async () => {
+      await holder.startTransaction();
+      await holder.query('UPDATE users SET first_name = $2 WHERE id = $1', [member, 'Imported']);
+    };
+    await held();
+    now.mockReturnValue(performance.now()); // the clock stops, so the update retries without a limit
+    const put = api.put('/profile', key, { bio: 'new' });
+    const waits = new Set<string>();
+    await until(async () => {
+      for (const { since } of await lockWaits(api.dataSource, 'UPDATE users')) waits.add(since);
+      return waits.size >= 3;
+    });
+    await holder.commitTransaction();
+    const { status, body } = await put;
+    now.mockRestore();
+    expect([status, body.profile]).toEqual([
+      200,
+      expect.objectContaining({ first_name: 'Imported', bio: 'new' }),
+    ]);
 
-      await held();
-      const tooLong = await api.put('/profile', key, { bio: 'too late' });
-      await holder.rollbackTransaction();
-      await holder.release();
-      expect([tooLong.status, tooLong.headers['retry-after']]).toEqual([503, '1']);
-    } finally {
-      now.mockRestore();
-      await api.close();
-    }
-  },
-);
+    await held();
+    const tooLong = await api.put('/profile', key, { bio: 'too late' });
+    await holder.rollbackTransaction();
+    await holder.release();
+    expect([tooLong.status, tooLong.headers['retry-after']]).toEqual([503, '1']);
+  } finally {
+    now.mockRestore();
+    await api.close();
+  }
+});

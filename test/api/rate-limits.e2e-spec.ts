@@ -64,17 +64,14 @@ describe('rate limits', () => {
     expect((await api.get('/me', await api.key(user))).status).toBe(200);
   });
 
-  itInOneWindow(
-    'apply after the scope check, and before parameter validation and the database query',
-    async () => {
-      const user = await api.platform.user();
-      const key = await api.key(user, ['events:read']);
-      for (let i = 0; i < 5; i++) await api.get('/events', key);
-      expect((await api.get('/me', key)).body.code).toBe('insufficient_scope');
-      expect((await api.get('/events?limit=x', key)).body.code).toBe('rate_limited');
-      expect((await api.get('/events/1', key)).body.code).toBe('rate_limited');
-    },
-  );
+  itInOneWindow('apply after the scope check, and before parameter validation and the query', async () => {
+    const user = await api.platform.user();
+    const key = await api.key(user, ['events:read']);
+    for (let i = 0; i < 5; i++) await api.get('/events', key);
+    expect((await api.get('/me', key)).body.code).toBe('insufficient_scope');
+    expect((await api.get('/events?limit=x', key)).body.code).toBe('rate_limited');
+    expect((await api.get('/events/1', key)).body.code).toBe('rate_limited');
+  });
 
   it.each([
     ['that a browser sends', 'api_key_in_browser', [], { Origin: 'https://app.example' }],
@@ -83,7 +80,7 @@ describe('rate limits', () => {
     'limit the rejected use of a key %s, separately from its permitted use',
     inOneWindow(async (_, code, cidrs, headers) => {
       const { id: user, key } = await api.member();
-      await api.dataSource.query('UPDATE api_keys SET allowed_cidrs = $2 WHERE user_id = $1', [user, cidrs]);
+      await api.query('UPDATE api_keys SET allowed_cidrs = $2 WHERE user_id = $1', [user, cidrs]);
       const rows = jest.spyOn(api.app.get(Database), 'rows');
       for (let i = 0; i < 5; i++) {
         const refused = await api.get('/me', key, headers);
@@ -97,7 +94,7 @@ describe('rate limits', () => {
       const recorded = rows.mock.calls.filter(([text]) => text.includes('exposed_at'));
       rows.mockRestore();
       expect(recorded).toHaveLength(code === 'api_key_in_browser' ? 1 : 0);
-      await api.dataSource.query(`UPDATE api_keys SET allowed_cidrs = '{}' WHERE user_id = $1`, [user]);
+      await api.query(`UPDATE api_keys SET allowed_cidrs = '{}' WHERE user_id = $1`, [user]);
       await until(async () => (await api.get('/me', key)).status === 200);
     }),
   );
@@ -115,24 +112,21 @@ describe('the limit of failed authentication', () => {
   beforeAll(async () => void (api = await TestApi.start({ trustProxy: 1, rateLimits: limits })));
   afterAll(() => api.close());
 
-  itInOneWindow(
-    'responds 429 instead of 401 to wrong credentials, and applies neither to valid nor to missing credentials',
-    async () => {
-      const key = await api.key(await api.platform.user());
-      const from = { 'X-Forwarded-For': freshAddress() };
-      const guess = () => api.get('/me', 'pua_live_wrong', from);
-      for (let i = 0; i < 5; i++) expect((await api.send('GET', '/api/public/me', from)).status).toBe(401);
-      for (let i = 0; i < 3; i++) expect((await guess()).status).toBe(401);
-      const { status, headers, body } = await guess();
-      expect([status, body.code, body.retry_after]).toEqual([
-        429,
-        'rate_limited',
-        Number(headers['retry-after']),
-      ]);
-      expect((await api.get('/me', key, from)).status).toBe(200);
-      expect((await api.send('GET', '/api/public/me', from)).status).toBe(401);
-    },
-  );
+  itInOneWindow('responds 429 to wrong credentials, but neither to valid nor to missing ones', async () => {
+    const key = await api.key(await api.platform.user());
+    const from = { 'X-Forwarded-For': freshAddress() };
+    const guess = () => api.get('/me', 'pua_live_wrong', from);
+    for (let i = 0; i < 5; i++) expect((await api.send('GET', '/api/public/me', from)).status).toBe(401);
+    for (let i = 0; i < 3; i++) expect((await guess()).status).toBe(401);
+    const { status, headers, body } = await guess();
+    expect([status, body.code, body.retry_after]).toEqual([
+      429,
+      'rate_limited',
+      Number(headers['retry-after']),
+    ]);
+    expect((await api.get('/me', key, from)).status).toBe(200);
+    expect((await api.send('GET', '/api/public/me', from)).status).toBe(401);
+  });
 });
 
 describe('the limit of OAuth routes and pages', () => {
@@ -167,29 +161,26 @@ describe('the limit of OAuth routes and pages', () => {
     }),
   );
 
-  itInOneWindow.thorough(
-    'rejects a browser’s requests to seven routes with a page, and sets no cookie',
-    async () => {
-      const address = freshAddress();
-      await useUp(address);
-      for (const [method, path] of [
-        ['GET', '/oauth/authorize?client_id=x'],
-        ['GET', '/oauth/authorize/some-uid'],
-        ['GET', '/oauth/logout'],
-        ['GET', '/interaction/some-uid'],
-        ['POST', '/interaction/some-uid/sign-in'],
-        ['GET', '/account/apps'],
-        ['POST', '/account/sign-out'],
-      ] as const) {
-        const { status, headers, text } = await api.send(method, path, from(address));
-        expect([path, status]).toEqual([path, 429]);
-        expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
-        expect(text).toContain('Too many requests');
-        expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
-        expect(headers['set-cookie']).toBeUndefined();
-      }
-    },
-  );
+  itInOneWindow.thorough('rejects browsers at seven routes with a page, and sets no cookie', async () => {
+    const address = freshAddress();
+    await useUp(address);
+    for (const [method, path] of [
+      ['GET', '/oauth/authorize?client_id=x'],
+      ['GET', '/oauth/authorize/some-uid'],
+      ['GET', '/oauth/logout'],
+      ['GET', '/interaction/some-uid'],
+      ['POST', '/interaction/some-uid/sign-in'],
+      ['GET', '/account/apps'],
+      ['POST', '/account/sign-out'],
+    ] as const) {
+      const { status, headers, text } = await api.send(method, path, from(address));
+      expect([path, status]).toEqual([path, 429]);
+      expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      expect(text).toContain('Too many requests');
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+      expect(headers['set-cookie']).toBeUndefined();
+    }
+  });
 
   /** First path segments outside the API whose responses are equal for all visitors, or have another limit. */
   const UNLIMITED =
@@ -234,8 +225,7 @@ describe('the limit of OAuth routes and pages', () => {
 
   itInOneWindow('counts rejections by userinfo together with rejections by the API', async () => {
     const address = freshAddress();
-    const guess = (path: string) =>
-      api.send('GET', path, { Authorization: 'Bearer wrong', ...from(address) });
+    const guess = (path: string) => api.send('GET', path, { Authorization: 'Bearer x', ...from(address) });
     expect((await guess('/oauth/userinfo')).status).toBe(401);
     expect((await guess('/oauth/userinfo')).status).toBe(429);
     expect((await guess('/api/public/me')).status).toBe(429);

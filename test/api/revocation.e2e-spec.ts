@@ -62,7 +62,7 @@ postgres.describe('the API on two servers', () => {
     const token = randomBytes(32).toString('base64url');
     const key = new TokenKeys(api.config.secrets).keyOf('AccessToken', token);
     const payload = { aud: `${api.config.publicUrl}/api/public`, scope: 'profile:read' };
-    await api.dataSource.query(
+    await api.query(
       `WITH client AS (INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes)
   VALUES ('urn:shop:web', 'Shop', 'web', '{https://shop.example/}', '{profile:read}')
 ), family AS (INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
@@ -77,7 +77,7 @@ postgres.describe('the API on two servers', () => {
       await until(trusts(app));
       expect([await bearer(app), await bearer(app)]).toEqual([200, 200]);
     }
-    await api.dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'urn:shop:web'`);
+    await api.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'urn:shop:web'`);
     for (const app of [api.app, other]) await soon(async () => (await bearer(app)) === 401);
   });
 

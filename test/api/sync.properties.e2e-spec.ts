@@ -269,7 +269,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
 
   it('keeps an app’s copy equal to a full read after imports and erasures', async () => {
     const apps = FOLLOWED.map((id) => new App(id));
-    await api.dataSource.query('UPDATE users SET disabled_at = NULL');
+    await api.query('UPDATE users SET disabled_at = NULL');
     await Promise.all(apps.map((app) => app.readAll()));
     const load = (files: ImportedFiles) => importFiles(api.dataSource, files);
     const imported = (id: number, more: object = {}) =>

@@ -23,7 +23,7 @@ describe('usage records', () => {
   const flush = () => oauth.api.app.get(Usage).flush();
   /** Over all days: a test may run at midnight. */
   const counted = (members: readonly number[]) =>
-    oauth.dataSource.query<Row[]>(
+    oauth.query<Row>(
       `SELECT user_id, app_kind, app_id, scope, sum(uses)::integer AS uses FROM member_usage WHERE user_id = ANY ($1)
 GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, scope`,
       [members],
@@ -72,10 +72,9 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
       expect((await request).status).toBe(status);
     await flush();
     expect(await counted([member.id])).toEqual([]);
-    const used = await oauth.dataSource.query<object[]>(
-      'SELECT FROM api_key_usage WHERE key_id = $1 AND uses_count > 0',
-      [keyId(key)],
-    );
+    const used = await oauth.query<object>('SELECT FROM api_key_usage WHERE key_id = $1 AND uses_count > 0', [
+      keyId(key),
+    ]);
     expect(used).toEqual([]);
     const { headers } = await oauth.api.get('/events', key);
     expect((await oauth.api.get('/events', key, { 'If-None-Match': headers.etag! })).status).toBe(304);
@@ -125,27 +124,27 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     const member = await oauth.api.platform.user();
     const key = await oauth.api.key(member);
     await oauth.api.get('/me', key);
-    await oauth.dataSource.query('ALTER TABLE member_usage RENAME TO member_usage_away');
+    await oauth.query('ALTER TABLE member_usage RENAME TO member_usage_away');
     await flush();
     await oauth.api.get('/me', key);
-    await oauth.dataSource.query('ALTER TABLE member_usage_away RENAME TO member_usage');
+    await oauth.query('ALTER TABLE member_usage_away RENAME TO member_usage');
     await flush();
     await flush();
     expect(await counted([member])).toMatchObject([{ scope: 'profile:read', uses: 2 }]);
   });
 
   it('are written at most 100 rows at a time, so that no statement times out on a busy host', async () => {
-    await oauth.dataSource.query('CREATE TABLE written_at_once (rows integer)');
+    await oauth.query('CREATE TABLE written_at_once (rows integer)');
     const usage = oauth.api.app.get(Usage);
     const tally = usage.tally('a test', `INSERT INTO written_at_once SELECT count(*) FROM ${USED}`);
     for (let n = 0; n < 1_000; n++) tally.count(String(n));
     await tally.flush();
-    const [written] = await oauth.dataSource.query<{ all: number; most: number }[]>(
+    const [written] = await oauth.query<{ all: number; most: number }>(
       'SELECT sum(rows)::integer AS all, max(rows) AS most FROM written_at_once',
     );
     expect(written!.all).toBe(1_000);
     expect(written!.most).toBeLessThanOrEqual(100);
-    await oauth.dataSource.query('DROP TABLE written_at_once');
+    await oauth.query('DROP TABLE written_at_once');
   });
 
   it('report each request to DeveloperRequests, with the problem code if rejected', async () => {
@@ -157,10 +156,9 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     const member = await oauth.member();
     const key = await oauth.api.key(member.id, ['events:read']);
     const revoked = await oauth.api.key(member.id);
-    await oauth.dataSource.query(
-      `UPDATE api_keys SET revoked_at = now(), revocation_reason = 'x' WHERE id = $1`,
-      [keyId(revoked)],
-    );
+    await oauth.query(`UPDATE api_keys SET revoked_at = now(), revocation_reason = 'x' WHERE id = $1`, [
+      keyId(revoked),
+    ]);
     await oauth.api.get('/events', key);
     await oauth.api.get('/me', key);
     await oauth.api.get('/events', revoked);
@@ -175,8 +173,9 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
   });
 });
 
-postgres.describe('usage records of two servers', () => {
-  it('are exact after 9,900 mixed requests; a killed server loses only its unwritten counts', async () => {
+postgres.it(
+  'usage records of two servers are exact after 9,900 mixed requests; a killed server loses only its unwritten counts',
+  async () => {
     const oauth = await OauthTest.start();
     // Tokens are issued for the API at that URL.
     const settings = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer, RATE_LIMIT_READ: '0' };
@@ -229,10 +228,10 @@ postgres.describe('usage records of two servers', () => {
         await Promise.all(Array.from({ length: 16 }, lane));
       };
       const stored = async () => {
-        const used = await oauth.dataSource.query<Row[]>(
+        const used = await oauth.query<Row>(
           'SELECT user_id, app_id, scope, sum(uses)::integer AS uses FROM member_usage GROUP BY user_id, app_id, scope',
         );
-        const keys = await oauth.dataSource.query<{ key_id: string; uses: number }[]>(
+        const keys = await oauth.query<{ key_id: string; uses: number }>(
           'SELECT key_id, uses_count::integer AS uses FROM api_key_usage',
         );
         return {
@@ -260,29 +259,25 @@ postgres.describe('usage records of two servers', () => {
       for (const server of servers) await server.kill('SIGKILL');
       await oauth.close();
     }
-  });
-});
+  },
+);
 
-postgres.describe('usage records of an erased member', () => {
-  it('are deleted with the member, and no record is added later', async () => {
-    const oauth = await OauthTest.start();
-    try {
-      const member = await oauth.api.platform.user();
-      const key = await oauth.api.key(member);
-      await oauth.api.get('/me', key);
-      await oauth.api.app.get(Usage).flush();
-      await oauth.api.get('/me', key);
-      const platformKey = await oauth.api.platformKey();
-      const erased = await oauth.api.feed(platformKey, [
-        { type: 'users', op: 'delete', record: { id: member } },
-      ]);
-      expect(erased.body.deleted).toBe(1);
-      await oauth.api.app.get(Usage).flush();
-      expect(await oauth.dataSource.query('SELECT FROM member_usage WHERE user_id = $1', [member])).toEqual(
-        [],
-      );
-    } finally {
-      await oauth.close();
-    }
-  });
+postgres.it('usage records are deleted with their member, and no record is added later', async () => {
+  const oauth = await OauthTest.start();
+  try {
+    const member = await oauth.api.platform.user();
+    const key = await oauth.api.key(member);
+    await oauth.api.get('/me', key);
+    await oauth.api.app.get(Usage).flush();
+    await oauth.api.get('/me', key);
+    const platformKey = await oauth.api.platformKey();
+    const erased = await oauth.api.feed(platformKey, [
+      { type: 'users', op: 'delete', record: { id: member } },
+    ]);
+    expect(erased.body.deleted).toBe(1);
+    await oauth.api.app.get(Usage).flush();
+    expect(await oauth.query('SELECT FROM member_usage WHERE user_id = $1', [member])).toEqual([]);
+  } finally {
+    await oauth.close();
+  }
 });

@@ -46,9 +46,7 @@ describe('pua status', () => {
       new RegExp(`^server +${environment.PUBLIC_URL} is ready, in \\d+ ms\nversion +${VERSION}\n`),
     );
     expect(stdout).toMatch(/^database +PostgreSQL .*\nmigrations +\d+ applied, none pending$/m);
-    const [there] = await api.dataSource.query<{ members: number }[]>(
-      'SELECT count(*) AS members FROM users',
-    );
+    const [there] = await api.query<{ members: number }>('SELECT count(*) AS members FROM users');
     expect(stdout).toMatch(
       new RegExp(
         `^members +${there!.members}, 1 disabled\n[^]*^keys +\\d+, \\d+ expire within 30 days\nwebhooks +0\n`,

@@ -1,11 +1,12 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { BoundedClient, WriteGate } from '../../src/database/postgres/bounded-client.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { createEmptyDatabase, postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-postgres.describe('a pooled client', () => {
-  it('keeps the process running when its connection breaks after a statement timed out', async () => {
+postgres.it(
+  'a pooled client keeps the process running when its connection breaks after a statement timed out',
+  async () => {
     const database = await createEmptyDatabase();
     const proxy = await TcpProxy.start(database.environment.DATABASE_URL!);
     const client = new BoundedClient({
@@ -28,5 +29,5 @@ postgres.describe('a pooled client', () => {
       await proxy.close();
       await database.drop();
     }
-  });
-});
+  },
+);

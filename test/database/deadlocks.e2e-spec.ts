@@ -16,7 +16,7 @@ postgres.describe('two deadlocked transactions', () => {
     ],
     ['a transaction with an audit event', audited],
   ])(
-    'both commit, because the server retries the transaction that the database aborts (%s)',
+    'both commit, since the server retries the transaction that the database aborts (%s)',
     async (_, run) => {
       const [one, other] = [await api.platform.user(), await api.platform.user()];
       const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';

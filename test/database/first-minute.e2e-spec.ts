@@ -10,6 +10,7 @@ import { migrate } from '../../src/database/schema/migrate.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { postgres, testConfig } from '../support/database.js';
+import * as imported from '../support/import-files.js';
 import { CALLS } from '../support/member-calls.js';
 import { OauthTest, PASSWORD, type FormPage, type TokenBody } from '../support/oauth.js';
 import { eventually } from '../support/timing.js';
@@ -228,14 +229,8 @@ postgres.describe('the first minute of a new database', () => {
     async #useAll(): Promise<void> {
       const { oauth, key, platformKey, clientId, member } = this;
       const { api } = oauth;
-      expect(
-        (
-          await api.put('/profile', key, {
-            bio: `Today ${++this.#version}`,
-            first_name: `Ada ${this.#version}`,
-          })
-        ).status,
-      ).toBe(200);
+      const profile = { bio: `Today ${++this.#version}`, first_name: `Ada ${this.#version}` };
+      expect((await api.put('/profile', key, profile)).status).toBe(200);
       const { body } = await api.get('/sync', key);
       this.#cursor ??= (body as { next: string }).next;
       expect((await api.get(`/sync?cursor=${this.#cursor}`, key)).status).toBe(200);
@@ -271,37 +266,11 @@ postgres.describe('the first minute of a new database', () => {
       const [event, user] = [900_000_000 + (version % 1_000_000), 900_000_000 + (version % 1_000_000)];
       const put = (type: string, record: object) => ({ type, op: 'put', record, version });
       const lines = [
-        put('users', { id: user, username: `fed${user}` }),
-        put('events', {
-          id: event,
-          title: 'Fed',
-          status: 'scheduled',
-          visibility: 'public',
-          starts_at: '2031-05-01 18:00:00',
-          timezone: 'UTC',
-          organizer_id: user,
-        }),
-        put('participants', {
-          event_id: event,
-          user_id: this.member.id,
-          role: 'attendee',
-          rsvp_status: 'going',
-        }),
-        put('participants', {
-          event_id: event,
-          user_id: this.member.id,
-          role: 'attendee',
-          rsvp_status: 'maybe',
-        }),
-        put('connections', {
-          id: user,
-          requester_id: user,
-          addressee_id: this.member.id,
-          status: 'accepted',
-          source: 'search',
-          requested_at: '2026-01-01 00:00:00',
-          connected_at: '2026-01-02 00:00:00',
-        }),
+        put('users', imported.user(user, { username: `fed${user}` })),
+        put('events', imported.event(event, { organizer_id: user, starts_at: '2031-05-01 18:00:00' })),
+        put('participants', imported.participant(event, this.member.id)),
+        put('participants', imported.participant(event, this.member.id, { rsvp_status: 'maybe' })),
+        put('connections', imported.connection(user, user, this.member.id, { source: 'search' })),
         put('user_achievements', { user_id: user, achievement_id: 1, progress: 1 }),
       ];
       const { status, body } = await this.oauth.api.feed(this.platformKey, lines, {
@@ -432,21 +401,8 @@ postgres.describe('the first minute of a new database', () => {
     const lines = Array.from({ length: 300 }, (_, n) => [
       put('users', { id: 1_000_000 + n, username: `fed${n}` }),
       put('users', { id: 1_001 + n, username: `loaded${n + 1}`, bio: 'Fed' }),
-      put('participants', {
-        event_id: 5_000 + n,
-        user_id: 1_000_000 + n,
-        role: 'attendee',
-        rsvp_status: 'going',
-      }),
-      put('connections', {
-        id: 1_000_000 + n,
-        requester_id: 1_000_000 + n,
-        addressee_id: 2_000 + n,
-        status: 'accepted',
-        source: 'search',
-        requested_at: '2026-01-01 00:00:00',
-        connected_at: '2026-01-02 00:00:00',
-      }),
+      put('participants', imported.participant(5_000 + n, 1_000_000 + n)),
+      put('connections', imported.connection(1_000_000 + n, 1_000_000 + n, 2_000 + n)),
     ]).flat();
 
     const plans = await plansDuring(database, async () => {

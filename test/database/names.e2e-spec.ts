@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
-import { postgres, thorough } from '../support/database.js';
+import { hold, postgres, thorough } from '../support/database.js';
 
 const [ADA, BJÖRN, CHLOE, DMITRI] = [1, 2, 3, 4];
 
@@ -31,25 +31,11 @@ describe('names of other members', () => {
       ({ user }) => user.id,
     );
   const rename = (id: number, name: string) =>
-    api.dataSource.query('UPDATE users SET first_name = $2 WHERE id = $1', [id, name]);
+    api.query('UPDATE users SET first_name = $2 WHERE id = $1', [id, name]);
   const stale = async () => {
     await api.platform.settleNames();
     return findStaleCopies(api.dataSource.manager);
   };
-  /** Another database client's transaction, which commits on request. */
-  async function beside(isolation: 'READ COMMITTED' | 'REPEATABLE READ' = 'READ COMMITTED') {
-    const runner = others.createQueryRunner();
-    await runner.startTransaction(isolation);
-    return {
-      query: (sql: string, values?: unknown[]) => runner.query(sql, values) as Promise<unknown>,
-      commit: () => end(runner, () => runner.commitTransaction()),
-      rollback: () => end(runner, () => runner.rollbackTransaction()),
-    };
-  }
-  async function end(runner: QueryRunner, how: () => Promise<void>) {
-    await how();
-    await runner.release();
-  }
   const connect = `WITH c AS (SELECT nextval('connections_id_seq') AS id)
 INSERT INTO connections (id, user_id, peer_id, status, connected_at)
 SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${DMITRI}, ${CHLOE}, 'accepted', now() FROM c`;
@@ -70,7 +56,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
 
   it('are copied in batches, even if a member is renamed between two batches', async () => {
     await rename(BJÖRN, 'Once');
-    await api.dataSource.query('SELECT copy_names(1)');
+    await api.query('SELECT copy_names(1)');
     await rename(BJÖRN, 'Twice');
     await rename(CHLOE, 'Thrice');
     expect(await stale()).toEqual([]);
@@ -80,8 +66,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
   // The embedded database has one session: no other transaction can be in progress there.
   postgres.describe('with other database clients', () => {
     it('never make a rename wait for a transaction that writes the member’s connections', async () => {
-      const program = await beside();
-      await program.query(`UPDATE connections SET source = 'search' WHERE peer_id = ${BJÖRN}`);
+      const program = await hold(others, `UPDATE connections SET source = 'search' WHERE peer_id = ${BJÖRN}`);
       expect((await api.put('/profile', björn, { first_name: 'Jonna' })).status).toBe(200);
       // The background copy neither waits nor prevents copies of other names.
       await rename(CHLOE, 'Klara');
@@ -94,8 +79,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     });
 
     it('are correct in a connection between members that another transaction inserts during the rename', async () => {
-      const program = await beside();
-      await program.query(connect);
+      const program = await hold(others, connect);
       await rename(CHLOE, 'Lotta');
       await rename(DMITRI, 'Maksim');
       await api.platform.copyNames();
@@ -103,18 +87,15 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
       await program.commit();
       expect(await stale()).toEqual([]);
       expect(
-        await api.dataSource.query('SELECT peer_name FROM connections WHERE user_id = $1 ORDER BY 1', [
-          CHLOE,
-        ]),
+        await api.query('SELECT peer_name FROM connections WHERE user_id = $1 ORDER BY 1', [CHLOE]),
       ).toContainEqual({ peer_name: expect.stringContaining('maksim') as unknown });
     });
 
     it('never revert to a value that a transaction read before the rename', async () => {
-      await api.dataSource.query(
+      await api.query(
         `DELETE FROM connections WHERE (user_id, peer_id) IN ((${CHLOE}, ${DMITRI}), (${DMITRI}, ${CHLOE}))`,
       );
-      const program = await beside('REPEATABLE READ');
-      await program.query('SELECT count(*) FROM users');
+      const program = await hold(others, 'SELECT count(*) FROM users', [], 'REPEATABLE READ');
       await rename(DMITRI, 'Nikolai');
       await api.platform.copyNames();
       await expect(program.query(connect)).rejects.toMatchObject({ code: '40001' });
@@ -124,12 +105,9 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
 
   it('are restored if another client overwrites them', async () => {
     const derived = () =>
-      api.dataSource.query(
-        'SELECT display_name, folded_name, folded_username, card FROM users WHERE id = $1',
-        [CHLOE],
-      );
+      api.query('SELECT display_name, folded_name, folded_username, card FROM users WHERE id = $1', [CHLOE]);
     const before = (await derived()) as object[];
-    await api.dataSource.query(
+    await api.query(
       `UPDATE users SET display_name = 'X', folded_name = 'x', folded_username = 'x', card = 'x' WHERE id = $1`,
       [CHLOE],
     );
@@ -138,9 +116,9 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
 
   it('vanish from other members’ connections at once when their member is disabled', async () => {
     await rename(BJÖRN, 'Olle');
-    await api.dataSource.query(`UPDATE users SET disabled_at = now() WHERE id = ${BJÖRN}`);
+    await api.query(`UPDATE users SET disabled_at = now() WHERE id = ${BJÖRN}`);
     expect((await api.get('/connections', ada)).body).toMatchObject({ data: [], pagination: { total: 0 } });
-    await api.dataSource.query(`UPDATE users SET disabled_at = NULL WHERE id = ${BJÖRN}`);
+    await api.query(`UPDATE users SET disabled_at = NULL WHERE id = ${BJÖRN}`);
     expect(await stale()).toEqual([]);
     expect(await found('olle')).toEqual([BJÖRN]);
   });

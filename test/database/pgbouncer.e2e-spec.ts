@@ -84,7 +84,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
       for (const path of ['/me', '/events', '/connections?q=none', '/achievements?q=none'])
         expect([path, (await call(path, key)).status]).toEqual([path, 200]);
     }
-    await oauth.dataSource.query(
+    await oauth.query(
       "UPDATE api_keys SET revoked_at = now(), revocation_reason = 'leaked' WHERE user_id = $1",
       [id],
     );
@@ -129,9 +129,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     expect(answers.map(({ status }) => status)).toEqual(
       [1, 0, 1, 0, 1].map((by) => (by ? 'fulfilled' : 'rejected')),
     );
-    await oauth.dataSource.query(
-      'CREATE TABLE shapes (a int, b text); INSERT INTO shapes VALUES (1, $$one$$)',
-    );
+    await oauth.query('CREATE TABLE shapes (a int, b text); INSERT INTO shapes VALUES (1, $$one$$)');
     const all = { name: 'all-shapes', text: 'SELECT * FROM shapes' };
     const others = await Promise.all(Array.from({ length: SESSIONS }, connected));
     const everywhere = async () => {
@@ -139,7 +137,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
       return Promise.all([connection, ...others].map((each) => each.read(all, [])));
     };
     for (const rows of await everywhere()) expect(rows).toEqual([{ a: 1, b: 'one' }]);
-    await oauth.dataSource.query(
+    await oauth.query(
       'ALTER TABLE shapes DROP COLUMN a; ALTER TABLE shapes ADD COLUMN a text; UPDATE shapes SET a = $$two$$',
     );
     for (const rows of await everywhere()) expect(rows).toEqual([{ b: 'one', a: 'two' }]);

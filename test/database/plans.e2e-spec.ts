@@ -6,19 +6,11 @@ import { TestApi } from '../support/api.js';
 import { asSuperuser, postgres } from '../support/database.js';
 import { CALLS } from '../support/member-calls.js';
 
-/** Tables that grow with the platform. The catalog of achievements is read completely if the response contains all of it. */
-const GROWING = [
-  'users',
-  'events',
-  'participants',
-  'connections',
-  'user_achievements',
-  'user_totals',
-  'event_totals',
-  'api_keys',
-];
-
 const LOADED = ['users', 'events', 'participants', 'connections', 'achievements', 'user_achievements'];
+/** Tables that grow with the platform. The catalog of achievements is read completely if the response contains all of it. */
+const GROWING = [...LOADED, 'user_totals', 'event_totals', 'api_keys'].filter(
+  (table) => table !== 'achievements',
+);
 const USERS = 200_000;
 /** Ids of members with: hundreds of rows in each table; 20,000 events; 100,000 connections; about forty rows in each table. */
 const [USUAL, MANY_EVENTS, MANY_CONNECTIONS, LIKE_MOST] = [7, 8, 9, 6];
@@ -50,7 +42,7 @@ postgres.describe('query plans over 200,000 members', () => {
       for (const table of LOADED) await superuser.query(`ALTER TABLE ${table} DISABLE TRIGGER ALL`);
     });
     for (const table of ['users', 'events'])
-      await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ${table}_derive`);
+      await api.query(`ALTER TABLE ${table} ENABLE TRIGGER ${table}_derive`);
     // One statement per transaction: a long transaction delays sync and webhooks in every database of the cluster, including other tests'.
     for (const load of `
       INSERT INTO users (id, username) SELECT n, 'member' || n FROM generate_series(1, ${USERS}) n;
@@ -75,16 +67,16 @@ postgres.describe('query plans over 200,000 members', () => {
       INSERT INTO user_achievements (user_id, achievement_id, progress, earned_at, user_is_disabled)
         SELECT u, 1 + (u + k) % 100, 10, now(), false FROM generate_series(1, 20000) u, generate_series(1, 6) k;
     `.split(';\n'))
-      await api.dataSource.query(load);
+      await api.query(load);
     await asSuperuser(api, async (superuser) => {
       for (const table of LOADED) await superuser.query(`ALTER TABLE ${table} ENABLE TRIGGER ALL`);
     });
     await repairCopiesAndTotals(api.dataSource);
     await api.platform.fold();
-    await api.dataSource.query(`
+    await api.query(`
       INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at)
         SELECT lpad(n::text, 12, 'x'), n, 'key', 'live', '{}', sha256(n::text::bytea), '\\x00000000', 'last', now() FROM generate_series(1, 5000) n`);
-    await api.dataSource.query('VACUUM ANALYZE');
+    await api.query('VACUUM ANALYZE');
     // Credentials stay cached: on a slow host, the notices of revocations are late, and each request queries its credential.
     const revocations = api.app.get(RevocationChannel);
     Object.defineProperty(revocations, 'trusted', { value: true });
@@ -113,7 +105,7 @@ postgres.describe('query plans over 200,000 members', () => {
   const plansOf = async (options = '') => {
     const plans: Plan[] = [];
     for (const { text, values } of statements.splice(0)) {
-      const [row] = await api.dataSource.query<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
+      const [row] = await api.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
         `EXPLAIN (${options}FORMAT JSON) ${text}`,
         values,
       );
@@ -138,7 +130,7 @@ postgres.describe('query plans over 200,000 members', () => {
 
   // A statement may call a PL/pgSQL function or a function with a query only once, never per row.
   it.each(CALLS)('%s calls only SQL functions that PostgreSQL inlines', async (call) => {
-    const functions = await api.dataSource.query<{ proname: string }[]>(`
+    const functions = await api.query<{ proname: string }>(`
       SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
         AND proname <> 'last_mark_before'`);
     const called = new RegExp(`\\b(?:${functions.map(({ proname }) => proname).join('|')})\\(`, 'g');
@@ -227,8 +219,8 @@ postgres.describe('query plans over 200,000 members', () => {
 
   // With millions of rows, PostgreSQL used a smaller index on the peer only, and so read all rows of a peer with very many
   // connections, for each line of an import.
-  it('can use only the two listed indexes instead of the unique key of a pair', async () => {
-    const some = await api.dataSource.query<{ index: string }[]>(`SELECT i.indexrelid::regclass::text AS index
+  it('can use only connections_id_idx and connections_pkey instead of the unique key of a pair', async () => {
+    const some = await api.query<{ index: string }>(`SELECT i.indexrelid::regclass::text AS index
       FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indexrelid <> k.indexrelid AND i.indpred IS NULL
       WHERE k.indisunique AND k.indpred IS NULL AND k.indnkeyatts = 2 AND k.indrelid IN ('connections'::regclass, 'participants'::regclass)
         AND i.indkey[0] = k.indkey[1] AND NOT k.indkey[0] = ANY (i.indkey::int2[]) ORDER BY 1`); // prettier-ignore
@@ -238,7 +230,7 @@ postgres.describe('query plans over 200,000 members', () => {
 
   // A function that is not inlined is planned by each statement and starts an executor per call: half of the cost of updating an event.
   it('inline every IMMUTABLE function in SQL', async () => {
-    const functions = await api.dataSource.query<{ name: string; given: string; values: string }[]>(`SELECT proname AS name,
+    const functions = await api.query<{ name: string; given: string; values: string }>(`SELECT proname AS name,
         (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, pronargs) n) AS given,
         (SELECT string_agg(format('NULL::%s AS a%s', type::regtype, n), ', ') FROM unnest(proargtypes) WITH ORDINALITY a (type, n)) AS values
       FROM pg_proc JOIN pg_language l ON l.oid = prolang
@@ -246,7 +238,7 @@ postgres.describe('query plans over 200,000 members', () => {
     const names = functions.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['event_visible', 'fold_case']));
     for (const { name, given, values } of functions) {
-      const plan = await api.dataSource.query<object[]>(
+      const plan = await api.query<object>(
         `EXPLAIN (VERBOSE, COSTS off) SELECT ${name}(${given}) FROM (SELECT ${values} OFFSET 0) t`,
       );
       expect(JSON.stringify(plan)).not.toMatch(new RegExp(`\\b(${names.join('|')})\\(`));

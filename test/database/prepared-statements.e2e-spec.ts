@@ -78,9 +78,9 @@ postgres.describe('prepared statements', () => {
       await oauth.api.platform.progress(user.id, await oauth.api.platform.achievement(), {
         earned_at: '2026-01-01T00:00:00Z',
       });
-    await oauth.dataSource.query(OTHERS);
+    await oauth.query(OTHERS);
     await oauth.api.platform.settle(); // counters are compacted, which changes each achievement once more
-    await oauth.dataSource.query(ANALYZE);
+    await oauth.query(ANALYZE);
     seen = new Seen();
   });
   afterAll(() => oauth.close());
@@ -134,7 +134,7 @@ postgres.describe('prepared statements', () => {
     });
   }
 
-  it('get at most five custom plans each from requests to every route of the API', async () => {
+  it('get at most five custom plans each from requests to every GET route of the API, and from PUT /profile', async () => {
     const paths = await reads();
     expect(paths).toEqual(expect.arrayContaining(['/profile', '/events', '/events?sort=title&id=1']));
     const key = await oauth.api.key(user.id);
@@ -150,14 +150,7 @@ postgres.describe('prepared statements', () => {
       await seen.look();
     }
     const { rows } = seen;
-    for (const part of [
-      'users',
-      'participants',
-      'connections',
-      'user_achievements',
-      'oauth_tokens',
-      'DISTINCT',
-    ])
+    for (const part of 'users participants connections user_achievements oauth_tokens DISTINCT'.split(' '))
       expect(rows.some(({ statement }) => statement.includes(part))).toBe(true);
     expect(plannedAnew(rows)).toEqual([]);
   });
@@ -177,11 +170,8 @@ postgres.describe('prepared statements', () => {
       await fetch(new URL('/oauth/userinfo', oauth.issuer), {
         headers: { Authorization: `Bearer ${access_token}` },
       });
-      const pushed = await oauth.post(
-        '/oauth/par',
-        Object.fromEntries(oauth.request(clientId).url.searchParams),
-      );
-      expect(pushed.status).toBe(201);
+      const { searchParams } = oauth.request(clientId).url;
+      expect((await oauth.post('/oauth/par', Object.fromEntries(searchParams))).status).toBe(201);
       await oauth.post('/oauth/revoke', {
         token: refreshed.body.refresh_token,
         client_id: clientId,
@@ -215,14 +205,8 @@ postgres.describe('prepared statements', () => {
         other_than: (at) => `p.event_id <> ${at}`,
       },
     });
-    const given = {
-      role: 'attendee',
-      rsvp_status: 'going',
-      after: '2026-01-01',
-      before: '2036-01-01',
-      is_draft: false,
-      other_than: 1,
-    };
+    const times = { after: '2026-01-01', before: '2036-01-01' };
+    const given = { role: 'attendee', rsvp_status: 'going', ...times, is_draft: false, other_than: 1 };
     const ways = Array.from({ length: 40 }, (_, n) =>
       Object.fromEntries(Object.entries(given).filter((_filter, bit) => ((n + 1) >> bit) % 2 === 1)),
     );
@@ -276,12 +260,8 @@ postgres.describe('prepared statements', () => {
     const code = () => oauth.code(clientId, user.username, {}, browser);
     await code(); // signs in
     const { url } = oauth.request(clientId);
-    expect(
-      await executed(
-        () => Promise.resolve(),
-        async () => (await browser.send(url)).status,
-      ),
-    ).toEqual([1, 1]);
+    const nothing = () => Promise.resolve();
+    expect(await executed(nothing, async () => (await browser.send(url)).status)).toEqual([1, 1]);
     expect(await executed(code, async (form) => (await oauth.token(form)).status)).toEqual([1, 1]);
     expect(
       await executed(

@@ -125,10 +125,8 @@ postgres.describe('a connection for reads', () => {
 
   it('reports a canceled or slow statement, and continues with the next statement', async () => {
     const connection = await open(URL_OF_DATABASE(), { statement_timeout: 1_000 });
-    const [me] = (await connection.read<{ pid: number }>(
-      { name: 'me', text: 'SELECT pg_backend_pid() AS pid' },
-      [],
-    ))!;
+    const me = { name: 'me', text: 'SELECT pg_backend_pid() AS pid' };
+    const [own] = (await connection.read<{ pid: number }>(me, []))!;
     const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
     const slow = connection.read(sleep, [])!;
     const next = connection.read(DIVISION, [1])!;
@@ -136,11 +134,8 @@ postgres.describe('a connection for reads', () => {
     expect(await next).toEqual([{ one: 1 }]);
 
     const patient = await open();
-    const [other] = (await patient.read<{ pid: number }>(
-      { name: 'me', text: 'SELECT pg_backend_pid() AS pid' },
-      [],
-    ))!;
-    expect(other!.pid).not.toBe(me!.pid);
+    const [other] = (await patient.read<{ pid: number }>(me, []))!;
+    expect(other!.pid).not.toBe(own!.pid);
     const sleeping = patient.read(sleep, [])!;
     let ended = false;
     const end = sleeping.catch((error: unknown) => ((ended = true), error));

@@ -9,6 +9,7 @@ import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { puaProcess } from '../support/command-line.js';
 import { DEADLINES, migrateAt, postgres, QUICK } from '../support/database.js';
 import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
+import { profileAt } from '../support/server.js';
 import { until } from '../support/timing.js';
 
 const POOL = 4;
@@ -39,8 +40,8 @@ postgres.describe('a synchronous standby', () => {
     clientId = await oauth.client();
     key = await oauth.api.key(await oauth.api.platform.user());
     await startStandby();
-    await oauth.dataSource.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
-    await oauth.dataSource.query('SELECT pg_reload_conf()');
+    await oauth.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await oauth.query('SELECT pg_reload_conf()');
     await until(async () => (await count("SELECT FROM pg_stat_replication WHERE sync_state = 'sync'")) > 0);
   });
   afterAll(async () => {
@@ -51,7 +52,7 @@ postgres.describe('a synchronous standby', () => {
   });
 
   const count = async (rows: string) =>
-    (await oauth.dataSource.query<{ n: number }[]>(`SELECT count(*) AS n FROM (${rows}) t`))[0]!.n;
+    (await oauth.query<{ n: number }>(`SELECT count(*) AS n FROM (${rows}) t`))[0]!.n;
   async function startStandby(): Promise<void> {
     standby = await startPostgres(folders[1]!, QUICK, primary.url);
     await until(async () => (await count("SELECT FROM pg_stat_replication WHERE state = 'streaming'")) > 0);
@@ -59,11 +60,7 @@ postgres.describe('a synchronous standby', () => {
   const WAITING = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
 
   const put = async (bio: string) => {
-    const { status, headers } = await fetch(`${oauth.issuer}/api/public/profile`, {
-      method: 'PUT',
-      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ bio }),
-    });
+    const { status, headers } = await profileAt(oauth.issuer, key, bio);
     return { status, retryAfter: headers.get('retry-after') };
   };
   const get = async (path: string) =>

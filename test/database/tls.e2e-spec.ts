@@ -118,12 +118,12 @@ WHERE application_name LIKE 'public-user-api%' ORDER BY name`,
     await readFromReplica('/profile', key);
     const { id } = (await api.get('/profile', key)).body as { id: number };
     // Enough rows that a filtered list reads them on connections of the pool.
-    await api.dataSource.query(
+    await api.query(
       `INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id)
 SELECT 'A walk over hill ' || n, 'scheduled', 'public', now(), 'UTC', $1 FROM generate_series(1, 201) n`,
       [id],
     );
-    await api.dataSource.query(
+    await api.query(
       `INSERT INTO participants (user_id, event_id, role, rsvp_status) SELECT $1, id, 'attendee', 'going' FROM events
 WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
       [id],
@@ -173,7 +173,7 @@ WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
     const isConnected = () => channel.trusted && api.app.get(MemberReads).hearsWrites === true;
     await until(isConnected, 'both channels are connected');
     renameSync(file('ca.pem'), file('away.pem'));
-    const ended = await api.dataSource.query<{ ended: boolean }[]>(
+    const ended = await api.query<{ ended: boolean }>(
       "SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE application_name IN ('public-user-api revocations', 'public-user-api writes')",
     );
     expect(ended.length).toBeGreaterThanOrEqual(2);

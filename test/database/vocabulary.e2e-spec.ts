@@ -79,7 +79,7 @@ describe('the limits that the code and the database share', () => {
       .map(({ table, columns }) => `${table}.${columns[0]}`)
       .toSorted();
 
-  it('cover every text column with a maximum length', () => {
+  it('cover every text column that has a CHECK of its length', () => {
     expect(checkedWith(/char_length/)).toEqual(lengths.map(([name]) => name).toSorted());
   });
 
@@ -93,7 +93,7 @@ describe('the limits that the code and the database share', () => {
     if (least > 0) expect(await ofLength(least - 1)).toBe(false);
   });
 
-  it('cover every column with an enum', () => {
+  it('cover every column that has a CHECK of its values', () => {
     expect(checkedWith(/ANY \(ARRAY/)).toEqual(Object.keys(WORDS).toSorted());
   });
 
@@ -104,11 +104,8 @@ describe('the limits that the code and the database share', () => {
     )!;
     const named = Array.from(expression.matchAll(/'(\w+)'::text/g), ([, word]) => word);
     expect(named).toEqual(words);
-    for (const word of [...words, 'other'])
-      expect([word, await accepted(table, { [column]: `'${word}'::text` })]).toEqual([
-        word,
-        word !== 'other',
-      ]);
+    for (const word of [...words, 'x'])
+      expect([word, await accepted(table, { [column]: `'${word}'::text` })]).toEqual([word, word !== 'x']);
   });
 
   it('cover the RSVPs of each role', async () => {

@@ -13,7 +13,7 @@ import { Meter } from '../../src/runtime/meter.js';
 import { placeOf, Rejections, maskedInput } from '../../src/authorization-server/failures/rejections.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { onPostgres, postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
+import { csrfOf, OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { until } from '../support/timing.js';
 import { itInOneWindow } from '../support/windows.js';
@@ -24,10 +24,11 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ sweepIntervalSeconds: DAY })));
 afterAll(() => oauth.close());
 
-const query = <T>(sql: string, values: unknown[] = []) => oauth.dataSource.query<T[]>(sql, values);
+const query = <T>(sql: string, values: unknown[] = []) => oauth.query<T>(sql, values);
 
 thorough.describe('invalid requests', () => {
   const JUNK = onPostgres ? 2_000 : 200;
+  const CODE = { grant_type: 'authorization_code', redirect_uri: REDIRECT_URI };
   const secret = () => randomBytes(32).toString('base64url');
   const sent: string[] = [];
   const plant = () => {
@@ -57,49 +58,28 @@ thorough.describe('invalid requests', () => {
       'an Origin of 15 KB',
       (clientId) =>
         oauth.token(
-          {
-            grant_type: 'authorization_code',
-            client_id: clientId,
-            code: secret(),
-            redirect_uri: REDIRECT_URI,
-          },
+          { ...CODE, client_id: clientId, code: secret() },
           { Origin: `https://${plant()}${'x'.repeat(15_000)}.example` },
         ),
     ],
     ['unknown client ids', () => drain(oauth.browser().send(oauth.request(plant()).url))],
     [
       'unregistered redirect URIs',
-      (clientId) =>
-        drain(
-          oauth.browser().send(
-            oauth.request(clientId, {
-              redirect_uri: `https://${plant()}.example/${plant()}?code=${plant()}#${plant()}`,
-            }).url,
-          ),
-        ),
+      (clientId) => {
+        const redirect_uri = `https://${plant()}.example/${plant()}?code=${plant()}#${plant()}`;
+        return drain(oauth.browser().send(oauth.request(clientId, { redirect_uri }).url));
+      },
     ],
     [
       'scopes and other parameters',
-      (clientId) =>
-        drain(
-          oauth
-            .browser()
-            .send(
-              oauth.request(clientId, { scope: plant(), claims: plant(), prompt: plant(), nonce: plant() })
-                .url,
-            ),
-        ),
+      (clientId) => {
+        const parameters = { scope: plant(), claims: plant(), prompt: plant(), nonce: plant() };
+        return drain(oauth.browser().send(oauth.request(clientId, parameters).url));
+      },
     ],
     [
       'malformed codes and tokens',
-      (clientId) =>
-        oauth.token({
-          grant_type: 'authorization_code',
-          client_id: clientId,
-          code: plant(),
-          redirect_uri: REDIRECT_URI,
-          code_verifier: plant(),
-        }),
+      (clientId) => oauth.token({ ...CODE, client_id: clientId, code: plant(), code_verifier: plant() }),
     ],
     [
       'their own request ids',
@@ -159,23 +139,13 @@ thorough.describe('invalid requests', () => {
     const browser = oauth.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
     const apps = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
-    const csrf = /name="csrf" value="([^"]+)"/.exec(apps.html)![1]!;
-    const body = new URLSearchParams({ csrf });
+    const csrf = csrfOf(apps);
     const before = await state();
-    await inParallel(JUNK / 10, () =>
-      drain(
-        browser.send('/account/apps/revoke', {
-          method: 'POST',
-          body: new URLSearchParams({ csrf, client_id: plant() }),
-        }),
-      ),
-    );
-    await inParallel(10, () =>
-      drain(
-        browser.send(`/account/sessions/${randomBytes(32).toString('hex')}/end`, { method: 'POST', body }),
-      ),
-    );
-    await drain(browser.send('/account/sessions/end-others', { method: 'POST', body }));
+    const post = (path: string, fields: Record<string, string> = {}) =>
+      drain(browser.send(path, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) }));
+    await inParallel(JUNK / 10, () => post('/account/apps/revoke', { client_id: plant() }));
+    await inParallel(10, () => post(`/account/sessions/${randomBytes(32).toString('hex')}/end`));
+    await post('/account/sessions/end-others');
     expect(await state()).toEqual(before);
   });
 });
@@ -218,44 +188,39 @@ describe('rejections of anonymous requests', () => {
     expect(await refusals('recent')).toHaveLength(1);
   });
 
-  itInOneWindow.thorough(
-    'are found by the error id in a JSON response or page with status 400 or 429',
-    async () => {
-      const server = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 1 } });
-      const find = (errorId: unknown) =>
-        new AuditLog(server.dataSource).find({ errorId: String(errorId) }, 10);
-      const errorIdOn = ({ html }: FormPage) => /error id: <code>([^<]*)</.exec(html)![1]!;
-      try {
-        const bad = await server.token({ grant_type: 'refresh_token', client_id: 'x'.repeat(101) });
-        expect(bad.body.error).toBe('invalid_request');
-        const badPage = (await server
-          .browser()
-          .open(`/oauth/logout?logout_hint=${'x'.repeat(101)}`)) as FormPage;
-        expect(badPage.status).toBe(400);
-        const limits = server.api.app.get(RateLimits, { strict: false });
-        for (let i = 0; i < 100; i++) limits.countOauthRequest('127.0.0.1');
-        const late = await server.token({ grant_type: 'refresh_token' });
-        expect([late.status, late.body.error]).toEqual([429, 'temporarily_unavailable']);
-        const latePage = (await server.browser().open('/account/apps')) as FormPage;
-        expect(latePage.status).toBe(429);
-        const malformed = { error: 'invalid_request', reason: 'malformed_request' };
-        const tooMany = { error: 'temporarily_unavailable', reason: 'too_many_requests' };
-        expect([
-          ...(await find(bad.body.error_id)),
-          ...(await find(errorIdOn(badPage))),
-          ...(await find(late.body.error_id)),
-          ...(await find(errorIdOn(latePage))),
-        ]).toMatchObject([
-          { type: 'token.refused', details: { ...malformed, route: '/oauth/token' } },
-          { type: 'authorization.refused', details: { ...malformed, route: '/oauth/logout' } },
-          { type: 'token.refused', details: { ...tooMany, route: '/oauth/token' } },
-          { type: 'authorization.refused', details: { ...tooMany, route: '/account' } },
-        ]);
-      } finally {
-        await server.close();
-      }
-    },
-  );
+  itInOneWindow.thorough('are found by the error id in JSON and on pages, for 400 and 429', async () => {
+    const server = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 1 } });
+    const find = (errorId: unknown) => new AuditLog(server.dataSource).find({ errorId: String(errorId) }, 10);
+    const errorIdOn = ({ html }: FormPage) => /error id: <code>([^<]*)</.exec(html)![1]!;
+    try {
+      const bad = await server.token({ grant_type: 'refresh_token', client_id: 'x'.repeat(101) });
+      expect(bad.body.error).toBe('invalid_request');
+      const badUrl = `/oauth/logout?logout_hint=${'x'.repeat(101)}`;
+      const badPage = (await server.browser().open(badUrl)) as FormPage;
+      expect(badPage.status).toBe(400);
+      const limits = server.api.app.get(RateLimits, { strict: false });
+      for (let i = 0; i < 100; i++) limits.countOauthRequest('127.0.0.1');
+      const late = await server.token({ grant_type: 'refresh_token' });
+      expect([late.status, late.body.error]).toEqual([429, 'temporarily_unavailable']);
+      const latePage = (await server.browser().open('/account/apps')) as FormPage;
+      expect(latePage.status).toBe(429);
+      const malformed = { error: 'invalid_request', reason: 'malformed_request' };
+      const tooMany = { error: 'temporarily_unavailable', reason: 'too_many_requests' };
+      expect([
+        ...(await find(bad.body.error_id)),
+        ...(await find(errorIdOn(badPage))),
+        ...(await find(late.body.error_id)),
+        ...(await find(errorIdOn(latePage))),
+      ]).toMatchObject([
+        { type: 'token.refused', details: { ...malformed, route: '/oauth/token' } },
+        { type: 'authorization.refused', details: { ...malformed, route: '/oauth/logout' } },
+        { type: 'token.refused', details: { ...tooMany, route: '/oauth/token' } },
+        { type: 'authorization.refused', details: { ...tooMany, route: '/account' } },
+      ]);
+    } finally {
+      await server.close();
+    }
+  });
 
   it.each([
     ['my-app', 'my-app'],
@@ -295,9 +260,8 @@ describe('an audit event', () => {
     );
 
   it('is rejected by the database if larger than 2,000 bytes', async () => {
-    await expect(insert(JSON.stringify({ name: 'x'.repeat(2_000) }))).rejects.toThrow(
-      /auth_events_size_check/,
-    );
+    const large = JSON.stringify({ name: 'x'.repeat(2_000) });
+    await expect(insert(large)).rejects.toThrow(/auth_events_size_check/);
   });
 
   thorough.it('is accepted with any details, since the server shortens the details', async () => {
@@ -340,9 +304,8 @@ describe('an audit event', () => {
     await oauth.dataSource
       .transaction(async (manager) => {
         await manager.query('SET LOCAL session_replication_role = replica');
-        await expect(manager.query('DELETE FROM auth_events WHERE id = $1', [young!.id])).rejects.toThrow(
-          /7 days/,
-        );
+        const removed = manager.query('DELETE FROM auth_events WHERE id = $1', [young!.id]);
+        await expect(removed).rejects.toThrow(/7 days/);
         throw new Error('undone');
       })
       .catch(() => undefined);
@@ -445,19 +408,17 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
   });
 });
 
-postgres.describe('an audit log with 100,000 expired events', () => {
-  it('loses only its expired events', async () => {
-    await query(
-      `INSERT INTO auth_events (type, actor, user_id, client_id, occurred_at, details)
+postgres.it('the sweeper deletes 100,000 expired audit events, and no others', async () => {
+  await query(
+    `INSERT INTO auth_events (type, actor, user_id, client_id, occurred_at, details)
 SELECT 'token.issued', 'client', n % 1000, 'client-' || n % 10, now() - CASE WHEN n <= 100000 THEN interval '401 days' ELSE interval '1 day' END, '{"scope": "profile:read"}'
 FROM generate_series(1, 200000) n`,
-    );
-    await query('ANALYZE auth_events');
-    let deleted = 0; // a sweep ends after ten seconds
-    await until(async () => {
-      deleted += (await oauth.api.app.get(Sweeper).sweep()).auth_events!;
-      return deleted >= 100_000;
-    });
-    expect(deleted).toBe(100_000);
+  );
+  await query('ANALYZE auth_events');
+  let deleted = 0; // a sweep ends after ten seconds
+  await until(async () => {
+    deleted += (await oauth.api.app.get(Sweeper).sweep()).auth_events!;
+    return deleted >= 100_000;
   });
+  expect(deleted).toBe(100_000);
 });

@@ -24,7 +24,7 @@ import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { everyRow, withoutAudit } from '../support/audit.js';
 import { thorough } from '../support/database.js';
 import { BASE, importFiles } from '../support/import-files.js';
-import { PASSWORD, REDIRECT_URI, type Browser, type FormPage, type OauthTest } from '../support/oauth.js';
+import { PASSWORD, type Browser, type FormPage, type OauthTest } from '../support/oauth.js';
 import {
   atSecurity,
   Authenticator,
@@ -64,7 +64,7 @@ const NEW_PASSWORD = 'seven quiet herons wade';
 
 type Act = () => Promise<unknown>;
 
-const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
+const query = <Row>(sql: string, values: unknown[] = []) => oauth.query<Row>(sql, values);
 
 /** Fails if the response reports an error. */
 async function sent(response: Promise<Response>): Promise<void> {
@@ -105,9 +105,9 @@ async function ownApp() {
 /** A member invited by the owner of an app. */
 async function invited() {
   const app = await ownApp();
-  const member = await oauth.member();
-  await testers.invite(app.id, member.username, app.owner);
-  return { ...app, member };
+  const tester = await oauth.member();
+  await testers.invite(app.id, tester.username, app.owner);
+  return { ...app, tester };
 }
 
 /** A webhook of a member's own app. */
@@ -147,319 +147,308 @@ async function atConsent(): Promise<{ browser: Browser; page: FormPage }> {
   return { browser, page: consent as FormPage };
 }
 
-/** A change of sign-in methods: its event is recorded in the same transaction. */
-async function atSignInMethods(passkeys = 0): Promise<{ browser: Browser; page: FormPage; id: number }> {
-  const { browser, id } = passkeys > 0 ? await memberWithPasskey(oauth) : await at('/account/security');
-  return { id, browser, page: (await browser.open('/account/security')) as FormPage };
+/** The page of a change of sign-in methods: its event is recorded in the same transaction. */
+const atSignInMethods = () => at('/account/security');
+async function withPasskey() {
+  const { browser, id } = await memberWithPasskey(oauth);
+  const [passkey] = await ways.listPasskeys(id);
+  const page = (await browser.open('/account/security')) as FormPage;
+  return { id, browser, page, passkey: passkey!.id };
 }
 
-/** The recorded event type, the act, and its preparation. */
-const act = (type: AuthEventType, name: string, prepare: () => Promise<Act>) =>
-  [type, name, prepare] as const;
+/** A member with a calendar link. */
+async function withLink(): Promise<number> {
+  const { id } = await oauth.member();
+  await links.create(id, 'phone', BY);
+  return id;
+}
+
+/** The recorded event type, the act's name, its preparation, and the act. */
+function act<T>(
+  type: AuthEventType,
+  name: string,
+  prepare: () => Promise<T>,
+  perform: (of: T) => Promise<unknown>,
+) {
+  const prepared = async (): Promise<Act> => {
+    const of = await prepare();
+    return () => perform(of);
+  };
+  return [type, name, prepared] as const;
+}
+const nothing = () => Promise.resolve();
+const member = () => oauth.member();
+const client = () => oauth.client();
 
 const ACTS = [
-  act('user.created', 'creating a member', () =>
-    Promise.resolve(() => users.create({ username: `new-${Date.now()}` }, 'admin')),
+  act('user.created', 'creating a member', nothing, () =>
+    users.create({ username: `new-${Date.now()}` }, 'admin'),
   ),
-  act('user.updated', 'changing a member', async () => {
-    const { id } = await oauth.member();
-    return () => users.update(id, { bio: 'other' }, 'admin');
-  }),
-  act('user.password_set', 'setting a password', async () => {
-    const { id } = await oauth.member();
-    return () => users.setPassword(id, NEW_PASSWORD, 'admin');
-  }),
-  act('user.password_set', 'changing a member’s own password', async () => {
-    const { browser, page } = await atSignInMethods();
+  act('user.updated', 'changing a member', member, ({ id }) => users.update(id, { bio: 'other' }, 'admin')),
+  act('user.password_set', 'setting a password', member, ({ id }) =>
+    users.setPassword(id, NEW_PASSWORD, 'admin'),
+  ),
+  act('user.password_set', 'changing a member’s own password', atSignInMethods, ({ browser, page }) => {
     const fields = { current_password: PASSWORD, new_password: NEW_PASSWORD };
-    return () => sent(browser.post(page, '/account/security/password', fields));
+    return sent(browser.post(page, '/account/security/password', fields));
   }),
-  act('user.password_switched', 'disabling the password', async () => {
-    const { browser, page } = await atSignInMethods(1);
-    return () => sent(browser.post(page, '/account/security/password/off'));
+  act('user.password_switched', 'disabling the password', withPasskey, ({ browser, page }) =>
+    sent(browser.post(page, '/account/security/password/off')),
+  ),
+  act('user.disabled', 'disabling a member', member, ({ id }) => users.disable(id, 'admin')),
+  act(
+    'user.enabled',
+    'enabling a member',
+    async () => {
+      const made = await member();
+      await users.disable(made.id, 'admin');
+      return made;
+    },
+    ({ id }) => users.enable(id, 'admin'),
+  ),
+  act('user.erased', 'erasing a member', withApp, ({ id }) =>
+    eraseMembers(oauth.dataSource, [id], { actor: 'admin' }),
+  ),
+  act('passkey.added', 'adding a passkey', atSignInMethods, async ({ browser, page }) => {
+    const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
+    await sent(browser.post(page, '/account/security/passkeys', { credential, name: 'Key' }));
   }),
-  act('user.disabled', 'disabling a member', async () => {
-    const { id } = await oauth.member();
-    return () => users.disable(id, 'admin');
-  }),
-  act('user.enabled', 'enabling a member', async () => {
-    const { id } = await oauth.member();
-    await users.disable(id, 'admin');
-    return () => users.enable(id, 'admin');
-  }),
-  act('user.erased', 'erasing a member', async () => {
-    const { id } = await withApp();
-    return () => eraseMembers(oauth.dataSource, [id], { actor: 'admin' });
-  }),
-  act('passkey.added', 'adding a passkey', async () => {
-    const { browser, page } = await atSignInMethods();
-    const authenticator = new Authenticator(oauth.issuer);
-    return async () => {
-      const credential = authenticator.register(await optionsFor(browser, page));
-      await sent(browser.post(page, '/account/security/passkeys', { credential, name: 'Key' }));
-    };
-  }),
-  act('passkey.removed', 'removing a passkey', async () => {
-    const { browser, page, id } = await atSignInMethods(1);
-    const [passkey] = await ways.listPasskeys(id);
-    return () => sent(browser.post(page, `/account/security/passkeys/${passkey!.id}/remove`));
-  }),
-  act('passkey.removed', 'removing a lost passkey', async () => {
-    const { id } = await atSignInMethods(1);
-    const [passkey] = await ways.listPasskeys(id);
-    return () => ways.removeLostPasskey(id, passkey!.id);
-  }),
-  act('sign_in.succeeded', 'using a passkey', async () => {
-    const { id } = await atSignInMethods(1);
-    const [passkey] = await query<{ credential_id: Buffer }>('SELECT * FROM passkeys WHERE user_id = $1', [
-      id,
-    ]);
-    const passkeys = oauth.api.app.get(PasskeyCeremonies, { strict: false });
-    const found = await passkeys.find(passkey!.credential_id);
-    return () => passkeys.use(found!, { signCount: 77, backedUp: true }, {});
-  }),
-  act('session.ended', 'ending one session', async () => {
-    const { id } = await withApp();
+  act('passkey.removed', 'removing a passkey', withPasskey, ({ browser, page, passkey }) =>
+    sent(browser.post(page, `/account/security/passkeys/${passkey}/remove`)),
+  ),
+  act('passkey.removed', 'removing a lost passkey', withPasskey, ({ id, passkey }) =>
+    ways.removeLostPasskey(id, passkey),
+  ),
+  act(
+    'sign_in.succeeded',
+    'using a passkey',
+    async () => {
+      const { id } = await withPasskey();
+      const find = 'SELECT credential_id AS id FROM passkeys WHERE user_id = $1';
+      const [credential] = await query<{ id: Buffer }>(find, [id]);
+      const passkeys = oauth.api.app.get(PasskeyCeremonies, { strict: false });
+      return { passkeys, found: await passkeys.find(credential!.id) };
+    },
+    ({ passkeys, found }) => passkeys.use(found!, { signCount: 77, backedUp: true }, {}),
+  ),
+  act('session.ended', 'ending one session', withApp, async ({ id }) => {
     const { shown } = await access.listSessions(id);
-    return () => access.endSession(id, shown[0]!.id, BY);
+    return access.endSession(id, shown[0]!.id, BY);
   }),
-  act('session.ended', 'ending the other sessions', async () => {
-    const { id } = await withApp();
-    return () => access.endOtherSessions(id, BY, []);
-  }),
-  act('session.ended', 'ending sessions by setting a new password', async () => {
-    const { browser, page, id } = await atSignInMethods();
-    const [member] = await query<{ username: string }>('SELECT username FROM users WHERE id = $1', [id]);
-    await atSecurity(oauth, member!.username);
-    const fields = { current_password: PASSWORD, new_password: NEW_PASSWORD, end_others: 'yes' };
-    return () => sent(browser.post(page, '/account/security/password', fields));
-  }),
-  act('session.signed_out', 'signing out', async () => {
-    const { browser, page } = await at('/account/apps');
-    return () => sent(browser.post(page, '/account/sign-out'));
-  }),
-  act('consent.granted', 'allowing an app', async () => {
-    const { browser, page } = await atConsent();
+  act('session.ended', 'ending the other sessions', withApp, ({ id }) => access.endOtherSessions(id, BY, [])),
+  act(
+    'session.ended',
+    'ending sessions by setting a new password',
+    async () => {
+      const made = await atSignInMethods();
+      const find = 'SELECT username FROM users WHERE id = $1';
+      const [{ username }] = (await query(find, [made.id])) as [{ username: string }];
+      await atSecurity(oauth, username);
+      return made;
+    },
+    ({ browser, page }) => {
+      const fields = { current_password: PASSWORD, new_password: NEW_PASSWORD, end_others: 'yes' };
+      return sent(browser.post(page, '/account/security/password', fields));
+    },
+  ),
+  act(
+    'session.signed_out',
+    'signing out',
+    () => at('/account/apps'),
+    ({ browser, page }) => sent(browser.post(page, '/account/sign-out')),
+  ),
+  act('consent.granted', 'allowing an app', atConsent, ({ browser, page }) => {
     const fields = { decision: 'allow', scope: 'profile:read' };
-    return () => sent(browser.post(page, `${page.url.pathname}/consent`, fields));
+    return sent(browser.post(page, `${page.url.pathname}/consent`, fields));
   }),
-  act('consent.denied', 'denying an app', async () => {
-    const { browser, page } = await atConsent();
-    return () => sent(browser.post(page, `${page.url.pathname}/consent`, { decision: 'deny' }));
-  }),
-  act('access.revoked', 'revoking the access of an app', async () => {
-    const { id, clientId } = await withApp();
-    return () => access.revoke(id, clientId, BY);
-  }),
-  act('access.revoked', 'revoking all access', async () => {
-    const { id } = await withApp();
-    return () => access.revokeAll(id, BY);
-  }),
-  act('access.changed', 'changing the end of access', async () => {
-    const { id, clientId } = await withApp();
-    return () => oauth.api.app.get(AccessEnds, { strict: false }).change(id, clientId, '180', BY);
-  }),
-  act('token.issued', 'redeeming a code', async () => {
-    const { username } = await oauth.member();
-    const form = await oauth.code(await oauth.client(), username);
-    return () => redeemed(form);
-  }),
-  act('token.refreshed', 'using a refresh token', async () => {
-    const { clientId, refreshToken } = await withApp();
-    return () => redeemed({ grant_type: 'refresh_token', client_id: clientId, refresh_token: refreshToken });
-  }),
-  act('token.reused', 'reusing a refresh token', async () => {
-    const { clientId, refreshToken } = await withApp();
-    await oauth.refresh(clientId, refreshToken);
-    await oauth.age('oauth_tokens', 11);
-    return async () => {
+  act('consent.denied', 'denying an app', atConsent, ({ browser, page }) =>
+    sent(browser.post(page, `${page.url.pathname}/consent`, { decision: 'deny' })),
+  ),
+  act('access.revoked', 'revoking the access of an app', withApp, ({ id, clientId }) =>
+    access.revoke(id, clientId, BY),
+  ),
+  act('access.revoked', 'revoking all access', withApp, ({ id }) => access.revokeAll(id, BY)),
+  act('access.changed', 'changing the end of access', withApp, ({ id, clientId }) =>
+    oauth.api.app.get(AccessEnds, { strict: false }).change(id, clientId, '180', BY),
+  ),
+  act(
+    'token.issued',
+    'redeeming a code',
+    async () => oauth.code(await client(), (await member()).username),
+    redeemed,
+  ),
+  act('token.refreshed', 'using a refresh token', withApp, ({ clientId, refreshToken }) =>
+    redeemed({ grant_type: 'refresh_token', client_id: clientId, refresh_token: refreshToken }),
+  ),
+  act(
+    'token.reused',
+    'reusing a refresh token',
+    async () => {
+      const made = await withApp();
+      await oauth.refresh(made.clientId, made.refreshToken);
+      await oauth.age('oauth_tokens', 11);
+      return made;
+    },
+    async ({ clientId, refreshToken }) => {
       const { status } = await oauth.refresh(clientId, refreshToken);
       if (status >= 500) throw new Error(`the response is ${status}`);
-    };
+    },
+  ),
+  act('grant.revoked', 'revoking a token', withApp, async ({ clientId, refreshToken }) => {
+    const { status } = await oauth.post('/oauth/revoke', { client_id: clientId, token: refreshToken });
+    if (status !== 200) throw new Error(`the response is ${status}`);
   }),
-  act('grant.revoked', 'revoking a token', async () => {
-    const { clientId, refreshToken } = await withApp();
-    return async () => {
-      const { status } = await oauth.post('/oauth/revoke', { client_id: clientId, token: refreshToken });
-      if (status !== 200) throw new Error(`the response is ${status}`);
-    };
-  }),
-  act('key.created', 'creating a key', async () => {
-    const { id } = await oauth.member();
-    return () => newKey(id);
-  }),
-  act('key.created', 'creating a member’s own key', async () => {
-    const { browser, page } = await at('/developer/new-key');
-    return () =>
-      sent(
-        browser.post(page, '/developer/keys', {
-          form: newFormId(),
-          name: 'key',
-          days: '1',
-          scopes: 'profile:read',
-        }),
-      );
-  }),
-  act('key.ending', 'noticing that a key in use ends soon', async () => {
-    const { id } = await newKey();
-    const use = 'INSERT INTO api_key_usage (key_id, last_used_at, uses_count) VALUES ($1, now(), 1)';
+  act('key.created', 'creating a key', member, ({ id }) => newKey(id)),
+  act(
+    'key.created',
+    'creating a member’s own key',
+    () => at('/developer/new-key'),
+    ({ browser, page }) => {
+      const fields = { form: newFormId(), name: 'key', days: '1', scopes: 'profile:read' };
+      return sent(browser.post(page, '/developer/keys', fields));
+    },
+  ),
+  act('key.ending', 'noticing that a key in use ends soon', newKey, ({ id }) =>
     // In one transaction, so that the server's periodic work cannot report the key first.
-    return () =>
-      oauth.dataSource.transaction(async (manager) => {
-        await manager.query(use, [id]);
-        await manager.query('SELECT report_ending_keys(1000)');
-      });
-  }),
-  act('access.ending', 'noticing that access in use ends soon', async () => {
-    const { clientId } = await withApp();
-    const use = `INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT id, now() FROM oauth_grants WHERE client_id = $1
-ON CONFLICT DO NOTHING`;
-    const end = `UPDATE oauth_grants SET access_ends_at = now() + interval '1 day' WHERE client_id = $1`;
-    return () =>
-      oauth.dataSource.transaction(async (manager) => {
-        await manager.query(end, [clientId]);
-        await manager.query(use, [clientId]);
-        await manager.query('SELECT report_ending_access(1000, NULL)');
-      });
-  }),
-  act('notice.chosen', 'muting a notice', async () => {
-    const { id } = await oauth.member();
-    return () => oauth.api.app.get(NoticeChoices, { strict: false }).mute(id, 'key.created', null);
-  }),
-  act('key.rotated', 'rotating a key', async () => {
-    const { id } = await newKey();
-    return () => keys.rotate(id, 0, 'admin');
-  }),
-  act('key.revoked', 'revoking a key', async () => {
-    const { id } = await newKey();
-    return () => keys.revoke(id, 'lost', 'admin');
-  }),
-  act('key.exposed', 'noticing that a browser has a key', async () => {
-    const { id } = await newKey();
-    const authenticator = oauth.api.app.get(ApiKeyAuthenticator, { strict: false });
-    const principal = { credentialId: id, userId: null } as Caller;
-    return () => authenticator.recordExposure(principal, 'https://app.example');
-  }),
-  act('calendar_link.created', 'creating a calendar link', async () => {
-    const { browser, page } = await at('/account/calendar');
-    return () => sent(browser.post(page, '/account/calendar/create', { form: newFormId(), name: 'phone' }));
-  }),
-  act('calendar_link.revoked', 'revoking a calendar link', async () => {
-    const { id } = await oauth.member();
-    await links.create(id, 'phone', BY);
-    const [link] = await links.list(id);
-    return () => links.revoke(id, link!.id, BY);
-  }),
-  act('calendar_link.revoked', 'revoking all calendar links', async () => {
-    const { id } = await oauth.member();
-    await links.create(id, 'phone', BY);
-    return () => links.revokeAll(id, BY, oauth.dataSource);
-  }),
-  act('client.created', 'registering an app', () => Promise.resolve(() => oauth.client())),
-  act('client.created', 'registering the API reference’s client', async () => {
-    await query('DELETE FROM oauth_clients WHERE id = $1', [DOCS_CLIENT]);
-    return () => registerDocsClient(oauth.dataSource, oauth.api.config);
-  }),
-  act('client.updated', 'changing an app', async () => {
-    const id = await oauth.client();
-    return () =>
-      clients.update(id, () => ({ redirect_uris: [REDIRECT_URI, 'https://app.example/b'] }), 'admin');
-  }),
-  act('client.applied', 'applying for a review', async () => {
-    const { id, owner } = await ownApp();
-    return () => reviews.apply(id, APPLICATION, owner);
-  }),
-  ...([{ approved: true }, { rejection: 'No.' }] as const).map((result) =>
-    act('client.reviewed', JSON.stringify(result), async () => {
-      const { id, owner } = await ownApp();
-      await reviews.apply(id, APPLICATION, owner);
-      return () => reviews.review(id, result);
+    oauth.dataSource.transaction(async (manager) => {
+      const use = 'INSERT INTO api_key_usage (key_id, last_used_at, uses_count) VALUES ($1, now(), 1)';
+      await manager.query(use, [id]);
+      await manager.query('SELECT report_ending_keys(1000)');
     }),
   ),
-  act('tester.invited', 'inviting a tester', async () => {
-    const { id, owner } = await ownApp();
-    return () => testers.invite(id, 'ada', owner);
-  }),
-  act('tester.accepted', 'accepting an invitation', async () => {
-    const { id, member } = await invited();
-    return () => testers.accept(member.id, id, BY);
-  }),
-  act('tester.left', 'declining an invitation', async () => {
-    const { id, member } = await invited();
-    return () => testers.leave(member.id, id, BY);
-  }),
-  act('tester.removed', 'removing a tester', async () => {
-    const { id, owner, member } = await invited();
-    return () => testers.remove(id, member.username, owner);
-  }),
-  act('client.secret_rotated', 'rotating an app’s secret', async () => {
-    const id = await oauth.client({ profile: 'oidc', secret_auth_method: 'client_secret_basic' });
-    return () => clients.rotateSecret(id, { overlapSeconds: 60, expiresInSeconds: null }, 'admin');
-  }),
-  act('client.disabled', 'disabling an app', async () => {
-    const id = await oauth.client();
-    return () => clients.setDisabled(id, true, 'admin');
-  }),
-  act('client.enabled', 'enabling an app', async () => {
-    const id = await oauth.client();
-    await clients.setDisabled(id, true, 'admin');
-    return () => clients.setDisabled(id, false, 'admin');
-  }),
-  act('client.deleted', 'deleting an app', async () => {
-    const id = await oauth.client();
-    return () => clients.delete(id, 'admin');
-  }),
-  act('signing_key.rotated', 'rotating the signing keys', () =>
-    Promise.resolve(() => new SigningKeysService(oauth.dataSource, oauth.api.config).rotate()),
+  act('access.ending', 'noticing that access in use ends soon', withApp, ({ clientId }) =>
+    oauth.dataSource.transaction(async (manager) => {
+      for (const statement of [
+        `UPDATE oauth_grants SET access_ends_at = now() + interval '1 day' WHERE client_id = $1`,
+        `INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT id, now() FROM oauth_grants WHERE client_id = $1
+ON CONFLICT DO NOTHING`,
+      ])
+        await manager.query(statement, [clientId]);
+      await manager.query('SELECT report_ending_access(1000, NULL)');
+    }),
   ),
-  act('webhook.created', 'registering a webhook', async () => {
-    const clientId = await oauth.client();
-    return () => newWebhook(clientId);
+  act('notice.chosen', 'muting a notice', member, ({ id }) =>
+    oauth.api.app.get(NoticeChoices, { strict: false }).mute(id, 'key.created', null),
+  ),
+  act('key.rotated', 'rotating a key', newKey, ({ id }) => keys.rotate(id, 0, 'admin')),
+  act('key.revoked', 'revoking a key', newKey, ({ id }) => keys.revoke(id, 'lost', 'admin')),
+  act('key.exposed', 'noticing that a browser has a key', newKey, ({ id }) => {
+    const principal = { credentialId: id, userId: null } as Caller;
+    const authenticator = oauth.api.app.get(ApiKeyAuthenticator, { strict: false });
+    return authenticator.recordExposure(principal, 'https://app.example');
   }),
-  act('webhook.tested', 'sending a test message of one’s own webhook', async () => {
-    const { id, owner } = await ownWebhook();
-    return () => webhooks.queueTest(id, owner, oauth.dataSource.manager);
+  act(
+    'calendar_link.created',
+    'creating a calendar link',
+    () => at('/account/calendar'),
+    ({ browser, page }) =>
+      sent(browser.post(page, '/account/calendar/create', { form: newFormId(), name: 'phone' })),
+  ),
+  act('calendar_link.revoked', 'revoking a calendar link', withLink, async (id) => {
+    const [link] = await links.list(id);
+    return links.revoke(id, link!.id, BY);
   }),
-  act('webhook.deleted', 'deleting one’s own webhook', async () => {
-    const { id, owner } = await ownWebhook();
-    return () => webhooks.delete(id, owner, oauth.dataSource.manager);
-  }),
-  act('webhook.rotated', 'giving it a new secret', async () => {
-    const { id } = await newWebhook();
-    return () => webhooks.rotate(id, 60, 'admin');
-  }),
-  act('webhook.redelivered', 'sending a message to it again', async () => {
-    const { id } = await newWebhook();
-    const [message] = await query<{ id: string }>(
-      `INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, status, ended_at)
-VALUES ($1, 'profile.updated', 1, 1, now(), 'delivered', now()) RETURNING replace(id::text, '-', '') AS id`,
-      [id],
-    );
-    return () => webhooks.redeliver(`msg_${message!.id}`, 'admin');
-  }),
-  act('webhook.disabled', 'disabling it', async () => {
-    const { id } = await newWebhook();
-    return () => webhooks.disable(id, 'admin');
-  }),
-  act('webhook.disabled', 'noticing that it fails', async () => {
-    const { id } = await newWebhook();
-    await query(`UPDATE webhook_endpoints SET failing_since = now() - interval '9 days' WHERE id = $1`, [id]);
-    const message = {
-      endpoint_id: id,
-      type: 'profile.updated',
-      sequence: 1,
-      lease: '2026-01-01',
-      attempts: 1,
-    };
-    const deliveries = new WebhookDeliveries(oauth.dataSource);
-    const attempt = { taken: false, status: 500, error: null, seconds: 0.1, gone: false, retryAfter: 0 };
-    return () => deliveries.finish(message as never, attempt as never);
-  }),
-  act('platform.imported', 'an import', () => Promise.resolve(() => importFiles(oauth.dataSource, BASE))),
-  act('platform.imported', 'an import in batches', () =>
-    Promise.resolve(() =>
-      importFiles(oauth.dataSource, { users: [{ id: 901, username: 'u901' }] }, { batch: 1 }),
+  act('calendar_link.revoked', 'revoking all calendar links', withLink, (id) =>
+    links.revokeAll(id, BY, oauth.dataSource),
+  ),
+  act('client.created', 'registering an app', nothing, client),
+  act(
+    'client.created',
+    'registering the API reference’s client',
+    () => query('DELETE FROM oauth_clients WHERE id = $1', [DOCS_CLIENT]),
+    () => registerDocsClient(oauth.dataSource, oauth.api.config),
+  ),
+  act('client.updated', 'changing an app', client, (id) =>
+    clients.update(id, () => ({ redirect_uris: ['https://app.example/b'] }), 'admin'),
+  ),
+  act('client.applied', 'applying for a review', ownApp, ({ id, owner }) =>
+    reviews.apply(id, APPLICATION, owner),
+  ),
+  ...([{ approved: true }, { rejection: 'No.' }] as const).map((result) =>
+    act(
+      'client.reviewed',
+      JSON.stringify(result),
+      async () => {
+        const { id, owner } = await ownApp();
+        await reviews.apply(id, APPLICATION, owner);
+        return id;
+      },
+      (id) => reviews.review(id, result),
     ),
+  ),
+  act('tester.invited', 'inviting a tester', ownApp, ({ id, owner }) => testers.invite(id, 'ada', owner)),
+  act('tester.accepted', 'accepting an invitation', invited, ({ id, tester }) =>
+    testers.accept(tester.id, id, BY),
+  ),
+  act('tester.left', 'declining an invitation', invited, ({ id, tester }) =>
+    testers.leave(tester.id, id, BY),
+  ),
+  act('tester.removed', 'removing a tester', invited, ({ id, owner, tester }) =>
+    testers.remove(id, tester.username, owner),
+  ),
+  act(
+    'client.secret_rotated',
+    'rotating an app’s secret',
+    () => oauth.client({ profile: 'oidc', secret_auth_method: 'client_secret_basic' }),
+    (id) => clients.rotateSecret(id, { overlapSeconds: 60, expiresInSeconds: null }, 'admin'),
+  ),
+  act('client.disabled', 'disabling an app', client, (id) => clients.setDisabled(id, true, 'admin')),
+  act(
+    'client.enabled',
+    'enabling an app',
+    async () => {
+      const id = await client();
+      await clients.setDisabled(id, true, 'admin');
+      return id;
+    },
+    (id) => clients.setDisabled(id, false, 'admin'),
+  ),
+  act('client.deleted', 'deleting an app', client, (id) => clients.delete(id, 'admin')),
+  act('signing_key.rotated', 'rotating the signing keys', nothing, () =>
+    new SigningKeysService(oauth.dataSource, oauth.api.config).rotate(),
+  ),
+  act('webhook.created', 'registering a webhook', client, newWebhook),
+  act('webhook.tested', 'sending a test message of one’s own webhook', ownWebhook, ({ id, owner }) =>
+    webhooks.queueTest(id, owner, oauth.dataSource.manager),
+  ),
+  act('webhook.deleted', 'deleting one’s own webhook', ownWebhook, ({ id, owner }) =>
+    webhooks.delete(id, owner, oauth.dataSource.manager),
+  ),
+  act('webhook.rotated', 'giving a webhook a new secret', newWebhook, ({ id }) =>
+    webhooks.rotate(id, 60, 'admin'),
+  ),
+  act(
+    'webhook.redelivered',
+    'sending a message to a webhook again',
+    async () => {
+      const [message] = await query<{ id: string }>(
+        `INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, status, ended_at)
+VALUES ($1, 'profile.updated', 1, 1, now(), 'delivered', now()) RETURNING replace(id::text, '-', '') AS id`,
+        [(await newWebhook()).id],
+      );
+      return `msg_${message!.id}`;
+    },
+    (id) => webhooks.redeliver(id, 'admin'),
+  ),
+  act('webhook.disabled', 'disabling a webhook', newWebhook, ({ id }) => webhooks.disable(id, 'admin')),
+  act(
+    'webhook.disabled',
+    'noticing that a webhook fails',
+    async () => {
+      const { id } = await newWebhook();
+      await query(`UPDATE webhook_endpoints SET failing_since = now() - interval '9 days' WHERE id = $1`, [
+        id,
+      ]);
+      return { endpoint_id: id, type: 'profile.updated', sequence: 1, lease: '2026-01-01', attempts: 1 };
+    },
+    (message) => {
+      const attempt = { taken: false, status: 500, error: null, seconds: 0.1, gone: false, retryAfter: 0 };
+      return new WebhookDeliveries(oauth.dataSource).finish(message as never, attempt as never);
+    },
+  ),
+  act('platform.imported', 'an import', nothing, () => importFiles(oauth.dataSource, BASE)),
+  act('platform.imported', 'an import in batches', nothing, () =>
+    importFiles(oauth.dataSource, { users: [{ id: 901, username: 'u901' }] }, { batch: 1 }),
   ),
 ];
 

@@ -4,13 +4,13 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync,
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { findBinaries, postgresUser, startPostgres } from '../../bin/postgres.mjs';
 import { SETTINGS } from '../../src/config/settings.js';
 import { puaProcess } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
+import { query } from '../support/drills.js';
 import { freePort } from '../support/oauth.js';
-import { ServerProcess } from '../support/server.js';
+import { profileAt, ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
 const FOLDER = 'deploy/compose';
@@ -120,13 +120,7 @@ postgres.describe('a replica created by deploy/compose', () => {
   async function ask(address: string, sql: string): Promise<unknown> {
     const whole = new URL(address);
     whole.password = encodeURIComponent(PASSWORDS.pua);
-    const session = new pg.Client({ connectionString: whole.href });
-    await session.connect();
-    try {
-      return (await session.query<{ is: unknown }>(sql)).rows[0]?.is;
-    } finally {
-      await session.end();
-    }
+    return (await query<{ is: unknown }>(whole.href, sql))[0]?.is;
   }
 
   /** Runs the container's entrypoint and command. Resolves when the database accepts connections. */
@@ -180,10 +174,7 @@ postgres.describe('a replica created by deploy/compose', () => {
     await pua(environment, ['users', 'create', '--username', 'ada', '--bio', 'on both']);
     const { key } = await pua<{ key: string }>(environment, ['keys', 'create', '--user', 'ada', '--name', 'test', '--scopes', 'profile:read']); // prettier-ignore
     const server = await ServerProcess.start(environment);
-    const read = async () => {
-      const answer = await fetch(`${server.url}/api/public/profile`, { headers: { 'X-API-Key': key } });
-      return (await answer.json()) as { bio?: string };
-    };
+    const read = async () => (await (await profileAt(server.url, key)).json()) as { bio?: string };
     const readFromReplica = async () => {
       const metrics = await fetch(`http://127.0.0.1:${environment.METRICS_PORT}/metrics`);
       return Number(/^member_reads_total\{place="replica"\} (\d+)$/m.exec(await metrics.text())?.[1] ?? 0);

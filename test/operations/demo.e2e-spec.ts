@@ -49,11 +49,11 @@ describe('the demo’s test key', () => {
     [
       'has expired',
       () =>
-        api.dataSource.query(
+        api.query(
           `UPDATE api_keys SET created_at = now() - interval '2 days', expires_at = now() - interval '1 day'`,
         ),
     ],
-    ['is not in the database', () => api.dataSource.query('TRUNCATE api_keys CASCADE')],
+    ['is not in the database', () => api.query('TRUNCATE api_keys CASCADE')],
     ['is missing from the folder', () => rmSync(file())],
     ['was altered', (before) => writeFileSync(file(), before.slice(0, -1))],
     ['was replaced by other content', () => writeFileSync(file(), 'hello')],
@@ -82,16 +82,17 @@ describe('the demo’s test key', () => {
   });
 
   it('is not created for a disabled member', async () => {
-    await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [FIRST_ID]);
+    await api.query('UPDATE users SET disabled_at = now() WHERE id = $1', [FIRST_ID]);
     expect(await testKey(api.dataSource, config)).toBeUndefined();
-    await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [FIRST_ID]);
+    await api.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [FIRST_ID]);
   });
 
   it('prevents startup if the server cannot store the key', async () => {
-    writeFileSync(join(config.dataDir, 'a-file'), '');
-    await expect(
-      testKey(api.dataSource, { ...config, dataDir: join(config.dataDir, 'a-file') }),
-    ).rejects.toThrow(/^DATA_DIR .* cannot be used \((EEXIST|ENOTDIR)\)/);
+    const dataDir = join(config.dataDir, 'a-file');
+    writeFileSync(dataDir, '');
+    await expect(testKey(api.dataSource, { ...config, dataDir })).rejects.toThrow(
+      /^DATA_DIR .* cannot be used \((EEXIST|ENOTDIR)\)/,
+    );
   });
 });
 
@@ -105,18 +106,18 @@ describe('demo members', () => {
       (error: Error) => error,
     );
     expect(message).toMatch(/^The database contains demo members, whose password is public/);
-    await api.dataSource.query(/UPDATE users .*/.exec(message)![0]);
+    await api.query(/UPDATE users .*/.exec(message)![0]);
     await refuse();
     expect(await demoMembers(api.dataSource)).toEqual([]);
-    await api.dataSource.query('UPDATE users SET disabled_at = NULL');
+    await api.query('UPDATE users SET disabled_at = NULL');
     await expect(refuse()).rejects.toThrow('The database contains demo members');
 
     // The server starts only when every demo member has another password, or none.
-    await api.dataSource.query('UPDATE users SET password_hash = $1 WHERE id % 2 = 0', [
+    await api.query('UPDATE users SET password_hash = $1 WHERE id % 2 = 0', [
       await hashPassword('another password'),
     ]);
     await expect(refuse()).rejects.toThrow('The database contains demo members');
-    await api.dataSource.query('UPDATE users SET password_hash = NULL WHERE id % 2 = 1');
+    await api.query('UPDATE users SET password_hash = NULL WHERE id % 2 = 1');
     await refuse();
   });
 

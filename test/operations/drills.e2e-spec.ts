@@ -8,7 +8,7 @@ import { startPostgres } from '../../bin/postgres.mjs';
 import { puaJson } from '../support/command-line.js';
 import { onPostgres, postgres } from '../support/database.js';
 import { commandsOf as commandsOfPage, query, runCommands as run, statusOf } from '../support/drills.js';
-import { ServerProcess } from '../support/server.js';
+import { profileAt, ServerProcess } from '../support/server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, soon, until } from '../support/timing.js';
 
@@ -111,12 +111,7 @@ postgres.describe('servers', () => {
           };
           let puts = 0;
           const put = async () => {
-            const { status } = await fetch(`${server.url}/api/public/profile`, {
-              method: 'PUT',
-              headers: { 'X-API-Key': reading, 'Content-Type': 'application/json' },
-              body: JSON.stringify({ bio: `at ${++puts}` }),
-            });
-            seen.add(status);
+            seen.add((await profileAt(server.url, reading, `at ${++puts}`)).status);
           };
           await until(async () => (await feed()) === 200, 'there is room');
           // Files of other programs fill the rest of the disk.
@@ -183,9 +178,7 @@ postgres.describe('servers', () => {
           const seen = new Set<number>();
           /** @returns the response, and the member's profile afterwards */
           const ask = async (bio?: string) => {
-            const json = { 'X-API-Key': key, 'Content-Type': 'application/json' };
-            const init = bio === undefined ? {} : { method: 'PUT', body: JSON.stringify({ bio }) };
-            const answer = await fetch(`${server.url}/api/public/profile`, { headers: json, ...init });
+            const answer = await profileAt(server.url, key, bio);
             const profile = (await answer.json()) as { bio?: string };
             seen.add(answer.status);
             if (answer.status === 503) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);

@@ -23,7 +23,7 @@ if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not a
 
     it('accepts every record, and keeps the demo’s members', async () => {
       const ofDemo = () =>
-        api.dataSource.query<unknown[]>(
+        api.query<unknown>(
           `SELECT to_jsonb(u) AS user, (SELECT jsonb_agg(to_jsonb(p) ORDER BY achievement_id) FROM user_achievements p WHERE p.user_id = u.id)
 FROM users u WHERE id >= 900000001 ORDER BY id`,
         );
@@ -54,7 +54,7 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
         .split('\n')
         .map((line) => JSON.parse(line) as Row);
 
-    it('the first import inserts every record', () => {
+    it('inserts every record', () => {
       expect(report.rejected).toBe(0);
       const inserted = Object.entries(report.files).map(([name, file]) => [name, file.inserted]);
       expect(Object.fromEntries(inserted)).toEqual({
@@ -67,17 +67,17 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
       });
     });
 
-    it('the repeated import changes nothing', async () => {
+    it('changes nothing when repeated', async () => {
       const { files } = await puaJson<ImportReport>(api.environment, ['import', MONTANA]);
       for (const file of Object.values(files))
         expect(file).toMatchObject({ inserted: 0, updated: 0, unchanged: file.read });
     });
 
-    it('the import of Montana leaves totals that the doctor confirms', async () => {
+    it('leaves totals that the doctor confirms', async () => {
       expect(await pua(api.environment, ['doctor'])).toMatchObject({ code: 0 });
     });
 
-    it('the API’s counts for the busiest members, and some other members, match the files', async () => {
+    it('leads to API counts that match the files, for the ten busiest members and each hundredth member', async () => {
       const drafts = new Set(
         read<{ id: number; status: string }>('events')
           .filter(({ status }) => status === 'draft')

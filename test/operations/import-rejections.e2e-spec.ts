@@ -70,24 +70,16 @@ describe('pua import', () => {
         [
           'a first name of 101 characters',
           { first_name: long(101) },
-          /^first_name: .* at most 100 characters, but has 101$/,
+          /^first_name: .* at most 100 .* has 101$/,
         ],
-        [
-          'a bio of 501 code points',
-          { bio: '😀'.repeat(501) },
-          /^bio: .* at most 500 characters, but has 501$/,
-        ],
+        ['a bio of 501 code points', { bio: '😀'.repeat(501) }, /^bio: .* at most 500 .* has 501$/],
         ['U+0000', { bio: 'a\0b' }, /^bio: must not contain U\+0000/],
         ['half of a surrogate pair', { bio: '\ud83d' }, /^bio: must not contain/],
-        [
-          'an invalid URL',
-          { profile_picture: 'http:evil.com' },
-          /^profile_picture: must be an absolute http/,
-        ],
+        ['an invalid URL', { profile_picture: 'http:evil.com' }, /^profile_picture: must be an absolute/],
         [
           'a URL with a password',
           { profile_picture: 'https://a:b@x.com/' },
-          /^profile_picture: must be an absolute http/,
+          /^profile_picture: must be an absolute/,
         ],
         [
           'a URL of 2,049 characters',
@@ -163,11 +155,7 @@ describe('pua import', () => {
           'rsvp_status: must be going or maybe or waitlisted for the role attendee',
         ],
         ['an attendee without an RSVP', { rsvp_status: null }, /^rsvp_status: must be going/],
-        [
-          'an organizer with an RSVP',
-          { role: 'organizer' },
-          'rsvp_status: must be null for the role organizer',
-        ],
+        ['an organizer with an RSVP', { role: 'organizer' }, /^rsvp_status: must be null for .* organizer$/],
         ['an invitee who is going', { role: 'invitee' }, /^rsvp_status: must be pending or declined/],
         [
           'a participation twice',
@@ -175,11 +163,7 @@ describe('pua import', () => {
           'event_id, user_id: line 1 already has this pair',
         ],
         ['an unknown participant', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
-        [
-          'a participation in an unknown event',
-          { event_id: 9 },
-          'event_id: there is no such record in events: 9',
-        ],
+        ['an unknown event', { event_id: 9 }, 'event_id: there is no such record in events: 9'],
       ],
       connections: [
         [
@@ -204,18 +188,10 @@ describe('pua import', () => {
           'requester_id, addressee_id: line 1 already connects these members',
         ],
         ['a pair in both directions', [{}, connection(2, 2, 1)], /line 1 already connects these members/],
+        ['an unknown addressee', { addressee_id: 9 }, 'addressee_id: there is no such record in users: 9'],
+        ['an unknown requester', { requester_id: 9 }, 'requester_id: there is no such record in users: 9'],
         [
-          'a connection to an unknown member',
-          { addressee_id: 9 },
-          'addressee_id: there is no such record in users: 9',
-        ],
-        [
-          'a connection from an unknown member',
-          { requester_id: 9 },
-          'requester_id: there is no such record in users: 9',
-        ],
-        [
-          'a meeting at an unknown event',
+          'an unknown meeting event',
           { met_at_event_id: 9 },
           'met_at_event_id: there is no such record in events: 9',
         ],
@@ -225,7 +201,7 @@ describe('pua import', () => {
         [
           'an achievement’s key twice',
           [{ key: 'k' }, { id: 2, key: 'k' }],
-          /^key: line 1 already has this key$/,
+          'key: line 1 already has this key',
         ],
       ],
       user_achievements: [
@@ -242,11 +218,7 @@ describe('pua import', () => {
           [{ pin_position: 3 }, { achievement_id: 2, pin_position: 3 }],
           'pin_position: line 1 already has this position for this member',
         ],
-        [
-          'an achievement of an unknown member',
-          { user_id: 9 },
-          'user_id: there is no such record in users: 9',
-        ],
+        ['an unknown earner', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
         [
           'an unknown achievement',
           { achievement_id: 9 },
@@ -292,18 +264,14 @@ describe('pua import', () => {
       user_achievements: [earned(1, 1, { pin_position: 2 })],
     };
     const cases: [what: string, files: ImportedFiles, reason: string][] = [
+      ['a taken username', { users: [user(9, { username: 'U1' })] }, 'username: is taken by member 1'],
       [
-        'a username that is taken',
-        { users: [user(9, { username: 'U1' })] },
-        'username: is taken by member 1',
-      ],
-      [
-        'an external id that is taken',
+        'a taken external id',
         { users: [user(9, { external_id: 'sub-1' })] },
         'external_id: is taken by member 1',
       ],
       [
-        'an achievement’s key that is taken',
+        'a taken key of an achievement',
         { achievements: [achievement(9, { key: 'one' })] },
         'key: is taken by achievement 1',
       ],
@@ -313,7 +281,7 @@ describe('pua import', () => {
         'id: belongs to a connection between other members',
       ],
       [
-        'a pin that is taken',
+        'a taken pin',
         { user_achievements: [earned(1, 2, { pin_position: 2 })] },
         'pin_position: is taken by achievement 1',
       ],
@@ -338,67 +306,29 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it(
-      'keeps the external id if the file omits it, and allows members to exchange external ids',
-      async () => {
-        const externalIds = () => rows('SELECT external_id FROM users WHERE id < 4 ORDER BY id');
-        await load({ users: [user(1, { external_id: 'a' }), user(2, { external_id: 'b' }), user(3)] });
-        await load({ users: [user(1, { first_name: 'Ada' }), user(2), user(3, { external_id: 'c' })] });
-        expect(await externalIds()).toEqual([
-          { external_id: 'a' },
-          { external_id: 'b' },
-          { external_id: 'c' },
-        ]);
-        await load({
-          users: [
-            user(1, { external_id: 'b' }),
-            user(2, { external_id: null }),
-            user(3, { external_id: 'a' }),
-          ],
-        });
-        expect(await externalIds()).toEqual([
-          { external_id: 'b' },
-          { external_id: null },
-          { external_id: 'a' },
-        ]);
-      },
-    );
-
-    thorough.it('stores the email address, and keeps it if the file omits it', async () => {
-      const addresses = () => rows('SELECT email FROM users WHERE id < 4 ORDER BY id');
-      const email = 'ada@example.com';
-      await load({ users: [user(1, { email }), user(2, { email }), user(3)] });
-      await load({
-        users: [
-          user(1, { first_name: 'Ada' }),
-          user(2, { email: null }),
-          user(3, { email: 'b@example.com' }),
-        ],
-      });
-      expect(await addresses()).toEqual([{ email }, { email: null }, { email: 'b@example.com' }]);
+    thorough.it('stores email address and external id, and keeps both if the file omits them', async () => {
+      const stored = () => rows('SELECT email, external_id FROM users WHERE id < 4 ORDER BY id');
+      const [a, b] = ['a', 'b'].map((name) => ({ email: `${name}@example.com`, external_id: name }));
+      await load({ users: [user(1, a), user(2, b), user(3)] });
+      await load({ users: [user(1, { first_name: 'Ada' }), user(2), user(3, { external_id: 'c' })] });
+      expect(await stored()).toEqual([a, b, { email: null, external_id: 'c' }]);
+      const none = { email: null, external_id: null };
+      await load({ users: [user(2, none), user(3, b)] });
+      expect(await stored()).toEqual([a, none, b]);
     });
 
-    thorough.it('lets records in one folder exchange usernames, keys and pins', async () => {
+    thorough.it('lets records in one folder exchange keys and pins', async () => {
       await load({
         ...BASE,
         achievements: [achievement(1, { key: 'a' }), achievement(2, { key: 'b' })],
         user_achievements: [earned(1, 1, { pin_position: 1 }), earned(1, 2, { pin_position: 2 })],
       });
       const { imported, files } = await load({
-        users: [user(1, { username: 'u2' }), user(2, { username: 'U1' })],
         achievements: [achievement(1, { key: 'b' }), achievement(2, { key: 'a' })],
         user_achievements: [earned(1, 1, { pin_position: 2 }), earned(1, 2, { pin_position: 1 })],
       });
       expect(imported).toBe(true);
-      expect(files).toMatchObject({
-        users: { updated: 2 },
-        achievements: { updated: 2 },
-        user_achievements: { updated: 2 },
-      });
-      expect(await rows('SELECT id, username FROM users ORDER BY id')).toEqual([
-        { id: 1, username: 'u2' },
-        { id: 2, username: 'U1' },
-      ]);
+      expect(files).toMatchObject({ achievements: { updated: 2 }, user_achievements: { updated: 2 } });
       expect(await rows('SELECT pin_position FROM user_achievements ORDER BY achievement_id')).toEqual([
         { pin_position: 2 },
         { pin_position: 1 },

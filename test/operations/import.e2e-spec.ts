@@ -16,7 +16,7 @@ import { beginImport, Staging } from '../../src/import/staging.js';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { folderSource, readFeedLine } from '../../src/import/sources.js';
 import { TestApi } from '../support/api.js';
-import { PROCESS, pua, puaJson } from '../support/command-line.js';
+import { PROCESS, pua, puaJson, startPua } from '../support/command-line.js';
 import { hold, lockWaits, postgres, thorough, waitingForLock } from '../support/database.js';
 import {
   achievement,
@@ -54,8 +54,9 @@ describe('pua import', () => {
     );
 
   describe('writes', () => {
-    it('every field, and the defaults of absent fields', async () => {
+    it('fields of members, events and achievements, and the defaults of absent fields', async () => {
       const passwordHash = await hash('imported secret');
+      const place = { name: 'Hall', city: 'Bozeman', country_code: 'US' };
       await load({
         users: [
           user(7, {
@@ -76,14 +77,7 @@ describe('pua import', () => {
             ends_at: '2024-05-01 20:00:00',
             is_online: true,
             online_url: 'https://meet.example.com/x',
-            location: {
-              name: 'Hall',
-              city: 'Bozeman',
-              country_code: 'US',
-              address: '1 Main',
-              latitude: 45.5,
-              longitude: -111,
-            },
+            location: { ...place, address: '1 Main', latitude: 45.5, longitude: -111 },
             capacity: 0,
             tags: ['a', 'b'],
             created_at: '2024-01-01 00:00:00',
@@ -95,13 +89,7 @@ describe('pua import', () => {
           event(4, { organizer_id: 8 }),
         ],
         achievements: [
-          achievement(2, {
-            retired_at: '2024-01-01 00:00:00',
-            target: 5,
-            points: 10,
-            position: -1,
-            is_hidden: true,
-          }),
+          achievement(2, { retired_at: '2024-01-01 00:00:00', target: 5, position: -1, is_hidden: true }),
         ],
         user_achievements: [{ user_id: 8, achievement_id: 2 }],
       });
@@ -176,7 +164,7 @@ describe('pua import', () => {
       expect(await api.platform.user()).toBe(highest + 1);
       const { imported } = await load({ users: [user(Number.MAX_SAFE_INTEGER)] });
       expect(imported).toBe(false);
-      await api.dataSource.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART WITH 100');
+      await api.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART WITH 100');
     });
 
     thorough.it('the new start of an event into its participants’ calendars', async () => {
@@ -194,7 +182,7 @@ describe('pua import', () => {
       const before = await everything();
       await load({ users: [user(3)] });
       expect((await everything()).users_id_seq).toBe(before.users_id_seq);
-      await api.dataSource.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART');
+      await api.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART');
       await load({ users: [user(1)] });
       expect(await api.platform.user()).toBe(2);
     });
@@ -212,15 +200,9 @@ describe('pua import', () => {
       const before = await everything();
       const audited = (await rows('SELECT * FROM auth_events')).length;
       const again = await load(files);
+      const none = { inserted: 0, updated: 0, deleted: 0, rejected: 0 };
       for (const report of Object.values(again.files))
-        expect(report).toEqual({
-          read: report.read,
-          inserted: 0,
-          updated: 0,
-          deleted: 0,
-          unchanged: report.read,
-          rejected: 0,
-        });
+        expect(report).toEqual({ ...none, read: report.read, unchanged: report.read });
       expect(await everything()).toEqual(before);
       expect(await rows('SELECT * FROM auth_events')).toHaveLength(audited);
       const place = () => rows('SELECT ctid, xmin FROM users WHERE id = 1');
@@ -241,44 +223,30 @@ describe('pua import', () => {
         { updated_at: expect.stringMatching(/^2020-01-01/) },
       ]);
       await load({ events: [event(1, { title: 'Other' })] });
-      const [{ fresh }] = (await rows(
-        "SELECT updated_at > now() - interval '1 minute' AS fresh FROM events",
-      )) as [{ fresh: boolean }];
-      expect(fresh).toBe(true);
+      const fresh = "SELECT updated_at > now() - interval '1 minute' AS fresh FROM events";
+      expect(await rows(fresh)).toEqual([{ fresh: true }]);
     });
 
-    thorough.it(
-      'the file’s values over members’ changes, but keeps the password and the disabled state if the file omits them',
-      async () => {
-        await load({
-          users: [
-            user(1, { bio: 'platform', password_hash: BCRYPT_HASH, disabled_at: '2024-01-01 00:00:00' }),
-          ],
-        });
-        await api.dataSource.query("UPDATE users SET bio = 'mine'");
-        await load({ users: [user(1, { bio: 'platform' })] });
-        expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
-          { bio: 'platform', password_hash: BCRYPT_HASH, active: false },
-        ]);
-        await load({ users: [user(1, { password_hash: null, disabled_at: null })] });
-        expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
-          { bio: null, password_hash: null, active: true },
-        ]);
-      },
-    );
+    thorough.it('values over members’ changes; omitted passwords and disabled states remain', async () => {
+      const kept = { password_hash: BCRYPT_HASH, disabled_at: '2024-01-01 00:00:00' };
+      await load({ users: [user(1, { bio: 'platform', ...kept })] });
+      await api.query("UPDATE users SET bio = 'mine'");
+      await load({ users: [user(1, { bio: 'platform' })] });
+      const stored = () => rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users');
+      expect(await stored()).toEqual([{ bio: 'platform', password_hash: BCRYPT_HASH, active: false }]);
+      await load({ users: [user(1, { password_hash: null, disabled_at: null })] });
+      expect(await stored()).toEqual([{ bio: null, password_hash: null, active: true }]);
+    });
 
-    thorough.it(
-      'a new password hash without ending sign-ins, and ends them when a member is disabled',
-      async () => {
-        const since = async () =>
-          (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
-        await load({ users: [user(1, { password_hash: BCRYPT_HASH })] });
-        await load({ users: [user(1, { password_hash: BCRYPT_HASH.replace('$10$', '$11$') })] });
-        expect(await since()).toEqual({ ended: false });
-        await load({ users: [user(1, { disabled_at: '2024-01-01 00:00:00' })] });
-        expect(await since()).toEqual({ ended: true });
-      },
-    );
+    thorough.it('a new password hash without ending sign-ins; disabling a member ends them', async () => {
+      const since = async () =>
+        (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
+      await load({ users: [user(1, { password_hash: BCRYPT_HASH })] });
+      await load({ users: [user(1, { password_hash: BCRYPT_HASH.replace('$10$', '$11$') })] });
+      expect(await since()).toEqual({ ended: false });
+      await load({ users: [user(1, { disabled_at: '2024-01-01 00:00:00' })] });
+      expect(await since()).toEqual({ ended: true });
+    });
   });
 
   describe('with --keep-profile', () => {
@@ -583,9 +551,7 @@ describe('pua import', () => {
   describe('in batches', () => {
     it('commits each batch, and a repeated record overwrites the earlier one', async () => {
       const source = { users: [user(1), user(2), user(1, { bio: 'later' }), user(3)], events: [event(1)] };
-      const [{ begunAt }] = (await rows('SELECT clock_timestamp()::text AS "begunAt"')) as [
-        { begunAt: string },
-      ];
+      const [begun] = await rows<{ at: string }>('SELECT clock_timestamp()::text AS at');
       const report = await load(source, { batch: 3 });
       expect(report).toMatchObject({
         imported: true,
@@ -594,7 +560,7 @@ describe('pua import', () => {
       });
       expect(await rows('SELECT bio FROM users WHERE id = 1')).toEqual([{ bio: 'later' }]);
       const lines = await rows(
-        `SELECT actor, details FROM auth_events WHERE type = 'platform.imported' AND occurred_at >= '${begunAt}' ORDER BY id`,
+        `SELECT actor, details FROM auth_events WHERE type = 'platform.imported' AND occurred_at >= '${begun!.at}' ORDER BY id`,
       );
       expect(lines).toMatchObject([
         { actor: 'admin', details: { users: { inserted: 2 } } },
@@ -603,26 +569,23 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it(
-      'stops at a bad line and reports its progress; the next run writes only the remaining lines',
-      async () => {
-        const folder = writeFolder({ users: [user(1), user(2), user(3), user(4, { bio: 5 }), user(5)] });
-        const { code, stderr } = await pua(api.environment, ['import', folder, '--batch', '2']);
-        expect(code).toBe(1);
-        expect(stderr).toMatch(
-          /^users.ndjson:4: bio: must be a string\n1 bad line: everything up to line 2 of users.ndjson is imported, and nothing after it/,
-        );
-        expect(await rows('SELECT id FROM users ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
-        writeFileSync(
-          join(folder, 'users.ndjson'),
-          [1, 2, 3, 4].map((id) => JSON.stringify(user(id))).join('\n'),
-        );
-        expect(await puaJson(api.environment, ['import', folder, '--batch', '2'])).toMatchObject({
-          files: { users: { inserted: 2, unchanged: 2 } },
-          committed_through: { file: 'users.ndjson', line: 4 },
-        });
-      },
-    );
+    thorough.it('stops at a bad line and reports its progress; the next run writes the rest', async () => {
+      const folder = writeFolder({ users: [user(1), user(2), user(3), user(4, { bio: 5 }), user(5)] });
+      const { code, stderr } = await pua(api.environment, ['import', folder, '--batch', '2']);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        /^users.ndjson:4: bio: must be a string\n1 bad line: everything up to line 2 of users.ndjson is imported, and nothing after it/,
+      );
+      expect(await rows('SELECT id FROM users ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
+      writeFileSync(
+        join(folder, 'users.ndjson'),
+        [1, 2, 3, 4].map((id) => JSON.stringify(user(id))).join('\n'),
+      );
+      expect(await puaJson(api.environment, ['import', folder, '--batch', '2'])).toMatchObject({
+        files: { users: { inserted: 2, unchanged: 2 } },
+        committed_through: { file: 'users.ndjson', line: 4 },
+      });
+    });
 
     thorough.it('imports all but the bad lines with --skip-invalid', async () => {
       const folder = writeFolder({ users: [user(1), user(2, { bio: 1 }), user(3), 'what?', user(5)] });
@@ -792,11 +755,7 @@ describe('pua import', () => {
         'FOLDER --skip-invalid FOLDER/./users.ndjson',
         /is a file of the import itself/,
       ],
-      [
-        'rejects into a missing folder',
-        'FOLDER --skip-invalid FOLDER/none/rejects',
-        /cannot be written \(ENOENT/,
-      ],
+      ['rejects into a missing folder', 'FOLDER --skip-invalid FOLDER/none/rejects', /\(ENOENT/],
       ['a folder instead of a rejects file', 'FOLDER --skip-invalid FOLDER', /is not a file/],
     ])('fails for %s, and changes nothing', async (_, args, message) => {
       const command = `import ${args.replaceAll('FOLDER', writeFolder({ users: [user(1)] }))}`;
@@ -821,9 +780,7 @@ describe('pua import', () => {
       expect(await set.run([{ position: 0, lines }], undefined)).toBe(true);
       expect(set.counts.get('users')).toMatchObject({ updated: 1 });
       // The lock that a foreign key check acquires.
-      expect(await api.dataSource.query('SELECT id FROM users WHERE id = 1 FOR KEY SHARE NOWAIT')).toEqual([
-        { id: 1 },
-      ]);
+      expect(await api.query('SELECT id FROM users WHERE id = 1 FOR KEY SHARE NOWAIT')).toEqual([{ id: 1 }]);
       await runner.rollbackTransaction();
       await runner.release();
     });
@@ -847,7 +804,7 @@ describe('pua import', () => {
 
     it('does not block servers that create their signing keys', async () => {
       const other = await hold(api.dataSource, 'SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.import]);
-      await api.dataSource.query('DELETE FROM signing_keys');
+      await api.query('DELETE FROM signing_keys');
       expect(await new SigningKeysService(api.dataSource, api.config).load()).toHaveLength(2);
       await other.rollback();
     });
@@ -914,15 +871,8 @@ describe('pua import', () => {
         await load(BASE);
         const before = await everything();
         const blocker = await hold(api.dataSource, 'SELECT FROM events WHERE id = 1 FOR UPDATE');
-        const child = spawn(
-          process.execPath,
-          [
-            'bin/pua.mjs',
-            'import',
-            writeFolder({ users: [user(1, { bio: 'new' }), user(4)], events: [event(1, { title: 'New' })] }),
-          ],
-          { env: { ...PROCESS, ...api.environment }, stdio: ['ignore', 'ignore', 'pipe'] },
-        );
+        const files = { users: [user(1, { bio: 'new' }), user(4)], events: [event(1, { title: 'New' })] };
+        const child = startPua(api.environment, ['import', writeFolder(files)]);
         const errors = text(child.stderr);
         const closed = once(child, 'close');
         await waitingForLock(api.dataSource, 'events');

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
+import { Client } from '../support/raw-client.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
@@ -84,15 +84,8 @@ postgres.describe('the log', () => {
   it('contains no key, token, cookie, code or password from any part of a request', async () => {
     const token = 'T0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k';
     const clientSecret = `pua_secret_${'S3cret'.repeat(8).slice(0, 43)}`;
-    const secrets = [
-      key,
-      token,
-      clientSecret,
-      'cookie-hunter1',
-      'password-hunter2',
-      'verifier-hunter3',
-      'code-hunter4',
-    ];
+    const typed = ['cookie-hunter1', 'password-hunter2', 'verifier-hunter3', 'code-hunter4'];
+    const secrets = [key, token, clientSecret, ...typed];
     const form = new URLSearchParams({
       grant_type: 'authorization_code',
       client_id: 'nobody',
@@ -160,9 +153,7 @@ postgres.describe('the log', () => {
   });
 
   it('records that a caller disconnected before the response', async () => {
-    const { port } = new URL(server!.url);
-    const socket = connect(Number(port), '127.0.0.1');
-    await once(socket, 'connect');
+    const { socket } = await Client.open(server!.url);
     socket.write(
       `PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nX-Request-Id: gone\r\nX-API-Key: ${key}\r\n` +
         'Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n',

@@ -52,7 +52,7 @@ describe('metrics', () => {
   it('show client secrets in use that expire without a newer secret, and the age of the signing key', async () => {
     const value = async (name: string) =>
       valueOf(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name);
-    const query = (sql: string) => api.dataSource.query(sql);
+    const query = (sql: string) => api.query(sql);
     await query(`INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes, profile, secret_auth_method, jwks)
 SELECT name, name, 'web', '{https://app.example/}', '{}', 'oidc', 'client_secret_basic', '{"keys": []}' FROM unnest('{late,unused,newer}'::text[]) name`);
     await query(`INSERT INTO oauth_client_secrets (client_id, hash, pepper_id, last_four, expires_at, last_used_at)
@@ -76,10 +76,10 @@ SELECT client_id, decode(repeat('00', 32), 'hex'), '\\x00000000', 'abcd', expire
     const expiring = async () =>
       (await api.key(await api.platform.user(), [], { expiresInSeconds: 3_600 })).split('_')[2];
     const [used] = await Promise.all([expiring(), expiring()]);
-    await api.dataSource.query('INSERT INTO api_key_usage (key_id, last_used_at) VALUES ($1, now())', [used]);
+    await api.query('INSERT INTO api_key_usage (key_id, last_used_at) VALUES ($1, now())', [used]);
     expect(valueOf(await text(), 'api_keys_expiring') - before).toBe(1);
     expect(await text()).toMatch(/^webhook_oldest_due_seconds 0$/m);
-    await api.dataSource.query(`WITH made AS (
+    await api.query(`WITH made AS (
   INSERT INTO webhook_endpoints (id, url, types, secret, failing_since) VALUES
     ('well', 'https://app.example/', '{profile.updated}', '', NULL), ('failing', 'https://app.example/', '{profile.updated}', '', now())
   RETURNING id)
@@ -87,7 +87,7 @@ INSERT INTO webhook_deliveries (endpoint_id, user_id, type, thing_id, changed_at
 SELECT id, 0, 'profile.updated', 1, now(), now() - make_interval(mins => CASE id WHEN 'well' THEN 5 ELSE 60 END), now() + interval '1 hour'
 FROM made`);
     const oldest = valueOf(await text(), 'webhook_oldest_due_seconds');
-    await api.dataSource.query(`DELETE FROM webhook_endpoints`);
+    await api.query(`DELETE FROM webhook_endpoints`);
     expect(oldest).toBeGreaterThanOrEqual(300);
     expect(oldest).toBeLessThan(3_600);
   });
@@ -152,9 +152,7 @@ describe('metrics of features', () => {
     const { username } = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
     const signIn = (address: string, password: string) => async () => {
       const browser = oauth.browser();
-      const send = browser.send.bind(browser);
-      browser.send = (url, init) =>
-        send(url, { ...init, headers: { ...(init?.headers as object), 'X-Forwarded-For': address } });
+      browser.headers['X-Forwarded-For'] = address;
       const page = (await browser.open('/account/apps')) as FormPage;
       await browser.submit(page, { username, password }, /\/sign-in$/);
     };
@@ -192,13 +190,13 @@ describe('metrics of features', () => {
   it('show the time and result of each table’s last sweep', async () => {
     const sweeper = oauth.api.app.get(Sweeper, { strict: false });
     expect(valueOf(await scrape(), 'sweeper_last_success_timestamp_seconds{rows="oauth_state"}')).toBe(0);
-    await oauth.dataSource.query(
+    await oauth.query(
       `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES (decode(repeat('01', 32), 'hex'), 'ReplayDetection', NULL, now() - interval '1 day')`,
     );
     expect(await added('sweeper_deleted_rows_total{rows="oauth_state"}', () => sweeper.sweep())).toBe(1);
     const at = valueOf(await scrape(), 'sweeper_last_success_timestamp_seconds{rows="oauth_state"}');
     expect(Math.abs(at - Date.now() / 1000)).toBeLessThan(3_600);
-    await oauth.dataSource.query('ALTER TABLE oauth_state RENAME TO oauth_state_away');
+    await oauth.query('ALTER TABLE oauth_state RENAME TO oauth_state_away');
     try {
       expect(
         await added('sweeper_failures_total{rows="oauth_state"}', () =>
@@ -206,7 +204,7 @@ describe('metrics of features', () => {
         ),
       ).toBe(1);
     } finally {
-      await oauth.dataSource.query('ALTER TABLE oauth_state_away RENAME TO oauth_state');
+      await oauth.query('ALTER TABLE oauth_state_away RENAME TO oauth_state');
     }
   });
 

@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { METRICS } from '../../src/runtime/metrics.js';
 import { createTestDatabase, postgres, type TestDatabase } from '../support/database.js';
+import { query } from '../support/drills.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { until } from '../support/timing.js';
@@ -402,6 +402,7 @@ postgres.describe('monitoring', () => {
   });
 
   describe('with a real Prometheus', () => {
+    const SUPERUSER = process.env.TEST_SUPERUSER_URL!;
     let database: TestDatabase;
     let server: ServerProcess;
     let startServer: () => Promise<void>;
@@ -413,13 +414,10 @@ postgres.describe('monitoring', () => {
       database = await createTestDatabase();
       const [metricsPort, port, exporterPort] = [await freePort(), await freePort(), await freePort()];
       exporter = spawn('prometheus-postgres-exporter', [`--web.listen-address=127.0.0.1:${exporterPort}`], {
-        env: { DATA_SOURCE_NAME: `${process.env.TEST_SUPERUSER_URL}?sslmode=disable` },
+        env: { DATA_SOURCE_NAME: `${SUPERUSER}?sslmode=disable` },
         stdio: 'ignore',
       });
-      const superuser = new pg.Client({ connectionString: process.env.TEST_SUPERUSER_URL });
-      await superuser.connect();
-      await superuser.query(`SELECT pg_create_physical_replication_slot('monitoring', true)`);
-      await superuser.end();
+      await query(SUPERUSER, `SELECT pg_create_physical_replication_slot('monitoring', true)`);
       startServer = async () => {
         server = await ServerProcess.start({ ...database.environment, METRICS_PORT: String(metricsPort) });
         // Requests of a browser and a load balancer, so that metrics have values.
@@ -452,10 +450,7 @@ postgres.describe('monitoring', () => {
       exporter.kill('SIGTERM');
       await Promise.all([once(prometheus, 'close'), once(exporter, 'close')]);
       await server.kill();
-      const superuser = new pg.Client({ connectionString: process.env.TEST_SUPERUSER_URL });
-      await superuser.connect();
-      await superuser.query(`SELECT pg_drop_replication_slot('monitoring')`);
-      await superuser.end();
+      await query(SUPERUSER, `SELECT pg_drop_replication_slot('monitoring')`);
       await database.drop();
     });
 

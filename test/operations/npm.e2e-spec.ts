@@ -55,18 +55,22 @@ postgres.describe('a program started by npm', () => {
     }
   };
 
-  it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'ends, and releases port and database, when %s ends only npm',
-    async (signal) => {
+  it.each([
+    ['SIGTERM ends only npm', 'SIGTERM', () => npm.pid!],
+    ['SIGKILL ends only npm', 'SIGKILL', () => npm.pid!],
+    ['Ctrl-C reaches its complete process group', 'SIGINT', () => -npm.pid!],
+  ] as const)(
+    'ends without a stack trace, and frees port and database, when %s',
+    async (_, signal, target) => {
       start('npm', ['start']);
       await until(answers, 'it does not serve');
       const server = holder();
-      npm.kill(signal);
+      process.kill(target(), signal);
       await once(npm, 'exit');
       await until(() => !lives(server), 'it lives on');
       expect(await answers()).toBe(false);
       expect(readdirSync(lock)).toEqual([]);
-      expect(printed).not.toMatch(/\n +at /); // no stack trace
+      expect(printed).not.toMatch(/\n +at /);
     },
   );
 
@@ -80,15 +84,5 @@ postgres.describe('a program started by npm', () => {
     await until(() => !lives(command), 'it lives on');
     expect(lives(command)).toBe(false);
     await input.close();
-  });
-
-  it('ends without a stack trace, and releases the database, if Ctrl-C reaches its complete process group', async () => {
-    start('npm', ['start']);
-    await until(answers, 'it does not serve');
-    const server = holder();
-    process.kill(-npm.pid!, 'SIGINT');
-    await until(() => !lives(server), 'it lives on');
-    expect(readdirSync(lock)).toEqual([]);
-    expect(printed).not.toMatch(/\n +at /);
   });
 });

@@ -137,10 +137,8 @@ postgres.describe('the server with a failing database', () => {
   );
 
   it('is not ready, and rejects only writes, while the database is read-only', async () => {
-    const [{ name } = { name: '' }] = await api.dataSource.query<{ name: string }[]>(
-      'SELECT current_database() AS name',
-    );
-    await api.dataSource.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const [{ name } = { name: '' }] = await api.query<{ name: string }>('SELECT current_database() AS name');
+    await api.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
     proxy.cut(); // the setting applies to new connections
     proxy.mend();
     try {
@@ -149,8 +147,8 @@ postgres.describe('the server with a failing database', () => {
       // A result is cached for a quarter of a second.
       await until(async () => (await get('/readyz')).status === 503);
     } finally {
-      await api.dataSource.query('SET default_transaction_read_only = off');
-      await api.dataSource.query(`ALTER DATABASE ${name} SET default_transaction_read_only = off`);
+      await api.query('SET default_transaction_read_only = off');
+      await api.query(`ALTER DATABASE ${name} SET default_transaction_read_only = off`);
       proxy.cut();
       proxy.mend();
     }

@@ -178,9 +178,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     expect(load.failed).toEqual([]);
     const answered = Object.values(load.answered).reduce((sum, count) => sum + count, 0);
     expect(load.busy).toBeLessThan(answered / 10);
-    const [stored] = await oauth.dataSource.query<object[]>('SELECT bio FROM users WHERE id = $1', [
-      writer.id,
-    ]);
+    const [stored] = await oauth.query<object>('SELECT bio FROM users WHERE id = $1', [writer.id]);
     expect(stored).toEqual({ bio: String(written) });
   });
 

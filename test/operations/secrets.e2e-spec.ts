@@ -5,8 +5,8 @@ import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { onPostgres, postgres } from '../support/database.js';
-import { ALL, freePort, OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
-import { ServerProcess } from '../support/server.js';
+import { ALL, csrfOf, freePort, OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
+import { profileAt, ServerProcess } from '../support/server.js';
 
 /**
  * One member, signed in with every method, and callers' mistakes with secrets. On PostgreSQL the server is a separate process with
@@ -73,7 +73,7 @@ describe('every secret that is issued, sent or typed', () => {
     keep('verifier', verifier);
     const signIn = (await browser.open(url)) as FormPage;
     keep('interaction', signIn.url.pathname.split('/').pop());
-    keep('form token', /name="csrf" value="([^"]+)"/.exec(signIn.html)![1]);
+    keep('form token', csrfOf(signIn));
     keep('mistyped password', 'my-secret-mistyped-password');
     await browser.submit(signIn, { username, password: secrets.get('mistyped password')! }, /sign-in$/);
     await browser.submit(signIn, { username: secrets.get('mistyped password')!, password: 'x' }, /sign-in$/);
@@ -102,7 +102,7 @@ describe('every secret that is issued, sent or typed', () => {
     keep('second access token', refreshed.access_token);
     keep('second refresh token', refreshed.refresh_token);
     await oauth.refresh(clientId, body.refresh_token, { scope: 'profile:read' }, at);
-    const answers = await oauth.dataSource.query<{ successor: Buffer }[]>(
+    const answers = await oauth.query<{ successor: Buffer }>(
       'SELECT successor FROM oauth_tokens WHERE successor IS NOT NULL', // for some seconds
     );
     repeatable.push(...answers.map(({ successor }) => successor));
@@ -177,7 +177,7 @@ describe('every secret that is issued, sent or typed', () => {
 
     // The session's identifier in interactions: it grants no access, but would link tokens to browsers.
     const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
-    const sessions = await oauth.dataSource.query<{ payload: Buffer; uid_key: Buffer; key: Buffer }[]>(
+    const sessions = await oauth.query<{ payload: Buffer; uid_key: Buffer; key: Buffer }>(
       'SELECT payload, uid_key, key FROM oauth_sessions WHERE user_id = $1',
       [id],
     );
@@ -228,11 +228,7 @@ describe('every secret that is issued, sent or typed', () => {
       'webhook secret',
       (await webhooks.create({ ...hook, actor: 'admin' })).secret.slice('whsec_'.length),
     );
-    const body = JSON.stringify({ bio: 'told of' });
-    const json = { 'X-API-Key': ownKey!, 'Content-Type': 'application/json' };
-    expect((await fetch(`${at}/api/public/profile`, { method: 'PUT', headers: json, body })).status).toBe(
-      200,
-    );
+    expect((await profileAt(at, ownKey!, 'told of')).status).toBe(200);
     keep('new password', 'another-horse-battery-staple');
     const passwords = {
       current_password: 'not-the-old-password',
@@ -270,12 +266,12 @@ describe('every secret that is issued, sent or typed', () => {
   }
 
   it('is in no database row, not even in the audit log', async () => {
-    const tables = await oauth.dataSource.query<{ name: string }[]>(
+    const tables = await oauth.query<{ name: string }>(
       `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'`,
     );
     const dumps = await Promise.all(
       tables.map(async ({ name }) => {
-        const [dump] = await oauth.dataSource.query<{ text: string | null }[]>(
+        const [dump] = await oauth.query<{ text: string | null }>(
           `SELECT string_agg(t::text, ' ') AS text FROM ${name} t`,
         );
         return dump!.text ?? '';
@@ -287,7 +283,7 @@ describe('every secret that is issued, sent or typed', () => {
   });
 
   it('is encrypted in stored sessions, interactions, signing keys and repeatable token responses', async () => {
-    const rows = await oauth.dataSource.query<{ kind: string; payload: Buffer }[]>(
+    const rows = await oauth.query<{ kind: string; payload: Buffer }>(
       `SELECT 'session' AS kind, payload FROM oauth_sessions
 UNION ALL SELECT model, payload FROM oauth_state WHERE payload IS NOT NULL
 UNION ALL SELECT 'signing key', private_jwk FROM signing_keys`,

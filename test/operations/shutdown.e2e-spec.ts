@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';
+import { Client } from '../support/raw-client.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
@@ -144,16 +144,13 @@ postgres.describe('a server that is shutting down', () => {
 
   it('closes the connection of a running request after its response', async () => {
     const server = await start({ SHUTDOWN_DELAY: '0' });
-    const { hostname, port } = new URL(server.url);
-    const socket = connect(Number(port), hostname);
-    let answer = '';
-    socket.on('data', (chunk) => (answer += chunk.toString()));
+    const client = await Client.open(server.url);
     const body = '{"bio":"on its way"}';
-    socket.write(
+    client.socket.write(
       `PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
         `Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
     );
-    while (!answer.includes('100 Continue')) await new Promise((resolve) => setImmediate(resolve));
+    await client.until((text) => text.includes('100 Continue'));
     const ended = server.kill('SIGTERM');
     while (
       await ask(server, '/livez').then(
@@ -161,10 +158,10 @@ postgres.describe('a server that is shutting down', () => {
         () => false,
       )
     );
-    socket.write(body);
-    await once(socket, 'close');
-    expect(answer).toMatch(/HTTP\/1\.1 200 OK/);
-    expect(answer).toMatch(/^Connection: close\r$/m);
+    client.socket.write(body);
+    await once(client.socket, 'close');
+    expect(client.text).toMatch(/HTTP\/1\.1 200 OK/);
+    expect(client.text).toMatch(/^Connection: close\r$/m);
     expect(await ended).toBe(0);
   });
 
@@ -175,11 +172,9 @@ postgres.describe('a server that is shutting down', () => {
     await expect(ask(server, '/livez')).rejects.toThrow('ECONNREFUSED');
   });
 
-  it('does not wait for idle connections', async () => {
+  it('does not wait for an idle connection', async () => {
     const server = await start({ SHUTDOWN_DELAY: '0' });
-    const { hostname, port } = new URL(server.url);
-    const socket = connect(Number(port), hostname);
-    await once(socket, 'connect');
+    const { socket } = await Client.open(server.url);
     expect(await server.kill('SIGTERM')).toBe(0);
     socket.destroy();
   });

@@ -47,7 +47,7 @@ postgres.describe('the documented smaller role', () => {
     api = await TestApi.start();
     role = new URL(api.environment.DATABASE_URL!).pathname.replace('/test', 'smaller');
     smaller = as(role, api.environment);
-    await api.dataSource.query(statementsFor(role));
+    await api.query(statementsFor(role));
     server = await ServerProcess.start(smaller);
   });
   afterAll(async () => {
@@ -79,13 +79,13 @@ postgres.describe('the documented smaller role', () => {
 
   it('suffices for the doctor, including repairs', async () => {
     expect(await doctor(smaller)).toMatchObject({ code: 0, wrong: [] });
-    await api.dataSource.query(`SELECT setval('users_id_seq', 1); UPDATE user_totals SET events_count = 7`);
+    await api.query(`SELECT setval('users_id_seq', 1); UPDATE user_totals SET events_count = 7`);
     expect(await doctor(smaller, '--mend')).toMatchObject({ code: 0, wrong: [] });
   });
 
   it('has its privileges on tables of later migrations', async () => {
     const tables = () =>
-      api.dataSource.query<{ name: string }[]>(
+      api.query<{ name: string }>(
         `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
       );
     const before = await tables();
@@ -121,8 +121,7 @@ postgres.describe('the documented smaller role', () => {
   });
 
   it('is checked by the doctor, which prints the statements that grant missing rights', async () => {
-    await api.dataSource
-      .query(`REVOKE UPDATE ON users FROM ${role}; REVOKE ALL ON users_id_seq, events_id_seq FROM ${role};
+    await api.query(`REVOKE UPDATE ON users FROM ${role}; REVOKE ALL ON users_id_seq, events_id_seq FROM ${role};
   REVOKE SELECT ON migrations FROM ${role}`);
     const { code, stderr, wrong } = await doctor(smaller);
     expect([code, stderr]).toEqual([1, expect.not.stringContaining('    at ')]);
@@ -133,7 +132,7 @@ postgres.describe('the documented smaller role', () => {
         `the role ${role} lacks SELECT, UPDATE, USAGE on events_id_seq, users_id_seq`,
       ],
     ]);
-    for (const { mend } of wrong) await api.dataSource.query(/GRANT [^;]+/.exec(mend!)![0]);
+    for (const { mend } of wrong) await api.query(/GRANT [^;]+/.exec(mend!)![0]);
     expect(await doctor(smaller)).toMatchObject({ code: 0, wrong: [] });
   });
 });

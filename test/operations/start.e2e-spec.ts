@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -12,8 +12,10 @@ import { VERSION } from '../../src/config/version.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { puaProcess } from '../support/command-line.js';
 import { createTestDatabase, postgres, testConfig } from '../support/database.js';
+import { query } from '../support/drills.js';
 import { freePort } from '../support/oauth.js';
-import { ServerProcess } from '../support/server.js';
+import { Client } from '../support/raw-client.js';
+import { profileAt, ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
 /** Runs a program to its end. */
@@ -194,11 +196,7 @@ postgres.describe('the first start', () => {
 
   it('loses no acknowledged write when the server is killed repeatedly', async () => {
     const put = async (bio: string) => {
-      const answer = await fetch(`${server.url}/api/public/profile`, {
-        method: 'PUT',
-        headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ bio }),
-      });
+      const answer = await profileAt(server.url, key, bio);
       expect(answer.status).toBe(200);
       await answer.arrayBuffer();
       return Number(bio);
@@ -214,7 +212,7 @@ postgres.describe('the first start', () => {
       await server.kill('SIGKILL');
       await writing;
       server = await ServerProcess.start(settings);
-      const answer = await fetch(`${server.url}/api/public/profile`, { headers: { 'X-API-Key': key } });
+      const answer = await profileAt(server.url, key);
       const { bio } = (await answer.json()) as { bio: string };
       // The last write may be stored without its response.
       expect([answered, answered + 1]).toContain(Number(bio));
@@ -225,8 +223,7 @@ postgres.describe('the first start', () => {
     await server.kill();
     server = await ServerProcess.start(settings);
     expect(server.output.split('\n').filter((text) => !text.startsWith('{'))).toEqual(first);
-    const headers = { 'X-API-Key': key };
-    expect((await fetch(`${server.url}/api/public/profile`, { headers })).status).toBe(200);
+    expect((await profileAt(server.url, key)).status).toBe(200);
   });
 
   it('fails with an explanation if other hosts could reach the demo server', async () => {
@@ -242,15 +239,12 @@ postgres.describe('the first start', () => {
 
   it('finishes the current request on SIGTERM, accepts no other request, and exits with 0', async () => {
     const body = JSON.stringify({ bio: 'last words' });
-    const socket = connect(port, '127.0.0.1');
-    let answer = '';
-    socket.on('data', (chunk) => (answer += chunk.toString()));
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    socket.write(
+    const client = await Client.open(server.url);
+    client.socket.write(
       `PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
         `Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
     );
-    while (!answer.includes('100 Continue')) await new Promise((resolve) => setImmediate(resolve));
+    await client.until((text) => text.includes('100 Continue'));
     const ended = server.kill('SIGTERM');
     while (
       await fetch(`${server.url}/livez`).then(
@@ -258,29 +252,27 @@ postgres.describe('the first start', () => {
         () => false,
       )
     );
-    socket.write(body);
-    await closed;
-    expect(answer).toMatch(/HTTP\/1\.1 200 OK/);
-    expect(answer).toContain('last words');
+    client.socket.write(body);
+    await once(client.socket, 'close');
+    expect(client.text).toMatch(/HTTP\/1\.1 200 OK[^]*last words/);
     expect(await ended).toBe(0);
     server = await ServerProcess.start(settings);
   });
 });
 
-postgres.describe('a public start on a developer’s machine', () => {
-  it('warns that NODE_ENV is not production', async () => {
-    const DATA_DIR = mkdtempSync(join(tmpdir(), 'pua-start-'));
-    const server = await ServerProcess.start({ DATA_DIR, PUBLIC_URL: 'https://api.example' });
-    await server.kill();
-    expect(server.errors).toMatch(
-      /^PUBLIC_URL is public, but NODE_ENV is not production: .*: set NODE_ENV=production\n$/,
-    );
-    rmSync(DATA_DIR, { recursive: true });
-  });
+postgres.it('a server with a public URL warns that NODE_ENV is not production', async () => {
+  const DATA_DIR = mkdtempSync(join(tmpdir(), 'pua-start-'));
+  const server = await ServerProcess.start({ DATA_DIR, PUBLIC_URL: 'https://api.example' });
+  await server.kill();
+  expect(server.errors).toMatch(
+    /^PUBLIC_URL is public, but NODE_ENV is not production: .*: set NODE_ENV=production\n$/,
+  );
+  rmSync(DATA_DIR, { recursive: true });
 });
 
-postgres.describe('a production start', () => {
-  it('logs one line with version, address, database and workers, and no password', async () => {
+postgres.it(
+  'a production start logs one line with version, address, database and workers, and no password',
+  async () => {
     const { environment, drop } = await createTestDatabase();
     const url = new URL(environment.DATABASE_URL!);
     const server = await ServerProcess.start({
@@ -305,8 +297,8 @@ postgres.describe('a production start', () => {
       msg: 'server started',
     });
     await drop();
-  });
-});
+  },
+);
 
 postgres.describe('a failed start', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
@@ -398,10 +390,7 @@ postgres.describe('a failed start', () => {
 });
 
 postgres.it.each([
-  [
-    'a PostgreSQL without TLS, if sslmode requires it',
-    () => `${process.env.TEST_DATABASE_URL}?sslmode=require`,
-  ],
+  ['a PostgreSQL without the required TLS', () => `${process.env.TEST_DATABASE_URL}?sslmode=require`],
   ['a server that speaks HTTP', (port: number) => `postgres://pua@127.0.0.1:${port}/postgres`],
 ])('a database URL that points to %s causes a one-sentence error for operators', async (_, urlFor) => {
   const http = createHttpServer((_request, response) => void response.end()).listen(0, '127.0.0.1');
@@ -432,13 +421,10 @@ postgres.describe('a database whose password has special URL characters', () => 
     expect(compose).toMatch(/ PGPASSWORD: \$\{POSTGRES_PASSWORD:/);
 
     const cluster = await startPostgres(mkdtempSync(join(tmpdir(), 'pua-password-')), { fsync: 'off' });
-    const admin = new pg.Client({ connectionString: cluster.url });
-    await admin.connect();
-    await admin.query(`CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD ${admin.escapeLiteral(PGPASSWORD)}`);
-    const { rows } = await admin.query<{ file: string }>("SELECT current_setting('hba_file') AS file");
-    writeFileSync(rows[0]!.file, 'host all all 127.0.0.1/32 scram-sha-256\n');
-    await admin.query('SELECT pg_reload_conf()');
-    await admin.end();
+    await query(cluster.url, `CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD ${pg.escapeLiteral(PGPASSWORD)}`);
+    const [hba] = await query<{ file: string }>(cluster.url, "SELECT current_setting('hba_file') AS file");
+    writeFileSync(hba!.file, 'host all all 127.0.0.1/32 scram-sha-256\n');
+    await query(cluster.url, 'SELECT pg_reload_conf()');
     const settings = {
       NODE_ENV: 'test',
       SECRET_KEY: process.env.TEST_SECRET_KEY!,

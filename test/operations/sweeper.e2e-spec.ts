@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { batchStatement, deleteExpired, expiredRows, Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, scopesOn, type FormPage } from '../support/oauth.js';
+import { csrfOf, OauthTest, PASSWORD, scopesOn, type FormPage } from '../support/oauth.js';
 
 describe('the sweeper', () => {
   let oauth: OauthTest;
@@ -10,7 +10,7 @@ describe('the sweeper', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ sweepIntervalSeconds: 86_400 })));
   afterAll(() => oauth.close());
 
-  const query = <T>(sql: string, values: unknown[] = []) => oauth.dataSource.query<T[]>(sql, values);
+  const query = <T>(sql: string, values: unknown[] = []) => oauth.query<T>(sql, values);
   const sweep = () => oauth.api.app.get(Sweeper).sweep();
   const count = async (table: string) =>
     Number((await query<{ count: number }>(`SELECT count(*) AS count FROM ${table}`))[0]!.count);
@@ -79,17 +79,13 @@ AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
     expect(await sweep()).toMatchObject({ oauth_tokens: 1, oauth_grants: 1 });
   });
 
-  it('need not delete grants without a code, because the server stores both at once', async () => {
+  it('finds no grants without a code: the server stores a grant together with its code', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const signIn = (await browser.open(oauth.request(clientId).url)) as FormPage;
     const consent = (await browser.submit(signIn, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
-    const csrf = /name="csrf" value="([^"]+)"/.exec(consent.html)![1]!;
-    const body = new URLSearchParams([
-      ['csrf', csrf],
-      ['decision', 'allow'],
-    ]);
+    const body = new URLSearchParams({ csrf: csrfOf(consent), decision: 'allow' });
     for (const scope of scopesOn(consent.html)) body.append('scope', scope);
     const allowed = await browser.send(`${consent.url.pathname}/consent`, { method: 'POST', body });
     const grants = async () =>
@@ -122,38 +118,35 @@ SELECT sha256(i::text::bytea), 'ReplayDetection', now() - interval '1 s' FROM ge
     expect((await sweep()).oauth_state).toBe(2500);
   });
 
-  thorough.it(
-    'continues with other tables if one table fails, counts the failure, and records since when rows are overdue',
-    async () => {
-      const expired = `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('x'), 'ReplayDetection', now() - interval '1 hour')`;
-      const sweeper = oauth.api.app.get(Sweeper);
-      const state = () => ({ ...sweeper.sweeping.get('oauth_state')! });
-      const before = state();
-      await query(expired);
-      await query(
-        `INSERT INTO login_throttle (key, attempts, window_ends_at) VALUES (sha256('later'), 1, now() - interval '2 hours')`,
-      );
-      await query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''broken''; END';
+  thorough.it('continues after a table that fails, and records the failure and overdue rows', async () => {
+    const expired = `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('x'), 'ReplayDetection', now() - interval '1 hour')`;
+    const sweeper = oauth.api.app.get(Sweeper);
+    const state = () => ({ ...sweeper.sweeping.get('oauth_state')! });
+    const before = state();
+    await query(expired);
+    await query(
+      `INSERT INTO login_throttle (key, attempts, window_ends_at) VALUES (sha256('later'), 1, now() - interval '2 hours')`,
+    );
+    await query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''broken''; END';
 CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FUNCTION refuse()`);
-      expect(await sweep()).toMatchObject({ oauth_state: 0, login_throttle: 1 });
-      expect(state()).toEqual({
-        ...before,
-        failures: before.failures + 1,
-        overdueSince: expect.any(Date),
-      });
-      const overdueMinutes = (Date.now() - state().overdueSince!.getTime()) / 60_000;
-      expect(overdueMinutes).toBeGreaterThan(59);
-      expect(overdueMinutes).toBeLessThan(119);
-      await query('DROP FUNCTION refuse CASCADE');
-      await sweep();
-      expect(state()).toEqual({
-        deleted: before.deleted + 1,
-        failures: before.failures + 1,
-        lastSuccessAt: expect.any(Date),
-        overdueSince: undefined,
-      });
-    },
-  );
+    expect(await sweep()).toMatchObject({ oauth_state: 0, login_throttle: 1 });
+    expect(state()).toEqual({
+      ...before,
+      failures: before.failures + 1,
+      overdueSince: expect.any(Date),
+    });
+    const overdueMinutes = (Date.now() - state().overdueSince!.getTime()) / 60_000;
+    expect(overdueMinutes).toBeGreaterThan(59);
+    expect(overdueMinutes).toBeLessThan(119);
+    await query('DROP FUNCTION refuse CASCADE');
+    await sweep();
+    expect(state()).toEqual({
+      deleted: before.deleted + 1,
+      failures: before.failures + 1,
+      lastSuccessAt: expect.any(Date),
+      overdueSince: undefined,
+    });
+  });
 
   postgres.it('does not wait for locked rows', async () => {
     await query(
@@ -265,7 +258,7 @@ postgres.describe('the sweeper over 500,000 rows in each table', () => {
 
   it('reads deleted rows only once, even while another transaction can still see them', async () => {
     const rows = GROWING.find(({ name }) => name === 'oauth_state')!;
-    await oauth.dataSource.query(
+    await oauth.query(
       `UPDATE oauth_state SET expires_at = now() - interval '1 day' + random() * interval '20 s'
 WHERE key IN (SELECT key FROM oauth_state LIMIT 20000)`,
     );
@@ -276,7 +269,7 @@ WHERE key IN (SELECT key FROM oauth_state LIMIT 20000)`,
       await reader.query('SELECT count(*) FROM users');
       let batches = 0;
       await deleteExpired(oauth.dataSource, rows, () => ++batches < 18);
-      const [{ last } = { last: '' }] = await oauth.dataSource.query<{ last: string }[]>(
+      const [{ last } = { last: '' }] = await oauth.query<{ last: string }>(
         'SELECT min(expires_at)::text AS last FROM oauth_state',
       );
       const blocks = async (from: string) => {

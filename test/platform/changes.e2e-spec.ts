@@ -97,7 +97,7 @@ describe('GET /api/platform/changes', () => {
       expect(await put(ada, { bio: 'old', first_name: 'Ada' })).toBe(200);
       expect(await put(ada, { bio: 'lost' }, { 'If-Match': '"0-0"' })).toBe(412);
       expect(await put(ada, { bio: 7 })).toBe(422);
-      await oauth.dataSource.query(`UPDATE users SET bio = 'from the platform' WHERE id = $1`, [userId]);
+      await oauth.query(`UPDATE users SET bio = 'from the platform' WHERE id = $1`, [userId]);
       expect(await put(ada, { bio: 'from the platform', first_name: 'Grace' })).toBe(200);
       expect(said(await news())).toEqual([
         expect.objectContaining({ member_id: userId, fields: { first_name: 'Grace' } }),
@@ -200,7 +200,7 @@ describe('GET /api/platform/changes', () => {
           actor: 'system',
         });
         if (usedDaysAgo !== undefined)
-          await oauth.dataSource.query(
+          await oauth.query(
             `INSERT INTO api_key_usage (key_id, last_used_at) VALUES ($1, now() - make_interval(days => $2))`,
             [id, usedDaysAgo],
           );
@@ -222,11 +222,11 @@ describe('GET /api/platform/changes', () => {
         const clientId = await oauth.client({ name: 'Diary' });
         await oauth.tokens(clientId, username);
         const end = async () => {
-          await oauth.dataSource.query(
+          await oauth.query(
             'UPDATE oauth_grants SET access_ends_at = date_trunc($3, now()) + make_interval(days => $2) WHERE client_id = $1',
             [clientId, days, 'hour'],
           );
-          await oauth.dataSource.query(
+          await oauth.query(
             `INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT id, now() - make_interval(days => $2) FROM oauth_grants
 WHERE client_id = $1 ON CONFLICT DO NOTHING`,
             [clientId, usedDaysAgo],
@@ -262,10 +262,8 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       const look = (most: number, after: object | null) =>
         eventually(async () => {
           const statement = 'SELECT report_ending_access($1, $2::jsonb) AS last';
-          const [row] = await dataSource.query<{ last: object | null }[]>(statement, [
-            most,
-            JSON.stringify(after),
-          ]);
+          const values = [most, JSON.stringify(after)];
+          const [row] = await dataSource.query<{ last: object | null }[]>(statement, values);
           return row!.last ?? undefined; // null while the server's periodic work runs
         });
       const last = await look(2, null);
@@ -330,34 +328,29 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect([await isMore(2), await isMore(3), await isMore(4)]).toEqual([true, false, false]);
     });
 
-    postgres.it(
-      'in a safe order: never before changes of a transaction that began earlier and commits later',
-      async () => {
-        const first = await member();
-        const second = await member();
-        const writer = await hold(
-          oauth.dataSource,
-          `INSERT INTO platform_changes (type, user_id, fields) VALUES ('profile.updated', $1, '{"bio":"earlier"}')`,
-          [first.id],
-        );
-        expect(await put(second.key, { bio: 'later' })).toBe(200);
-        const before = await list(`?after=${start}`);
-        expect(before.data).toEqual([]);
-        await writer.commit();
-        await oauth.api.platform.settleChanges();
-        const { data } = await list(`?after=${before.next}`);
-        expect(data.map(({ fields }) => fields!.bio)).toEqual(['earlier', 'later']);
-      },
-    );
+    postgres.it('in a safe order: an earlier transaction that commits later delays them', async () => {
+      const first = await member();
+      const second = await member();
+      const writer = await hold(
+        oauth.dataSource,
+        `INSERT INTO platform_changes (type, user_id, fields) VALUES ('profile.updated', $1, '{"bio":"earlier"}')`,
+        [first.id],
+      );
+      expect(await put(second.key, { bio: 'later' })).toBe(200);
+      const before = await list(`?after=${start}`);
+      expect(before.data).toEqual([]);
+      await writer.commit();
+      await oauth.api.platform.settleChanges();
+      const { data } = await list(`?after=${before.next}`);
+      expect(data.map(({ fields }) => fields!.bio)).toEqual(['earlier', 'later']);
+    });
 
     it('or 410 if changes after the cursor were swept', async () => {
       const { key: ada } = await member();
       await put(ada, { bio: 'swept' });
       await oauth.api.platform.settleChanges();
       const { next: kept } = await list(`?after=${start}`);
-      await oauth.dataSource.query(
-        `UPDATE platform_changes SET changed_at = changed_at - interval '31 days'`,
-      );
+      await oauth.query(`UPDATE platform_changes SET changed_at = changed_at - interval '31 days'`);
       await oauth.api.app.get(Sweeper).sweep();
       const gone = await get(`?after=${start}`);
       expect([gone.status, gone.body.code]).toEqual([410, 'cursor_expired']);

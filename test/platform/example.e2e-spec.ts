@@ -131,7 +131,7 @@ describe('examples/platform', () => {
       const environment = { ...api.environment, ...limits };
       const servers = await Promise.all([0, 1].map(() => ServerProcess.start({ ...environment, PORT: '0' })));
       try {
-        const busiest = await api.dataSource.query<{ id: number }[]>(
+        const busiest = await api.query<{ id: number }>(
           `SELECT user_id AS id FROM participants GROUP BY user_id HAVING count(*) < 300 ORDER BY count(*) DESC, user_id LIMIT 5`,
         );
         const webhooks = new WebhooksService(api.dataSource, api.config);
@@ -161,7 +161,7 @@ describe('examples/platform', () => {
           stdio: ['pipe', 'pipe', 'pipe'],
         });
         const ids = busiest.map(({ id }) => id);
-        const answers = await api.dataSource.query<{ event_id: number; user_id: number }[]>(
+        const answers = await api.query<{ event_id: number; user_id: number }>(
           `SELECT event_id, user_id FROM participants WHERE user_id = ANY ($1) AND role = 'attendee' ORDER BY event_id, user_id LIMIT 60`,
           [ids],
         );
@@ -196,7 +196,7 @@ describe('examples/platform', () => {
         });
         // The database contains exactly the data that the platform fed.
         for (const [i, { event_id, user_id }] of answers.entries()) {
-          const rows = await api.dataSource.query<{ rsvp_status: string }[]>(
+          const rows = await api.query<{ rsvp_status: string }>(
             'SELECT rsvp_status FROM participants WHERE event_id = $1 AND user_id = $2',
             [event_id, user_id],
           );

@@ -34,7 +34,7 @@ describe('a platform key', () => {
     expect((await api.feed(next.key, [])).status).toBe(200);
     await soon(async () => (await api.feed(made.key, [])).body.code === 'invalid_credentials');
     await puaJson(api.environment, ['keys', 'revoke', next.id, '--reason', 'over']);
-    const trail = await api.dataSource.query<{ type: string }[]>(
+    const trail = await api.query<{ type: string }>(
       'SELECT type FROM auth_events WHERE key_id = ANY ($1) AND user_id IS NULL ORDER BY id',
       [[made.id, next.id]],
     );
@@ -62,7 +62,7 @@ describe('a platform key', () => {
   it('has only platform scopes, and a member’s key has none: a database constraint rejects all other keys', async () => {
     const user = await api.platform.user();
     const insert = (owner: number | null, scopes: string) =>
-      api.dataSource.query(
+      api.query(
         `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, no_expiry_reason)
 VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('00', 32), 'hex'), decode('00000000', 'hex'), 'abcd', 'x')`,
         [owner, scopes],
@@ -106,7 +106,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     const { body } = await api.feed(key, [], { Origin: 'https://app.example' });
     expect(body.code).toBe('api_key_in_browser');
     const [, , id] = key.split('_');
-    const [event] = await api.dataSource.query<{ user_id: null }[]>(
+    const [event] = await api.query<{ user_id: null }>(
       `SELECT user_id FROM auth_events WHERE type = 'key.exposed' AND key_id = $1`,
       [id],
     );

@@ -70,6 +70,11 @@ export class TestApi {
     return `http://127.0.0.1:${port}`;
   }
 
+  /** Runs SQL on the separate connections. */
+  query<Row = any>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.dataSource.query<Row[]>(sql, values);
+  }
+
   /** Creates a member's key with these scopes, by default all. */
   async key(
     userId: number | null,

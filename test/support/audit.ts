@@ -52,3 +52,20 @@ WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> ALL
   const [row] = await dataSource.query<Record<string, string>[]>(`SELECT ${digests.join(', ')}`);
   return row!;
 }
+
+/** Rows of all tables that contain the text in any case, or as bytes: `table: row`. */
+export async function rowsWith(dataSource: DataSource, text: string): Promise<string[]> {
+  const tables = await dataSource.query<{ name: string }[]>(
+    `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await dataSource.query<{ row: string }[]>(
+      `SELECT t::text AS row FROM ${name} t
+WHERE lower(t::text) LIKE ANY (ARRAY['%' || lower($1) || '%', '%' || encode(convert_to($1, 'UTF8'), 'hex') || '%'])`,
+      [text],
+    );
+    found.push(...rows.map(({ row }) => `${name}: ${row}`));
+  }
+  return found;
+}

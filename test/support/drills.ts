@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
-import type { ServerProcess } from './server.js';
+import { profileAt, type ServerProcess } from './server.js';
 import { until } from './timing.js';
 
 /** The commands of a page under a heading, one string per block. */
@@ -54,7 +54,7 @@ export async function query<Row>(url: string, sql: string, values: unknown[] = [
 export async function statusOf(server: ServerProcess, key: string): Promise<number> {
   let status = 503;
   await until(async () => {
-    const answer = await fetch(`${server.url}/api/public/profile`, { headers: { 'X-API-Key': key } });
+    const answer = await profileAt(server.url, key);
     await answer.arrayBuffer();
     return (status = answer.status) !== 503;
   }, 'the server answers');

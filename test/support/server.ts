@@ -50,3 +50,10 @@ export class ServerProcess {
     return this.child.exitCode;
   }
 }
+
+/** Reads a member's profile at a server, or writes a new bio. */
+export function profileAt(url: string, key: string, bio?: string, more: Record<string, string> = {}) {
+  const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', ...more };
+  const write = bio === undefined ? {} : { method: 'PUT', body: JSON.stringify({ bio }) };
+  return fetch(`${url}/api/public/profile`, { headers, ...write });
+}

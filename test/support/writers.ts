@@ -1,4 +1,6 @@
 import fc from 'fast-check';
+import { countLoneSides, findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
+import type { TestApi } from './api.js';
 import { onPostgres } from './database.js';
 import type { Platform } from './platform.js';
 
@@ -146,4 +148,17 @@ export async function writeThem(platform: Platform): Promise<void> {
   for (let id = 1; id <= MEMBERS; id++) await platform.user({ id });
   for (let id = 1; id <= EVENTS; id++) await platform.event({ id, organizer_id: id });
   for (let id = 1; id <= ACHIEVEMENTS; id++) await platform.achievement({ id });
+}
+
+/** No fault of the data that triggers maintain. */
+export const RIGHT = { drift: [], stale: [], sides: 0 };
+
+/** The faults of the data that triggers maintain, after background work. */
+export async function findWrong({ dataSource, platform }: TestApi) {
+  await platform.settleNames();
+  return {
+    drift: await findDrift(dataSource.manager),
+    stale: await findStaleCopies(dataSource.manager),
+    sides: await countLoneSides(dataSource.manager),
+  };
 }

@@ -37,14 +37,14 @@ beforeEach(async () => {
   endpoint = await endpointFor({ clientId }, TYPES);
 });
 
-const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
+const query = <Row>(sql: string, values: unknown[] = []) => oauth.query<Row>(sql, values);
 const apps = () => new ConnectedApps(oauth.dataSource);
 const keys = () => new ApiKeysService(oauth.dataSource, oauth.api.config);
 const users = () => new UsersService(oauth.dataSource);
 const sweep = () => oauth.api.app.get(Sweeper).sweep();
 const noticeEnds = () => oauth.api.app.get(Upkeep).tellOfEndingAccess(new AbortController().signal);
 const daysTo = (time: string) =>
-  Math.round((Date.parse(`${time.replace(' ', 'T')}Z`) - Date.now()) / 86_400_000);
+  Math.round((Date.parse(`${time.replace(' ', 'T')}Z`) - Date.now()) / DAY / 1000);
 
 const endpointFor = async (of: { clientId: string } | { keyId: string }, types: readonly string[]) =>
   (await webhooks.create({ url: receiver.url, types, ...of, actor: 'admin' })).id;

@@ -42,7 +42,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     const member = await oauth.member();
     await oauth.tokens(clientId, member.username, { scope: 'profile:read' });
     const before = receiver.received.length;
-    await oauth.dataSource.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [member.id]);
+    await oauth.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [member.id]);
     await receiver.untilReceived(before + 1);
     await eventually(async () => (await webhooks.deliveries(id))[0]?.status === 'delivered' || undefined);
     const open = async () => (await ada.browser.open(`/developer/clients/${clientId}`)) as FormPage;
@@ -70,7 +70,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     await receiver.untilReceived(before + 2);
     expect(receiver.received[before + 1]!.id).toBe(message);
     const trail = `SELECT actor, user_id, client_id, details FROM auth_events WHERE type = 'webhook.redelivered' AND client_id = $1`;
-    expect(await oauth.dataSource.query(trail, [clientId])).toEqual([
+    expect(await oauth.query(trail, [clientId])).toEqual([
       { actor: 'user', user_id: ada.id, client_id: clientId, details: { webhook: id, messages: 1 } },
     ]);
   });
@@ -99,7 +99,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
   it('sends nothing to a disabled endpoint, and limits a developer’s redeliveries', async () => {
     const { ada, clientId, id, message, open, before } = await told();
     const page = await open();
-    await oauth.dataSource.query(
+    await oauth.query(
       `INSERT INTO auth_events (type, actor, user_id, details) SELECT 'webhook.redelivered', 'user', $1, '{}' FROM generate_series(1, 100)`,
       [ada.id],
     );
@@ -135,7 +135,7 @@ describe('/developer/webhooks/:app', () => {
   const secretIn = ({ html }: FormPage) => /<code>(whsec_[^<]+)<\/code>/.exec(html)?.[1];
   const idIn = ({ html }: FormPage) => /<code>(wh_\w+)<\/code>/.exec(html)?.[1];
   const endpoints = (app: string) =>
-    oauth.dataSource.query<{ id: string; disabled_at: Date | null }[]>(
+    oauth.query<{ id: string; disabled_at: Date | null }>(
       'SELECT id, disabled_at FROM webhook_endpoints WHERE client_id = $1 OR key_id = $1',
       [app],
     );
@@ -160,7 +160,7 @@ describe('/developer/webhooks/:app', () => {
       await receiver.untilReceived(before + 1);
       await ada.form(/\/test$/, page); // the same form again
       const tests = `SELECT count(*)::int AS count FROM webhook_deliveries WHERE endpoint_id = $1`;
-      expect(await oauth.dataSource.query(tests, [idIn(page)])).toEqual([{ count: 1 }]);
+      expect(await oauth.query(tests, [idIn(page)])).toEqual([{ count: 1 }]);
     }
   });
 
@@ -192,7 +192,7 @@ describe('/developer/webhooks/:app', () => {
     expect(await endpoints(ada.app)).toEqual([]);
     const trail = `SELECT type FROM auth_events WHERE type LIKE 'webhook.%' AND user_id = $1 AND client_id = $2
 AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
-    expect(await oauth.dataSource.query(trail, [ada.id, ada.app])).toEqual(
+    expect(await oauth.query(trail, [ada.id, ada.app])).toEqual(
       ['created', 'rotated', 'disabled', 'deleted'].map((act) => ({ type: `webhook.${act}` })),
     );
   });
@@ -239,7 +239,7 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
     expect((await eve.page(ada.app)).status).toBe(404);
     expect(await endpoints(ada.app)).toEqual([{ id: webhook, disabled_at: null }]);
 
-    await oauth.dataSource.query(
+    await oauth.query(
       `INSERT INTO auth_events (type, actor, user_id, details) SELECT 'webhook.tested', 'user', $1, '{}' FROM generate_series(1, 100)`,
       [ada.id],
     );

@@ -36,7 +36,7 @@ it('examples/webhooks accepts a signed message, prints a repeated message once, 
     const forged = await fetch(url, { method: 'POST', body: '{"type":"webhook.test","data":{}}' });
     expect(forged.status).toBe(401);
     const userId = await api.platform.user();
-    await api.dataSource.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [userId]);
+    await api.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [userId]);
     expect((await lines.next()).value).toContain('profile.updated');
     const delivered = () =>
       eventually(async () =>

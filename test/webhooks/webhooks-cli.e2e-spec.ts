@@ -70,7 +70,7 @@ describe('pua webhooks', () => {
   it('show lists the latest messages with status and time; redeliver sends one message or all failed messages again', async () => {
     const { id } = await create();
     const member = await api.platform.user();
-    await api.dataSource.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [member]);
+    await api.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [member]);
     await receiver.untilReceived(1);
     const show = async (): Promise<DeliveryDetails[]> =>
       (await json<{ deliveries: DeliveryDetails[] }>(`show ${id}`)).deliveries;
@@ -92,7 +92,7 @@ describe('pua webhooks', () => {
     expect(await json(`redeliver ${last!.id}`)).toEqual({ id: last!.id, redelivered: 1 });
     await receiver.untilReceived(2);
     expect(receiver.received[1]!.id).toBe(last!.id);
-    await api.dataSource.query(
+    await api.query(
       `UPDATE webhook_deliveries SET status = 'dead', ended_at = now() WHERE endpoint_id = $1`,
       [id],
     );
@@ -178,7 +178,7 @@ describe('pua webhooks', () => {
       return checks.find(({ name }) => name === 'webhooks')!;
     };
     expect((await status()).status).toBe('ok');
-    await api.dataSource.query(
+    await api.query(
       `UPDATE webhook_endpoints SET failing_since = now() - interval '25 hours' WHERE id = $1`,
       [id],
     );

@@ -36,6 +36,8 @@ interface Delivery {
   readonly wait: number;
 }
 
+const isDelivered = ({ status }: Delivery) => status === 'delivered';
+
 describe('webhooks', () => {
   let oauth: OauthTest;
   let webhooks: WebhooksService;
@@ -54,7 +56,7 @@ describe('webhooks', () => {
     await receiver.close();
   });
 
-  const query = <T>(sql: string, values: unknown[] = []) => oauth.dataSource.query<T[]>(sql, values);
+  const query = <T>(sql: string, values: unknown[] = []) => oauth.query<T>(sql, values);
   const rename = (id: number, bio: string) => query('UPDATE users SET bio = $2 WHERE id = $1', [id, bio]);
   const deliveries = (endpoint: string) =>
     query<Delivery>(
@@ -141,44 +143,36 @@ describe('webhooks', () => {
       ]);
     });
 
-    thorough.it(
-      'reports the same records as sync for seven changes, which another database client writes',
-      async () => {
-        const { platform } = oauth.api;
-        const userId = await platform.user();
-        const key = await oauth.api.key(userId);
-        const peer = await platform.user({ first_name: 'Ada' });
-        const hosted = await platform.event({ organizer_id: peer });
-        const [hidden, left] = [await platform.event(), await platform.event()];
-        for (const event of [hosted, hidden, left]) await platform.participant(event, userId);
-        await platform.connection(peer, userId, { met_at_event_id: hosted });
-        const achievement = await platform.achievement();
-        await platform.settleChanges();
-        const { next } = (await oauth.api.get('/sync', key)).body as { next: string };
-        await endpoint({ keyId: key.split('_')[2]! }, WEBHOOK_TYPES);
-        await platform.progress(userId, achievement, { progress: 1, earned_at: '2025-01-01T00:00:00Z' });
-        await query('UPDATE events SET is_draft = true WHERE id = $1', [hidden]);
-        await query('DELETE FROM participants WHERE user_id = $1 AND event_id = $2', [userId, left]);
-        await query(`UPDATE users SET first_name = 'Grace' WHERE id = $1`, [peer]);
-        await query(`UPDATE achievements SET points = 20 WHERE id = $1`, [achievement]);
-        await query('UPDATE events SET title = $2 WHERE id = $1', [hosted, 'Another title']);
-        await rename(userId, 'last of all');
-        await platform.settleChanges();
-        const { data } = (await oauth.api.get(`/sync?cursor=${next}&limit=1000`, key)).body as {
-          data: { resource: string; id: number; kind: string }[];
-        };
-        const inSync = new Set(
-          data.map(({ resource, id, kind }) => `${resource}.${kind} ${id} of ${userId}`),
-        );
-        expect([...inSync].map((text) => text.split(' ')[0])).toEqual(
-          expect.arrayContaining(
-            'events.removed events.updated connections.updated achievements.updated'.split(' '),
-          ),
-        );
-        await receiver.until(() => [...inSync].every((text) => receiver.told.includes(text)));
-        expect(new Set(receiver.told)).toEqual(inSync);
-      },
-    );
+    thorough.it('reports the same records as sync for seven changes by a database client', async () => {
+      const { platform } = oauth.api;
+      const userId = await platform.user();
+      const key = await oauth.api.key(userId);
+      const peer = await platform.user({ first_name: 'Ada' });
+      const hosted = await platform.event({ organizer_id: peer });
+      const [hidden, left] = [await platform.event(), await platform.event()];
+      for (const event of [hosted, hidden, left]) await platform.participant(event, userId);
+      await platform.connection(peer, userId, { met_at_event_id: hosted });
+      const achievement = await platform.achievement();
+      await platform.settleChanges();
+      const { next } = (await oauth.api.get('/sync', key)).body as { next: string };
+      await endpoint({ keyId: key.split('_')[2]! }, WEBHOOK_TYPES);
+      await platform.progress(userId, achievement, { progress: 1, earned_at: '2025-01-01T00:00:00Z' });
+      await query('UPDATE events SET is_draft = true WHERE id = $1', [hidden]);
+      await query('DELETE FROM participants WHERE user_id = $1 AND event_id = $2', [userId, left]);
+      await query(`UPDATE users SET first_name = 'Grace' WHERE id = $1`, [peer]);
+      await query(`UPDATE achievements SET points = 20 WHERE id = $1`, [achievement]);
+      await query('UPDATE events SET title = $2 WHERE id = $1', [hosted, 'Another title']);
+      await rename(userId, 'last of all');
+      await platform.settleChanges();
+      const { data } = (await oauth.api.get(`/sync?cursor=${next}&limit=1000`, key)).body as {
+        data: { resource: string; id: number; kind: string }[];
+      };
+      const inSync = new Set(data.map(({ resource, id, kind }) => `${resource}.${kind} ${id} of ${userId}`));
+      const kinds = 'events.removed events.updated connections.updated achievements.updated'.split(' ');
+      expect([...inSync].map((text) => text.split(' ')[0])).toEqual(expect.arrayContaining(kinds));
+      await receiver.until(() => [...inSync].every((text) => receiver.told.includes(text)));
+      expect(new Set(receiver.told)).toEqual(inSync);
+    });
   });
 
   describe('an app', () => {
@@ -272,18 +266,15 @@ describe('webhooks', () => {
       expect((await webhooks.find(id)).key_id).toBe(next);
     });
 
-    thorough.it(
-      'of an erased member is deleted with its endpoints, and every message about the member',
-      async () => {
-        const { userId, id } = await keyed(['profile.updated']);
-        await endpoint();
-        await rename(userId, 'x');
-        await receiver.untilReceived(2);
-        await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));
-        await expect(webhooks.find(id)).rejects.toThrow('There is no webhook');
-        expect(await query('SELECT FROM webhook_deliveries WHERE user_id = $1', [userId])).toEqual([]);
-      },
-    );
+    thorough.it('of an erased member is deleted with its endpoints and the member’s messages', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      await endpoint();
+      await rename(userId, 'x');
+      await receiver.untilReceived(2);
+      await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));
+      await expect(webhooks.find(id)).rejects.toThrow('There is no webhook');
+      expect(await query('SELECT FROM webhook_deliveries WHERE user_id = $1', [userId])).toEqual([]);
+    });
   });
 
   describe('the platform', () => {
@@ -303,62 +294,56 @@ describe('webhooks', () => {
   });
 
   describe('a failing endpoint', () => {
-    thorough.it(
-      'gets a message again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, with the same id; then the message is dead',
-      async () => {
-        const { userId, id } = await keyed(['profile.updated']);
-        answerWith(500);
-        await rename(userId, 'x');
-        const waits: number[] = [];
-        for (const [i] of RETRY_AFTER.entries()) {
-          const [found] = await settled(id, ([first]) => first?.attempts === i + 1);
-          expect(found).toMatchObject({ status: 'pending', response_status: 500 });
-          waits.push(found!.wait);
-          await pass(found!.wait);
-        }
-        expect(waits).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 36_000]);
-        const [last] = await settled(id, ([first]) => first!.status !== 'pending');
-        expect(last).toMatchObject({ status: 'dead', attempts: 8 });
-        expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
-        expect(receiver.received).toHaveLength(8);
-        // A manual redelivery sends it once more, with the same id.
-        answerWith(204);
-        expect(await webhooks.redeliver(last!.id, 'admin')).toBe(1);
-        await receiver.untilReceived(9);
-        expect(receiver.received.at(-1)!.id).toBe(last!.id);
-        const [done] = await settled(id, ([first]) => first!.status === 'delivered');
-        expect(done).toMatchObject({ attempts: 1, response_status: 204, error: null });
-        expect((await webhooks.find(id)).failing_since).toBeNull();
-      },
-    );
+    thorough.it('gets a message again seven times within 28 h, with its id; then it is dead', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      answerWith(500);
+      await rename(userId, 'x');
+      const waits: number[] = [];
+      for (const [i] of RETRY_AFTER.entries()) {
+        const [found] = await settled(id, ([first]) => first?.attempts === i + 1);
+        expect(found).toMatchObject({ status: 'pending', response_status: 500 });
+        waits.push(found!.wait);
+        await pass(found!.wait);
+      }
+      expect(waits).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 36_000]);
+      const [last] = await settled(id, ([first]) => first!.status !== 'pending');
+      expect(last).toMatchObject({ status: 'dead', attempts: 8 });
+      expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+      expect(receiver.received).toHaveLength(8);
+      // A manual redelivery sends it once more, with the same id.
+      answerWith(204);
+      expect(await webhooks.redeliver(last!.id, 'admin')).toBe(1);
+      await receiver.untilReceived(9);
+      expect(receiver.received.at(-1)!.id).toBe(last!.id);
+      const [done] = await settled(id, ([first]) => first!.status === 'delivered');
+      expect(done).toMatchObject({ attempts: 1, response_status: 204, error: null });
+      expect((await webhooks.find(id)).failing_since).toBeNull();
+    });
 
-    thorough.it(
-      'still gets a member’s messages in order after one failure, without a delay of other members’ messages',
-      async () => {
-        const { userId, id } = await keyed(['profile.updated', 'events.updated']);
-        const other = await keyed(['profile.updated']);
-        let failures = 1;
-        receiver.respond = ({ message }, response) => {
-          const fails = message.data.member_id === userId && failures-- > 0;
-          response.writeHead(fails ? 503 : 204, { 'Retry-After': '3600' }).end();
-        };
-        await rename(userId, 'first');
-        await settled(id, ([first]) => first?.attempts === 1);
-        const event = await oauth.api.platform.event();
-        await oauth.api.platform.participant(event, userId);
-        await settled(id, (found) => found.length === 2);
-        await rename(other.userId, 'in between');
-        await receiver.untilReceived(2);
-        await pass(3600);
-        await receiver.untilReceived(4);
-        expect(receiver.told).toEqual([
-          `profile.updated ${userId} of ${userId}`,
-          `profile.updated ${other.userId} of ${other.userId}`,
-          `profile.updated ${userId} of ${userId}`,
-          `events.updated ${event} of ${userId}`,
-        ]);
-      },
-    );
+    thorough.it('gets a member’s messages in order after a failure, and others’ without delay', async () => {
+      const { userId, id } = await keyed(['profile.updated', 'events.updated']);
+      const other = await keyed(['profile.updated']);
+      let failures = 1;
+      receiver.respond = ({ message }, response) => {
+        const fails = message.data.member_id === userId && failures-- > 0;
+        response.writeHead(fails ? 503 : 204, { 'Retry-After': '3600' }).end();
+      };
+      await rename(userId, 'first');
+      await settled(id, ([first]) => first?.attempts === 1);
+      const event = await oauth.api.platform.event();
+      await oauth.api.platform.participant(event, userId);
+      await settled(id, (found) => found.length === 2);
+      await rename(other.userId, 'in between');
+      await receiver.untilReceived(2);
+      await pass(3600);
+      await receiver.untilReceived(4);
+      expect(receiver.told).toEqual([
+        `profile.updated ${userId} of ${userId}`,
+        `profile.updated ${other.userId} of ${other.userId}`,
+        `profile.updated ${userId} of ${userId}`,
+        `events.updated ${event} of ${userId}`,
+      ]);
+    });
 
     thorough.it('gets a member’s later messages while an earlier message fails repeatedly', async () => {
       const { userId, id } = await keyed(['profile.updated', 'events.updated']);
@@ -392,88 +377,76 @@ describe('webhooks', () => {
       [429, '9999999', 36_000],
       [429, 'soon', 5],
       [500, '3600', 5],
-    ])(
-      'that responds %s with Retry-After: %s gets the next attempt after %s s',
-      async (status, after, wait) => {
-        const { userId, id } = await keyed(['profile.updated']);
-        const header = typeof after === 'string' ? after : after();
-        answerWith(status, { 'Retry-After': header });
-        await rename(userId, 'x');
-        const [message] = await settled(id, ([first]) => first?.attempts === 1);
-        expect(message!.wait).toBeLessThanOrEqual(wait);
-        expect(message!.wait).toBeGreaterThan(wait - (header.includes('GMT') ? 600 : 1));
-      },
-    );
+    ])('that responds %s with Retry-After: %s gets a retry after %s s', async (status, after, wait) => {
+      const { userId, id } = await keyed(['profile.updated']);
+      const header = typeof after === 'string' ? after : after();
+      answerWith(status, { 'Retry-After': header });
+      await rename(userId, 'x');
+      const [message] = await settled(id, ([first]) => first?.attempts === 1);
+      expect(message!.wait).toBeLessThanOrEqual(wait);
+      expect(message!.wait).toBeGreaterThan(wait - (header.includes('GMT') ? 600 : 1));
+    });
 
-    thorough.it(
-      'is disabled after five days of failures, and an audit event records the reason',
-      async () => {
-        const { userId, keyId, id } = await keyed(['profile.updated']);
-        answerWith(500);
-        await rename(userId, 'x');
-        await settled(id, ([first]) => first?.attempts === 1);
-        const shift = (interval: string) =>
-          query(`UPDATE webhook_endpoints SET failing_since = failing_since - $2::interval WHERE id = $1`, [
-            id,
-            interval,
-          ]);
-        await shift('4 days 23 hours');
-        await pass(5);
-        await settled(id, ([first]) => first!.attempts === 2);
-        expect((await webhooks.find(id)).status).toBe('failing');
-        await shift('1 hour');
-        await pass(300);
-        await settled(id, ([first]) => first!.status === 'dead');
-        expect(await webhooks.find(id)).toMatchObject({ status: 'disabled', disabled_because: 'failing' });
-        expect(await disablingsOf(id)).toEqual([
-          { actor: 'system', key_id: keyId, details: { webhook: id, reason: 'failing' } },
+    thorough.it('is disabled after five days of failures; an audit event records the reason', async () => {
+      const { userId, keyId, id } = await keyed(['profile.updated']);
+      answerWith(500);
+      await rename(userId, 'x');
+      await settled(id, ([first]) => first?.attempts === 1);
+      const shift = (interval: string) =>
+        query(`UPDATE webhook_endpoints SET failing_since = failing_since - $2::interval WHERE id = $1`, [
+          id,
+          interval,
         ]);
-        await expect(webhooks.redeliver(id, 'admin')).rejects.toThrow('was disabled');
-      },
-    );
+      await shift('4 days 23 hours');
+      await pass(5);
+      await settled(id, ([first]) => first!.attempts === 2);
+      expect((await webhooks.find(id)).status).toBe('failing');
+      await shift('1 hour');
+      await pass(300);
+      await settled(id, ([first]) => first!.status === 'dead');
+      expect(await webhooks.find(id)).toMatchObject({ status: 'disabled', disabled_because: 'failing' });
+      expect(await disablingsOf(id)).toEqual([
+        { actor: 'system', key_id: keyId, details: { webhook: id, reason: 'failing' } },
+      ]);
+      await expect(webhooks.redeliver(id, 'admin')).rejects.toThrow('was disabled');
+    });
 
-    thorough.it(
-      'that redirects is recorded with its status, and the server does not follow the redirect',
-      async () => {
-        const { userId, id } = await keyed(['profile.updated']);
-        const elsewhere = await Receiver.start();
-        receiver.respond = (_, response) => {
-          if (receiver.received.length === 1) response.writeHead(307, { Location: elsewhere.url }).end();
-          else response.destroy();
-        };
-        await rename(userId, 'x');
-        expect((await settled(id, ([first]) => first?.attempts === 1))[0]).toMatchObject({
-          response_status: 307,
-          error: null,
-        });
-        await pass(5);
-        expect((await settled(id, ([first]) => first!.attempts === 2))[0]).toMatchObject({
-          response_status: null,
-          error: expect.stringContaining('ECONNRESET'),
-        });
-        expect(elsewhere.received).toEqual([]);
-        await elsewhere.close();
-      },
-    );
+    thorough.it('that redirects is recorded with its status; the redirect is not followed', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      const elsewhere = await Receiver.start();
+      receiver.respond = (_, response) => {
+        if (receiver.received.length === 1) response.writeHead(307, { Location: elsewhere.url }).end();
+        else response.destroy();
+      };
+      await rename(userId, 'x');
+      expect((await settled(id, ([first]) => first?.attempts === 1))[0]).toMatchObject({
+        response_status: 307,
+        error: null,
+      });
+      await pass(5);
+      expect((await settled(id, ([first]) => first!.attempts === 2))[0]).toMatchObject({
+        response_status: null,
+        error: expect.stringContaining('ECONNRESET'),
+      });
+      expect(elsewhere.received).toEqual([]);
+      await elsewhere.close();
+    });
 
-    thorough.it(
-      'whose response never ends is disconnected early, and the message counts as accepted',
-      async () => {
-        const { userId, id } = await keyed(['profile.updated']);
-        receiver.respond = (_, response) => {
-          response.writeHead(200);
-          const more = (): void => {
-            if (!response.destroyed && response.write('x'.repeat(65_536))) setImmediate(more);
-            else response.once('drain', more);
-          };
-          more();
+    thorough.it('whose response never ends is disconnected; the message counts as accepted', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      receiver.respond = (_, response) => {
+        response.writeHead(200);
+        const more = (): void => {
+          if (!response.destroyed && response.write('x'.repeat(65_536))) setImmediate(more);
+          else response.once('drain', more);
         };
-        await rename(userId, 'x');
-        const [first] = await settled(id, ([found]) => found?.status === 'delivered');
-        expect(first).toMatchObject({ attempts: 1, response_status: 200 });
-        await receiver.until(() => receiver.underWay === 0);
-      },
-    );
+        more();
+      };
+      await rename(userId, 'x');
+      const [first] = await settled(id, ([found]) => found?.status === 'delivered');
+      expect(first).toMatchObject({ attempts: 1, response_status: 200 });
+      await receiver.until(() => receiver.underWay === 0);
+    });
   });
 
   thorough.describe('a slow endpoint', () => {
@@ -491,10 +464,7 @@ describe('webhooks', () => {
       expect(receiver.maxInProgress).toBe(8);
       answerWith(204);
       for (const answer of held) answer();
-      await settled(
-        id,
-        (found) => found.length === 13 && found.every(({ status }) => status === 'delivered'),
-      );
+      await settled(id, (found) => found.length === 13 && found.every(isDelivered));
       expect(receiver.maxInProgress).toBe(8);
       await quick.close();
     });
@@ -542,10 +512,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
         await oauth.api.platform.participant(event, userId);
         events.push(event);
       }
-      await settled(
-        id,
-        (found) => found.length === 10 && found.every(({ status }) => status === 'delivered'),
-      );
+      await settled(id, (found) => found.length === 10 && found.every(isDelivered));
       expect(receiver.told).toEqual(events.map((event) => `events.updated ${event} of ${userId}`));
       expect(most).toBe(1);
     });
@@ -598,42 +565,39 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
       expect(receiver.received).toEqual([]);
     });
 
-    thorough.it(
-      'is encrypted again with SECRET_KEY when a server that also has the previous key starts',
-      async () => {
-        const { id, secret } = await keyed(['profile.updated']);
-        const rotated = await webhooks.rotate(id, 3600, 'admin');
-        const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
-        const port = await freePort();
-        const config = { ...oauth.api.config, port, secrets: new Secrets(Buffer.alloc(32, 7), before) };
-        const sealed = () =>
-          query<{ secret: Buffer; previous_secret: Buffer }>(
-            'SELECT secret, previous_secret FROM webhook_endpoints WHERE id = $1',
-            [id],
-          );
-        const [old] = await sealed();
-        const app = await createApp(config);
-        await app.listen(port, '127.0.0.1');
-        try {
-          await eventually(async () => {
-            const [now] = await sealed();
-            const isMoved =
-              !now!.secret.equals(old!.secret) && !now!.previous_secret.equals(old!.previous_secret);
-            return isMoved || undefined;
-          });
-        } finally {
-          await endApp(app);
-        }
-        // The other instances, whose SECRET_KEY_PREVIOUS is the new key, can decrypt secrets that are encrypted again.
-        const after = { ...config, secrets: new Secrets(Buffer.alloc(32, 7)) };
-        const sender = new WebhookSender(after, oauth.api.app.get(PublicHttps), new WebhookSecrets(after));
-        expect(await webhooks.test(id, sender)).toMatchObject({ taken: true });
-        expect([secret, rotated].map((each) => isVerified(each, receiver.received.at(-1)!))).toEqual([
-          true,
-          true,
-        ]);
-      },
-    );
+    thorough.it('is encrypted again when a server with a new and the previous key starts', async () => {
+      const { id, secret } = await keyed(['profile.updated']);
+      const rotated = await webhooks.rotate(id, 3600, 'admin');
+      const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
+      const port = await freePort();
+      const config = { ...oauth.api.config, port, secrets: new Secrets(Buffer.alloc(32, 7), before) };
+      const sealed = () =>
+        query<{ secret: Buffer; previous_secret: Buffer }>(
+          'SELECT secret, previous_secret FROM webhook_endpoints WHERE id = $1',
+          [id],
+        );
+      const [old] = await sealed();
+      const app = await createApp(config);
+      await app.listen(port, '127.0.0.1');
+      try {
+        await eventually(async () => {
+          const [now] = await sealed();
+          const isMoved =
+            !now!.secret.equals(old!.secret) && !now!.previous_secret.equals(old!.previous_secret);
+          return isMoved || undefined;
+        });
+      } finally {
+        await endApp(app);
+      }
+      // The other instances, whose SECRET_KEY_PREVIOUS is the new key, can decrypt secrets that are encrypted again.
+      const after = { ...config, secrets: new Secrets(Buffer.alloc(32, 7)) };
+      const sender = new WebhookSender(after, oauth.api.app.get(PublicHttps), new WebhookSecrets(after));
+      expect(await webhooks.test(id, sender)).toMatchObject({ taken: true });
+      expect([secret, rotated].map((each) => isVerified(each, receiver.received.at(-1)!))).toEqual([
+        true,
+        true,
+      ]);
+    });
   });
 
   describe('webhook messages', () => {
@@ -651,60 +615,57 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
       expect(await deliveries(id)).toMatchObject([{ status: 'pending' }]);
     });
 
-    thorough.it(
-      'are created in smaller chunks if there are too many for one statement, each message once',
-      async () => {
-        const { platform } = oauth.api;
-        const ids: number[] = [];
-        for (let n = 0; n < 12; n++) ids.push(await platform.user());
-        const event = await platform.event();
-        for (const id of ids) await platform.participant(event, id);
-        const clientId = `many-${event}`;
-        await query(
-          `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'Many', 'web', '{https://app.example/}', '{profile:read,events:read}')`,
-          [clientId],
-        );
-        await query(
-          `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+    thorough.it('are created in chunks if too many for one statement, each message once', async () => {
+      const { platform } = oauth.api;
+      const ids: number[] = [];
+      for (let n = 0; n < 12; n++) ids.push(await platform.user());
+      const event = await platform.event();
+      for (const id of ids) await platform.participant(event, id);
+      const clientId = `many-${event}`;
+      await query(
+        `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'Many', 'web', '{https://app.example/}', '{profile:read,events:read}')`,
+        [clientId],
+      );
+      await query(
+        `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
 SELECT $1 || id, id, $1, '{"resources":{"x":"profile:read events:read"}}', now() + interval '1 day' FROM unnest($2::bigint[]) id`,
-          [clientId, ids],
-        );
-        await query(
-          `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+        [clientId, ids],
+      );
+      await query(
+        `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
 SELECT sha256(convert_to($1 || id, 'UTF8')), 'RefreshToken', $1 || id, '{}', now() + interval '1 day' FROM unnest($2::bigint[]) id`,
-          [clientId, ids],
-        );
-        // As if a statement could create only three messages within its time limit.
-        await query(
-          `CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        [clientId, ids],
+      );
+      // As if a statement could create only three messages within its time limit.
+      await query(
+        `CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF (SELECT count(*) FROM new_rows) > 3 THEN RAISE query_canceled; END IF;
   RETURN NULL;
 END $$`,
-        );
-        await query(
-          `CREATE TRIGGER refuse_many AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS new_rows
+      );
+      await query(
+        `CREATE TRIGGER refuse_many AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS new_rows
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
+      );
+      try {
+        await platform.settleChanges(); // a new endpoint gets changes since the oldest open transaction
+        const { id } = await endpoint({ clientId }, ['profile.updated', 'events.updated']);
+        await query(`UPDATE users SET bio = 'x' WHERE id = ANY ($1)`, [ids]);
+        await query(`UPDATE events SET title = 'x' WHERE id = $1`, [event]);
+        await receiver.untilReceived(24);
+        expect(receiver.told.toSorted()).toEqual(
+          ids
+            .flatMap((member) => [
+              `profile.updated ${member} of ${member}`,
+              `events.updated ${event} of ${member}`,
+            ])
+            .toSorted(),
         );
-        try {
-          await platform.settleChanges(); // a new endpoint gets changes since the oldest open transaction
-          const { id } = await endpoint({ clientId }, ['profile.updated', 'events.updated']);
-          await query(`UPDATE users SET bio = 'x' WHERE id = ANY ($1)`, [ids]);
-          await query(`UPDATE events SET title = 'x' WHERE id = $1`, [event]);
-          await receiver.untilReceived(24);
-          expect(receiver.told.toSorted()).toEqual(
-            ids
-              .flatMap((member) => [
-                `profile.updated ${member} of ${member}`,
-                `events.updated ${event} of ${member}`,
-              ])
-              .toSorted(),
-          );
-          expect(await deliveries(id)).toHaveLength(24);
-        } finally {
-          await query('DROP FUNCTION refuse_many CASCADE');
-        }
-      },
-    );
+        expect(await deliveries(id)).toHaveLength(24);
+      } finally {
+        await query('DROP FUNCTION refuse_many CASCADE');
+      }
+    });
 
     thorough.it('continue from the current change if a restored dump has a later position', async () => {
       const { userId, id } = await keyed(['profile.updated']);
@@ -727,7 +688,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
       const { id } = await endpoint();
       await rename(userId, 'after');
       await receiver.untilReceived(1);
-      await settled(id, (found) => found.every(({ status }) => status === 'delivered'));
+      await settled(id, (found) => found.every(isDelivered));
       expect(await deliveries(id)).toHaveLength(1);
     });
   });
