@@ -224,7 +224,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     expect((await detail(key, achievement)).body).toMatchObject({ ...revealed, criteria });
   });
 
-  it('reveals nothing by its position in any order', async () => {
+  it('reveals nothing by its position in the orders by name and by progress', async () => {
     const { id, key } = await member();
     const make = (name: string, progress: number, is_hidden = false) =>
       api.platform.achievement({ name, target: 10, is_hidden }).then(async (achievement) => {

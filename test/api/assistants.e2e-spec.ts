@@ -359,7 +359,7 @@ describe('the MCP tools', () => {
     expect(answerOf(third)).not.toHaveProperty('next_cursor');
   });
 
-  it('explain in each error how to fix the call', async () => {
+  it('return with an error its code, its detail and how to fix the call', async () => {
     const key = await api.key(await api.platform.user());
     for (const [name, values, code, detail = expect.any(String)] of [
       ['list_events', { limit: 0 }, 'invalid_parameter'],
@@ -608,7 +608,7 @@ describe('MCP rate limits and usage records', () => {
   });
 });
 
-it('malformed MCP input never causes a 5xx response', async () => {
+it('more than 1,000 malformed MCP messages cause no 5xx response', async () => {
   const key = await api.key(await api.platform.user());
   const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
   const call = (params: unknown, id: unknown = 1) => ({ jsonrpc: '2.0', id, method: 'tools/call', params });

@@ -263,7 +263,7 @@ describe('API credentials', () => {
   });
 
   describe('GET /api/public/credential', () => {
-    it('shows the key’s details, and for each endpoint whether the key can call it', async () => {
+    it('shows the key’s details, and for three endpoints whether the key can call them', async () => {
       const { userId, key, id } = await newKey({ scopes: ['events:read'] });
       const { body, headers } = await api.get('/credential', key);
       expect(body).toMatchObject({

@@ -575,7 +575,7 @@ postgres.describe('GET /readyz', () => {
 });
 
 describe('HSTS', () => {
-  thorough.it('is on every response if PUBLIC_URL is https, and otherwise on no response', async () => {
+  thorough.it('is on the responses of 16 routes if PUBLIC_URL is https, and otherwise on none', async () => {
     const https = await TestApi.start({ publicUrl: 'https://api.example' });
     const http = await TestApi.start({}, https);
     try {

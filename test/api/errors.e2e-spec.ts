@@ -27,7 +27,7 @@ interface OpenApi {
 /** Routes whose responses change without a write to their data: after any transaction, or every half minute. */
 const MOVING = ['/api/public/sync', '/api/public/achievements/stats', '/api/public/achievements/1'];
 
-describe('every API response', () => {
+describe('an API response', () => {
   let api: TestApi;
   let key: string;
   let document: OpenApi;
@@ -300,8 +300,8 @@ describe('every API response', () => {
     });
   });
 
-  describe('is explained without a credential', () => {
-    it('at GET /api/public/problems, and one code at a time at GET /api/public/problems/{code}', async () => {
+  describe('is explained at GET /api/public/problems and GET /api/public/problems/{code}', () => {
+    it('without a credential, with equal texts', async () => {
       const { body } = await api.send('GET', '/api/public/problems');
       expect(body.data.map(({ code }: { code: string }) => code)).toEqual([...PROBLEMS.keys()]);
       for (const entry of body.data as { code: string }[]) {

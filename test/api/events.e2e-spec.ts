@@ -353,7 +353,7 @@ describe('GET /api/public/events: filtering', () => {
     expect(await found("'; DROP TABLE events; --")).toEqual([]);
   });
 
-  it('by starts_after includes its bound, by starts_before excludes it, in each time format', async () => {
+  it('by starts_after includes its bound, by starts_before excludes it, in five time formats', async () => {
     const { id, key } = await api.member();
     const make = (starts_at: string) => eventOf(id, { starts_at });
     const before = await make('2031-05-01T23:59:59.999999Z');
@@ -405,7 +405,7 @@ describe('GET /api/public/events: filtering', () => {
     expect(await ids(key, 'is_online=true&status=completed')).toEqual([]);
   });
 
-  it('accepts list values separated by commas, repeated, or both, in any order', async () => {
+  it('accepts list values separated by commas, repeated or both, and in another order', async () => {
     const { id, key } = await api.member();
     for (const status of ['draft', 'ongoing', 'completed', 'cancelled'])
       await eventOf(id, { status }, { role: 'organizer' });

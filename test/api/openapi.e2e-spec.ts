@@ -165,7 +165,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(checked).toBeGreaterThan(20);
   });
 
-  it('describes each form of a feed line', async () => {
+  it('has a schema that accepts four valid feed lines and rejects eight invalid ones', async () => {
     const { body } = await api.send('GET', '/api/platform/openapi.json');
     const { paths } = body as Document;
     const { schema } = paths['/api/platform/records']!.post!.requestBody!.content['application/x-ndjson']!;

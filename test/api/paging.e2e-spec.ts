@@ -233,7 +233,7 @@ describe('paging', () => {
     });
   });
 
-  it('reverses its direction on any page, and accepts another limit in between', async () => {
+  it('reverses its direction between two pages, and accepts another limit in between', async () => {
     const { ids, read } = await goingTo(7);
     const first = await read('?limit=5');
     const second = await read(`?limit=1&cursor=${pageOf(first).next_cursor}`);

@@ -11,15 +11,17 @@ describe('the profile', () => {
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
 
-  it('GET /api/public/me returns six fields, with null for unknown values', async () => {
-    const { id: user, key } = await api.member({ username: 'alan', first_name: 'Alan', last_name: '' });
-    expect((await api.get('/me', key)).body).toEqual({
-      id: user,
-      username: 'alan',
-      first_name: 'Alan',
-      last_name: '',
-      display_name: 'Alan',
-      profile_picture: null,
+  describe('GET /api/public/me', () => {
+    it('returns six fields, with null for unknown values', async () => {
+      const { id: user, key } = await api.member({ username: 'alan', first_name: 'Alan', last_name: '' });
+      expect((await api.get('/me', key)).body).toEqual({
+        id: user,
+        username: 'alan',
+        first_name: 'Alan',
+        last_name: '',
+        display_name: 'Alan',
+        profile_picture: null,
+      });
     });
   });
 
@@ -226,7 +228,7 @@ describe('the profile', () => {
       ]);
     });
 
-    it('reports all errors in one response, and saves nothing', async () => {
+    it('reports the errors of five fields in one response, and saves nothing', async () => {
       const { key } = await api.member({ bio: 'kept' });
       const { status, body } = await api.put('/profile', key, {
         bio: 'new',
@@ -303,7 +305,7 @@ describe('the profile', () => {
       },
     );
 
-    it('accepts 16,384 bytes and responds 413 to one byte more, for any type', async () => {
+    it('accepts 16,384 bytes and responds 413 to one byte more, also of text/plain', async () => {
       const { key } = await api.member();
       const body = (bytes: number) => `{"bio": "x"${' '.repeat(bytes - 12)}}`;
       expect((await api.put('/profile', key, body(16_384))).status).toBe(200);
@@ -313,7 +315,7 @@ describe('the profile', () => {
       );
     });
 
-    it('returns the ETag of the next GET, and a new ETag for each change', async () => {
+    it('returns a new ETag, which the next GET returns too', async () => {
       const { key } = await api.member();
       const first = await api.get('/profile', key);
       const put = await api.put('/profile', key, { bio: 'changed' });

@@ -202,7 +202,7 @@ describe('shell completion', () => {
     expect(await next('users', 'show', 'bad')).toEqual(['bad.but-fine_ñ']);
   });
 
-  it('prints nothing on errors', async () => {
+  it('prints nothing if the database is unavailable or the command is unknown', async () => {
     const away = { ...environment, DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' };
     const nothing = { code: 0, stdout: '', stderr: '' };
     expect(await pua(away, ['__complete', 'users', 'show', ''])).toEqual(nothing);

@@ -89,7 +89,7 @@ describe('pua db migrate --plan', () => {
   });
 
   // Compares with pg_locks, which the embedded database does not fill.
-  postgres.it('names PostgreSQL’s locks for each migration and every kind of statement', async () => {
+  postgres.it('names PostgreSQL’s locks for migrations since 1.1.0 and ten kinds of statements', async () => {
     /** Modes for which readers, or only writers, wait (PostgreSQL, “Explicit Locking”). */
     const WAITING: Record<string, string> = {
       AccessExclusiveLock: 'readers and writers',

@@ -87,7 +87,7 @@ describe('the embedded database, with many connections', () => {
     expect(rows).toEqual(Array.from({ length: 4 }, () => ({ n: 40 })));
   });
 
-  it('responds correctly to repeated statements of all connections after the table changed', async () => {
+  it('responds correctly to repeated statements of new connections after the table changed', async () => {
     await connected((client) => client.query('CREATE TABLE thing (id int PRIMARY KEY, name text)'));
     const read = (id: number) =>
       connected(

@@ -130,7 +130,7 @@ describe('migrations', () => {
     }
   });
 
-  it('make text searches compare case-folded code points, for any database locale', async () => {
+  it('give folded columns the collation C, which compares code points in any locale', async () => {
     const folded = await dataSource.query<{ collation: string }[]>(
       `SELECT table_name || '.' || column_name AS column, collation_name AS collation FROM information_schema.columns
 WHERE table_schema = 'public' AND column_name ~ '^(folded_|peer_(user)?name)'`,

@@ -140,7 +140,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
     await writer.rollback();
   });
 
-  it('are maintained with any search_path of the writer', async () => {
+  it('are maintained even if the writer’s search_path leads to other tables', async () => {
     // A function without its own search_path must qualify this schema's tables and functions.
     const functions = await api.query<{ name: string; body: string; sets: boolean }>(
       `SELECT proname AS name, prosrc AS body, COALESCE(proconfig::text LIKE '%search_path=%', false) AS sets FROM pg_proc

@@ -498,7 +498,7 @@ describe('pua import', () => {
       line('events', event(1)),
     ].join('');
 
-    it('accepts records in any order, and removals', async () => {
+    it('accepts a participant before its event and member, and removals', async () => {
       const { code, stdout } = await pua(api.environment, ['import', '-', '--json'], input);
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({

@@ -345,7 +345,7 @@ postgres.describe('a failed start', () => {
     },
   );
 
-  it('names every bad setting, and no value', async () => {
+  it('names three bad settings, and no value', async () => {
     const stderr = await fail({ LOG_LEVEL: 'hunter2', DATABASE_URL: 'hunter2', WORKERS: 'hunter2' });
     for (const name of ['LOG_LEVEL', 'DATABASE_URL', 'WORKERS']) expect(stderr).toContain(name);
     expect(stderr).not.toContain('hunter2');

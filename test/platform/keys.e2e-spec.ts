@@ -15,7 +15,7 @@ describe('a platform key', () => {
 
   const create = (...args: string[]) => puaJson<Key>(api.environment, ['keys', 'create', ...args]);
 
-  it('is created without a member, and listed, rotated, revoked and audited like any other key', async () => {
+  it('is created without a member, and can be listed, rotated, revoked and audited', async () => {
     const made = await create('--platform', '--name', 'feed', '--scopes', 'platform:write');
     expect(made).toMatchObject({
       user_id: null,
@@ -77,7 +77,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     await insert(null, '{platform:read}');
   });
 
-  it('is rejected on every member route, regardless of its scopes', async () => {
+  it('is rejected on GET of eight member routes and on PUT /profile, with all its scopes', async () => {
     const key = await api.platformKey(ALL_PLATFORM_SCOPES);
     const paths = '/me /profile /events /events/1 /connections /achievements /sync /credential'.split(' ');
     for (const path of paths) {

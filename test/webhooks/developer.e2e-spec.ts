@@ -197,7 +197,7 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
     );
   });
 
-  it('rejects the same values as the command line, and a sixth webhook, and creates nothing', async () => {
+  it('rejects five URLs, three lists of types and a sixth webhook, and creates nothing', async () => {
     const ada = await withKey();
     for (const url of ['http://app.example/', 'https://10.0.0.1/', 'https://a:b@app.example/', 'x', '']) {
       const page = await ada.create({ url });
