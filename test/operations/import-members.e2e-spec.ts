@@ -24,6 +24,7 @@ postgres.describe('an import of existing members', () => {
   });
 
   const { load, rows } = importsInto(() => api);
+  const stored = (columns: string) => rows(`SELECT ${columns} FROM users WHERE id = 1`);
   const pending = () => rows<{ user_id: number }>('SELECT user_id FROM pending_members ORDER BY user_id');
   const isOver = () => eventually(async () => (await pending()).length === 0 || undefined);
   /** Locks members, so that their changes stay pending. */
@@ -75,9 +76,7 @@ postgres.describe('an import of existing members', () => {
     await holder.commitTransaction();
     await holder.release();
     await loaded;
-    expect(await rows('SELECT bio, first_name FROM users WHERE id = 1')).toEqual([
-      { bio: 'mine', first_name: 'Ada' },
-    ]);
+    expect(await stored('bio, first_name')).toEqual([{ bio: 'mine', first_name: 'Ada' }]);
   });
 
   it('keeps a member’s old username if the new one was taken meanwhile, and writes the other fields', async () => {
@@ -88,7 +87,7 @@ postgres.describe('an import of existing members', () => {
     await rows(`INSERT INTO users (id, username, external_id) VALUES (90, 'Wanted', 'x')`);
     await letGo();
     await loaded;
-    expect(await rows('SELECT username, external_id, bio FROM users WHERE id = 1')).toEqual([
+    expect(await stored('username, external_id, bio')).toEqual([
       { username: 'u1', external_id: null, bio: 'new' },
     ]);
   });
@@ -102,9 +101,7 @@ postgres.describe('an import of existing members', () => {
     await letGo();
     await Promise.all([erased, loaded]);
     expect(await pending()).toEqual([]);
-    expect(await rows('SELECT username, bio FROM users WHERE id = 1')).toEqual([
-      { username: 'erased-1', bio: null },
-    ]);
+    expect(await stored('username, bio')).toEqual([{ username: 'erased-1', bio: null }]);
   });
 
   it('completes even if another client deletes one of the members meanwhile', async () => {
@@ -157,9 +154,7 @@ postgres.describe('an import of existing members', () => {
       `INSERT INTO pending_members SELECT id, false, jsonb_build_object('id', id, 'username', 'left', 'bio', 'new') FROM users WHERE id = 1`,
     );
     await isOver();
-    expect(await rows('SELECT username, bio FROM users WHERE id = 1')).toEqual([
-      { username: 'left', bio: 'new' },
-    ]);
+    expect(await stored('username, bio')).toEqual([{ username: 'left', bio: 'new' }]);
   });
 
   // Last, because its background work takes long.

@@ -67,30 +67,18 @@ describe('pua import', () => {
         ['a number as text', { id: '1' }, /^id: must be an integer/],
         ['an empty username', { username: '' }, 'username: must have 1 to 100 characters, but has 0'],
         ['a username of 101 characters', { username: long(101) }, /^username: must have 1 to 100/],
-        [
-          'a first name of 101 characters',
-          { first_name: long(101) },
-          /^first_name: .* at most 100 .* has 101$/,
-        ],
+        ['a first name of 101', { first_name: long(101) }, /^first_name: .* at most 100 .* has 101$/],
         ['a bio of 501 code points', { bio: '😀'.repeat(501) }, /^bio: .* at most 500 .* has 501$/],
         ['U+0000', { bio: 'a\0b' }, /^bio: must not contain U\+0000/],
         ['half of a surrogate pair', { bio: '\ud83d' }, /^bio: must not contain/],
         ['an invalid URL', { profile_picture: 'http:evil.com' }, /^profile_picture: must be an absolute/],
-        [
-          'a URL with a password',
-          { profile_picture: 'https://a:b@x.com/' },
-          /^profile_picture: must be an absolute/,
-        ],
+        ['a URL with a password', { profile_picture: 'https://a:b@x.com/' }, /^profile_picture: must be an /],
         [
           'a URL of 2,049 characters',
           { profile_picture: `https://x.com/${long(2035)}` },
           /^profile_picture: must have 1 to 2048/,
         ],
-        [
-          'two email addresses instead of one',
-          { email: 'a@b.example, c@d.example' },
-          'email: must be an email address',
-        ],
+        ['two email addresses', { email: 'a@b.example, c@d.example' }, 'email: must be an email address'],
         ['a plain password', { password_hash: 'secret' }, /^password_hash: must be an argon2 or bcrypt hash/],
         [
           'a bcrypt hash that takes hours',
@@ -123,11 +111,7 @@ describe('pua import', () => {
           'ends_at: must not be before starts_at',
         ],
         ['a title of 301 characters', { title: long(301) }, /^title: must have 1 to 300/],
-        [
-          'a description of 20,001 characters',
-          { description: long(20_001) },
-          /^description: must have at most 20000/,
-        ],
+        ['a description of 20,001', { description: long(20_001) }, /^description: must have at most 20000/],
         ['an unknown time zone', { timezone: 'Mars/Olympus' }, 'timezone: must be an IANA time zone'],
         ['an offset instead of a time zone', { timezone: 'UTC+3' }, 'timezone: must be an IANA time zone'],
         ['a location that is a text', { location: 'here' }, 'location: must be an object'],
@@ -160,7 +144,7 @@ describe('pua import', () => {
         [
           'a participation twice',
           [{}, { rsvp_status: 'maybe' }],
-          'event_id, user_id: line 1 already has this pair',
+          /_id, user_id: line 1 already has this pair/,
         ],
         ['an unknown participant', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
         ['an unknown event', { event_id: 9 }, 'event_id: there is no such record in events: 9'],
@@ -182,27 +166,19 @@ describe('pua import', () => {
           'addressee_id: members cannot be connected with themselves',
         ],
         ['a connection id twice', [{}, { addressee_id: 3 }], /^id: line 1 already has this id/],
-        [
-          'a connection twice',
-          [{}, { id: 2 }],
-          'requester_id, addressee_id: line 1 already connects these members',
-        ],
+        ['a connection twice', [{}, { id: 2 }], /^requester_id, addressee_id: line 1 already connects /],
         ['a pair in both directions', [{}, connection(2, 2, 1)], /line 1 already connects these members/],
         ['an unknown addressee', { addressee_id: 9 }, 'addressee_id: there is no such record in users: 9'],
         ['an unknown requester', { requester_id: 9 }, 'requester_id: there is no such record in users: 9'],
         [
-          'an unknown meeting event',
+          'an unknown meeting',
           { met_at_event_id: 9 },
           'met_at_event_id: there is no such record in events: 9',
         ],
       ],
       achievements: [
         ['a target of 0', { target: 0 }, /^target: must be an integer from 1/],
-        [
-          'an achievement’s key twice',
-          [{ key: 'k' }, { id: 2, key: 'k' }],
-          'key: line 1 already has this key',
-        ],
+        ['a key twice', [{ key: 'k' }, { id: 2, key: 'k' }], 'key: line 1 already has this key'],
       ],
       user_achievements: [
         ['a negative progress', { progress: -1 }, /^progress: must be an integer from 0/],
@@ -219,11 +195,7 @@ describe('pua import', () => {
           'pin_position: line 1 already has this position for this member',
         ],
         ['an unknown earner', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
-        [
-          'an unknown achievement',
-          { achievement_id: 9 },
-          'achievement_id: there is no such record in achievements: 9',
-        ],
+        ['an unknown achievement', { achievement_id: 9 }, /^achievement_id: .* record in achievements: 9$/],
       ],
     };
     const cases = Object.entries(CASES).flatMap(([file, rows]) =>
@@ -257,7 +229,7 @@ describe('pua import', () => {
 
   describe('with existing data', () => {
     const present: ImportedFiles = {
-      users: [user(1, { external_id: 'sub-1' }), user(2), user(3)],
+      users: [user(1, { external_id: 's' }), user(2), user(3)],
       events: [event(1)],
       achievements: [achievement(1, { key: 'one' }), achievement(2)],
       connections: [connection(5, 1, 2)],
@@ -267,7 +239,7 @@ describe('pua import', () => {
       ['a taken username', { users: [user(9, { username: 'U1' })] }, 'username: is taken by member 1'],
       [
         'a taken external id',
-        { users: [user(9, { external_id: 'sub-1' })] },
+        { users: [user(9, { external_id: 's' })] },
         'external_id: is taken by member 1',
       ],
       [
