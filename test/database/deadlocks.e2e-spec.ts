@@ -45,7 +45,9 @@ postgres.describe('two deadlocked transactions', () => {
         }),
       );
 
-      expect([await waiting.result, attempts]).toEqual(['done', 2]);
+      expect(await waiting.result).toBe('done');
+      // A second attempt may lock the first row before the waiting holder does, which is the same deadlock again.
+      expect(attempts).toBeGreaterThanOrEqual(2);
     },
   );
 });
