@@ -9,7 +9,9 @@ const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json'
 
 describe('the installed packages', () => {
   const names = Object.keys({ ...dependencies, ...devDependencies });
-  const tables = readFileSync('docs/contributors/dependencies.md', 'utf8').split('## Candidates for removal')[0]!;
+  const tables = readFileSync('docs/contributors/dependencies.md', 'utf8').split(
+    '## Candidates for removal',
+  )[0]!;
   const described = [...tables.matchAll(/^\| (`.*?) +\|/gm)].flatMap(([, cell]) =>
     [...cell!.matchAll(/`(.*?)`/g)].map(([, name]) => name!),
   );
