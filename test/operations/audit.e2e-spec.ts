@@ -27,7 +27,7 @@ afterAll(() => oauth.close());
 const query = <T>(sql: string, values: unknown[] = []) => oauth.query<T>(sql, values);
 
 thorough.describe('invalid requests', () => {
-  const JUNK = onPostgres ? 2_000 : 200;
+  const JUNK = 300;
   const CODE = { grant_type: 'authorization_code', redirect_uri: REDIRECT_URI };
   const secret = () => randomBytes(32).toString('base64url');
   const sent: string[] = [];
@@ -408,17 +408,17 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
   });
 });
 
-postgres.it('the sweeper deletes 100,000 expired audit events, and no others', async () => {
+postgres.it('the sweeper deletes several batches of expired audit events, and no others', async () => {
   await query(
     `INSERT INTO auth_events (type, actor, user_id, client_id, occurred_at, details)
-SELECT 'token.issued', 'client', n % 1000, 'client-' || n % 10, now() - CASE WHEN n <= 100000 THEN interval '401 days' ELSE interval '1 day' END, '{"scope": "profile:read"}'
-FROM generate_series(1, 200000) n`,
+SELECT 'token.issued', 'client', n % 1000, 'client-' || n % 10, now() - CASE WHEN n <= 5000 THEN interval '401 days' ELSE interval '1 day' END, '{"scope": "profile:read"}'
+FROM generate_series(1, 10000) n`,
   );
   await query('ANALYZE auth_events');
   let deleted = 0; // a sweep ends after ten seconds
   await until(async () => {
     deleted += (await oauth.api.app.get(Sweeper).sweep()).auth_events!;
-    return deleted >= 100_000;
+    return deleted >= 5_000;
   });
-  expect(deleted).toBe(100_000);
+  expect(deleted).toBe(5_000);
 });
