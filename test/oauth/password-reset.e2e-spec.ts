@@ -104,7 +104,7 @@ describe('a member who forgot the password', () => {
     expect(received().map(({ to }) => to)).toEqual([[email]]);
     expect(mail!.source).toMatch(/^From: Gipfel <no-reply@gipfel\.example>\r$/m);
     expect(mail!.source).toMatch(/^Auto-Submitted: auto-generated\r$/m);
-    expect(mail!.source).toMatch(/^Subject: Your new password for Gipfel & Tal\r$/m);
+    expect(mail!.source).toMatch(/^Subject: Set a new password for Gipfel & Tal\r$/m);
     const path = linkOf(mail);
     // Opening the link does not consume it: email programs open links before the member does.
     for (let i = 0; i < 3; i++) {
