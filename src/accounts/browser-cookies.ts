@@ -9,7 +9,7 @@ export class BrowserCookie {
   readonly #name: string;
   readonly #attributes: string;
 
-  /** @param prefix for https: with `__Host-`, sibling hosts cannot set the cookie @param lifetimeSeconds default: the browser's session */
+  /** @param prefix of the name, with https only @param lifetimeSeconds default: until the browser closes */
   constructor(
     { publicUrl }: Config,
     name: string,
@@ -21,7 +21,7 @@ export class BrowserCookie {
     this.#attributes = `HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
-  /** Returns unchecked values: several if a sibling host also set the cookie. */
+  /** Returns the unchecked values of all cookies with this name. */
   valuesIn(request: IncomingMessage): string[] {
     return (request.headers.cookie ?? '')
       .split(';')
@@ -62,7 +62,7 @@ export class Csrf {
     return this.#hmac.of(id).toString('base64url');
   }
 
-  /** Tells whether the form came from one of our pages. Chrome sends `Origin: null` under `Referrer-Policy: no-referrer`. */
+  /** Tells whether the form came from one of our pages. Chrome omits their origin (`null`) under `Referrer-Policy: no-referrer`. */
   verify(request: IncomingMessage, submitted: unknown): boolean {
     const { origin, 'sec-fetch-site': site } = request.headers;
     if (origin !== undefined && origin !== 'null' && origin !== this.#origin) return false;
@@ -72,7 +72,7 @@ export class Csrf {
     return this.#hmac.verify(Buffer.from(submitted, 'base64url'), id);
   }
 
-  /** @returns the random id in the cookie; undefined if the browser sent none */
+  /** @returns the random id in the cookie; undefined if it is missing or malformed */
   browserOf(request: IncomingMessage): string | undefined {
     return this.#cookie.valuesIn(request).find(isOpaqueSecret);
   }
@@ -101,7 +101,7 @@ export class DeviceCookies {
     this.#cookie = new BrowserCookie(config, 'pua_device', '__Host-', LIFETIME_SECONDS);
   }
 
-  /** @returns the id of this browser if the member has signed in with it */
+  /** @returns the id in the member's entry; undefined if this browser sent no valid entry */
   find(request: IncomingMessage, userId: number): string | undefined {
     return entriesOf(this.#cookie.valuesIn(request)).find((entry) => this.#isOf(entry, userId))?.id;
   }
@@ -122,7 +122,7 @@ export class DeviceCookies {
 
 type Entry = ReturnType<typeof entriesOf>[number];
 
-/** Finds entries that have not expired. The caller must check their HMACs. */
+/** Finds well-formed entries that have not expired. The caller must check their HMACs. */
 function entriesOf([value = '']: readonly string[]) {
   const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
   return value.split('.', MAX_MEMBERS).flatMap((text) => {

@@ -2,14 +2,14 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js';
 
-/** Erases members permanently except their ids (GDPR art. 17; docs/trust/personal-data.md). @returns undefined if nothing was erased */
+/** Erases members permanently (GDPR art. 17; docs/trust/personal-data.md). @returns undefined if nothing was left to erase */
 export function eraseMembers(
   database: DataSource | EntityManager,
   userIds: readonly number[],
   by: Pick<NewAuthEvent, 'actor' | 'keyId'>,
 ) {
   return audited(database, async (manager) => {
-    // Runs first, since it ends the members' sessions and prevents new rows.
+    // Runs first, since it ends the members' sessions.
     const [erased] = await manager.query<[{ id: number }[], number]>(ERASE_USERS, [userIds]);
     if (erased.length === 0) return undefined;
     const ids = erased.map(({ id }) => id).toSorted((one, other) => one - other);
@@ -24,7 +24,7 @@ export function eraseMembers(
   });
 }
 
-/** Erases the rows of members who are marked as erased. @returns row counts by table */
+/** Deletes or clears the members' rows, except in `users`. @returns row counts by table */
 export async function eraseRows(manager: EntityManager, ids: readonly number[]) {
   const gone: Record<string, number> = {};
   for (const { table, statement } of ERASURES)

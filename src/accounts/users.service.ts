@@ -80,7 +80,7 @@ export class UsersService {
     });
   }
 
-  /** Finds a member by id or username, ignoring case and surrounding space; digits match ids first. @throws OperatorError */
+  /** Finds a member by id or username, ignoring case and surrounding space; digits match ids first. @throws OperatorError if none */
   async find(typed: string): Promise<UserDetails> {
     const idOrUsername = trimmed(typed);
     const id = /^\d{1,16}$/.test(idOrUsername) && isId(Number(idOrUsername)) ? Number(idOrUsername) : null;
@@ -100,7 +100,7 @@ export class UsersService {
     return row.count;
   }
 
-  /** Lists the newest members first. @param search part of username or display name, in any case @param before only lower ids */
+  /** Lists the newest members first. @param search part of username or name, in any case @param before exclusive upper bound of ids */
   list(most: number, { search, before }: { search?: string | undefined; before?: number | undefined }) {
     return this.dataSource.query<ListedUser[]>(
       `SELECT u.id, u.username, u.display_name, api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at,
@@ -132,7 +132,7 @@ ORDER BY u.id DESC LIMIT $1`,
     });
   }
 
-  /** Finds a member on any schema version, so that admins can revoke access during a migration. @throws OperatorError if there is none */
+  /** Finds a member even with another schema version, so that admins can revoke access then. @throws OperatorError if there is none */
   async identify(typed: string): Promise<IdentifiedUser> {
     const idOrUsername = trimmed(typed);
     try {

@@ -7,7 +7,7 @@ import { Meter } from '../../runtime/meter.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { isStorable } from '../../values/string-rules.js';
 
-/** Length of a password, in code points of its NFKC form. */
+/** Minimum and maximum length of a password, in code points of its NFKC form. */
 const [SHORTEST, LONGEST] = [10, 128];
 
 /** argon2id, 12 MiB, 3 passes, 1 lane: one of OWASP's equally strong choices. `imported_hash_kind` repeats them. */
@@ -16,9 +16,9 @@ const CURRENT = { memoryCost: 12_288, timeCost: 3, parallelism: 1 };
 /** Maximum cost of imported hashes, so that one sign-in cannot occupy a processor for minutes. */
 const DEAREST = { bcryptCost: 15, memoryCost: 262_144, timeCost: 16, parallelism: 16 };
 
-/** A bcrypt hash, such as `$2b$12$…`. */
+/** A bcrypt hash or its beginning, such as `$2b$12`. */
 const BCRYPT = /^\$2[aby]\$(\d\d)(\$[./0-9A-Za-z]{53})?$/;
-/** An argon2 hash, such as `$argon2id$v=19$m=65536,t=3,p=4$…`. */
+/** An argon2 hash or its beginning, such as `$argon2id$v=19$m=65536,t=3,p=4`. */
 const ARGON2 =
   /^\$argon2(id|i|d)\$v=(?:16|19)\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})(\$[+/0-9A-Za-z]{11,86}\$[+/0-9A-Za-z]{16,171})?$/;
 
@@ -26,7 +26,7 @@ const ARGON2_VARIANTS: Readonly<Record<string, number>> = { d: 0, i: 1, id: 2 };
 
 export interface HashKind {
   readonly algorithm: 'bcrypt' | 'argon2';
-  /** Proportional to the hashing time within an algorithm: rounds, or KiB × passes. */
+  /** Cost, comparable within an algorithm: rounds of bcrypt, or KiB × passes of argon2. */
   readonly work: number;
   hash(password: string): Promise<string>;
 }
@@ -107,17 +107,17 @@ function isCurrent(storedHash: string): boolean {
   return storedHash.startsWith(`$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`);
 }
 
-/** Minimum characters of a password in addition to a username that it contains. */
+/** Minimum number of other characters in a password that contains the username. */
 const BESIDE_USERNAME = 4;
 
 export type PasswordFault = 'length' | 'characters' | 'common' | 'username';
 
-/** Stored hex digits of each SHA-256: with 2,312 entries, one of 10^11 uncommon passwords is a false positive. */
+/** Hex digits of each SHA-256 in the list. With 2,312 entries, one of 10^11 other passwords is rejected by mistake. */
 const DIGITS = 12;
 
 let common: ReadonlySet<string> | undefined;
 
-/** Checks a new password (NIST SP 800-63B-4 §3.1.1.2): length, common passwords, the username. @returns undefined if acceptable */
+/** Checks a new password (NIST SP 800-63B-4 §3.1.1.2). @returns undefined if acceptable */
 export function passwordFault(password: string, username: string): PasswordFault | undefined {
   const normal = password.normalize('NFKC');
   if (!isStorable(normal)) return 'characters'; // some hash algorithms reject these characters, too
@@ -125,7 +125,6 @@ export function passwordFault(password: string, username: string): PasswordFault
   if (length < SHORTEST || length > LONGEST) return 'length';
   const [folded, name] = [normal.toLowerCase(), username.normalize('NFKC').toLowerCase()];
   if (folded.includes(name) && folded.length - name.length < BESIDE_USERNAME) return 'username';
-  // bin/common-passwords.mjs omits passwords that are too short anyway.
   common ??= new Set(readFileSync(new URL('./common-passwords.txt', import.meta.url), 'utf8').split('\n'));
   return common.has(sha256(folded, 'hex').slice(0, DIGITS)) ? 'common' : undefined;
 }
@@ -145,12 +144,12 @@ export function checkPassword(password: string, username: string): void {
   throw new OperatorError(`${WORDS[fault]}${length}`);
 }
 
-/** Maximum concurrent hashes: each needs 12 MiB, and files and DNS need some of libuv's four threads. */
+/** Maximum concurrent hashes, since files and DNS also need some of libuv's four threads. */
 const AT_ONCE = 2;
-/** Maximum length of the queue: further passwords would miss their deadlines. */
+/** Maximum length of the queue: further passwords would probably miss their deadlines. */
 const MAX_WAITING = 150;
 
-/** Thrown if too many sign-ins or password changes are in progress: no password was checked, and the attempt does not count. */
+/** Thrown if too many sign-ins or password changes are in progress. */
 export class Busy extends Unavailable {
   override name = 'Busy';
 
@@ -175,7 +174,7 @@ export class HashingQueue {
     meter.read('overload_refusals_total', () => [[{ reason: 'password_hashing' }, this.#refusals]]);
   }
 
-  /** @param deadline for the start (performance.now()) @param failures of the caller recently @throws Busy if it cannot start in time */
+  /** @param deadline latest start, by performance.now() @param failures the caller's recent failures @throws Busy if it cannot start */
   run<T>(task: () => Promise<T>, deadline: number, failures = 0): Promise<T> {
     const measured = async () => {
       const startedAt = performance.now();

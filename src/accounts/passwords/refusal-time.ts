@@ -5,22 +5,22 @@ import { Database } from '../../database/database.js';
 import { CURRENT_KIND, kindFrom, type HashKind } from './passwords.js';
 import { randomBytes } from '../../crypto/random.js';
 
-/** Delay as a multiple of the most expensive hash's time, for two hashes (NFKC and the typed form), each up to 50 % slower. */
+/** Delay in multiples of the most expensive hash's time: enough for two hashes (NFKC and typed form) that are 50 % slower. */
 const MAX_HASHES = 3;
 
-/** Interval in ms of checks for hashes that another process imported. */
+/** Minimum interval in ms between checks for imported hashes. */
 const CHECK_MS = 10_000;
 
-/** Maximum share of one processor spent on measuring. */
+/** Maximum share of one processor for repeated measurements. */
 const MEASURING_SHARE = 0.03;
 
-/** Number of recent measurements, of which the longest counts, because the load changes quickly. */
+/** Number of recent measurements. The longest counts, because the load changes quickly. */
 const RECENT = 3;
 
-/** Maximum kinds of hashes: more than any platform has. */
+/** Maximum kinds of imported hashes to read. */
 const MAX_KINDS = 1_000;
 
-/** Finds each kind with one index lookup, regardless of the number of members. */
+/** Finds the kinds of imported hashes, with one index lookup per kind. */
 export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
   (SELECT imported_hash_kind(password_hash) AS kind FROM users
     WHERE imported_hash_kind(password_hash) IS NOT NULL ORDER BY 1 LIMIT 1)
@@ -31,8 +31,8 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
 ) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MAX_KINDS}`;
 
 /**
- * Delays the response to each failed password check to a multiple of the most expensive stored hash's time, so that timing reveals neither
- * missing names nor imported hashes. Measures that time in the background, regardless of the requested account.
+ * Delays the response to each failed password check to a multiple of the most expensive hash's time, so that timing reveals neither missing
+ * names nor imported hashes. The measurements do not depend on the requested account.
  */
 @Injectable()
 export class RefusalTime implements OnModuleInit {

@@ -11,7 +11,7 @@ import { OperatorError } from '../../values/operator-error.js';
 /** Maximum age in seconds of the sign-in that a change of sign-in methods requires. */
 const CONFIRMED_SECONDS = 300;
 
-/** Maximum passkeys of a member, who could not distinguish more in a list. */
+/** Maximum passkeys of a member. */
 export const MAX_PASSKEYS = 20;
 
 export interface SignedInMember {
@@ -52,7 +52,7 @@ const SHOWN = `p.id, p.name, api_time(p.created_at) AS created_at, api_time(p.la
 
 const CONFIRMED = `to_timestamp($2) > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
 
-/** Locks the member's row before every change of sign-in methods, so that concurrent changes see each other. */
+/** Locks the row of a recently authenticated member, so that their concurrent changes run one after the other. */
 const TAKE_MEMBER = `SELECT FROM users u WHERE u.id = $1 AND u.disabled_at IS NULL AND ${CONFIRMED}
 AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $3::bigint FOR UPDATE`;
 
@@ -75,12 +75,12 @@ RETURNING id`;
 
 const END_OTHERS = 'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])';
 
-/** Changes passkeys and passwords. A member's change requires a recent sign-in, is recorded, and leaves at least one sign-in method. */
+/** Lists and changes sign-in methods. A member's change requires a recent sign-in, is recorded, and leaves at least one sign-in method. */
 @Injectable()
 export class SignInMethods {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @returns undefined if the member is disabled or erased */
+  /** @returns undefined if no enabled member has this id */
   async find(userId: number, at: number): Promise<MethodsOfMember | undefined> {
     const [row] = await this.dataSource.query<MethodsOfMember[]>(
       `SELECT CASE WHEN u.password_hash IS NULL THEN 'none' WHEN u.password_off_at IS NULL THEN 'on' ELSE 'off' END AS password,
@@ -90,7 +90,7 @@ export class SignInMethods {
     return row && { ...row, passkeys: await this.listPasskeys(userId) };
   }
 
-  /** Lists the oldest passkey first. */
+  /** Lists passkeys, oldest first. */
   listPasskeys(userId: number): Promise<ShownPasskey[]> {
     return this.dataSource.query<ShownPasskey[]>(
       `SELECT ${SHOWN} FROM passkeys p WHERE p.user_id = $1 ORDER BY p.id`,
@@ -135,7 +135,7 @@ export class SignInMethods {
     });
   }
 
-  /** Enables or disables the password. @returns false if none, or if it is the last sign-in method @throws Unconfirmed, TooManyChanges */
+  /** Enables or disables the password. @returns false if it is missing or the last sign-in method @throws Unconfirmed, TooManyChanges */
   switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);
@@ -148,7 +148,7 @@ export class SignInMethods {
     });
   }
 
-  /** @param kept sessions to keep; default: all @returns number of ended ones; undefined if no password is enabled @throws Unconfirmed */
+  /** @param kept default: all sessions @returns number of ended sessions; undefined if no password is enabled @throws Unconfirmed */
   async changePassword(
     by: SignedInMember,
     passwordHash: string,
@@ -206,7 +206,7 @@ export class SignInMethods {
   }
 }
 
-/** Returns the RP ID of passkeys (WebAuthn level 3, §4): the host of PUBLIC_URL. @returns undefined if passkeys are impossible */
+/** Host of PUBLIC_URL, the RP ID of passkeys (WebAuthn level 3, §4). @returns undefined for an IP address, or without local sign-in */
 export function passkeyDomain({ publicUrl, localSignIn }: Config): string | undefined {
   const { hostname } = new URL(publicUrl);
   const isName = isIP(hostname.replace(/^\[|\]$/g, '')) === 0;

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { addressOf } from '../../values/network.js';
 
-/** The origin of a sign-in: names of browser and system instead of the `User-Agent` header. */
+/** The origin of a sign-in. `browser` and `system` are names, such as `Firefox` and `Linux`. */
 export interface SignInOrigin {
   readonly ip?: string | undefined;
   readonly browser?: string | undefined;
@@ -38,7 +38,7 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
 /** Maximum characters to read from a header, since the last pattern of {@link BROWSERS} takes quadratic time. */
 const MAX_READ = 300;
 
-/** Reads browser and system from a `User-Agent`: `Firefox`, `Linux`. */
+/** Reads the names of browser and system from a `User-Agent` header. */
 export function browserOf(userAgent: string | null) {
   const said = userAgent?.slice(0, MAX_READ) ?? '';
   const find = (names: readonly [RegExp, string][]) => names.find(([pattern]) => pattern.test(said))?.[1];

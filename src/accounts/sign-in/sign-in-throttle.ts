@@ -19,13 +19,13 @@ interface Allowance {
 /** Length of a window and of the first block, in seconds. */
 const WINDOW_SECONDS = 60;
 
-/** Limit per account or known browser in any 60 seconds, which no setting disables. */
+/** Limit per account or known browser. No setting disables it. */
 const PER_ACCOUNT: Allowance = { failures: 10, slides: true, maxBlockSeconds: 900 };
 
 /** Seconds after which an attempt without a result counts as a failure, since its server has probably stopped. */
 const LEASE_SECONDS = 30;
 
-/** Interval in ms of checks whether another instance has released a permit. */
+/** Interval in ms between checks for a free permit, and between tries to release one. */
 const POLL_MS = 50;
 
 /** Maximum tries to release a permit; after the last try, the attempt counts as a failure. */
@@ -122,9 +122,9 @@ interface Taken {
   readonly attempts: number;
 }
 
-/** Queues the attempts of one subject on this instance (FIFO), so that they run one statement at a time. */
+/** Queues the waiting attempts of one subject on this instance (FIFO): only the first one checks for a free permit. */
 class Line extends Semaphore {
-  /** Starts the next check as soon as this instance releases a permit. */
+  /** Starts the next check at once; called after this instance releases a permit. */
   wake = (): void => undefined;
 
   constructor() {
@@ -132,7 +132,7 @@ class Line extends Semaphore {
   }
 }
 
-/** Limits failed sign-ins on all instances, by account and address or by known browser. Not rate-limiter-flexible: its clock is local. */
+/** Limits failed sign-ins across all instances. The times are the database's, since the clocks of instances may differ. */
 @Injectable()
 export class SignInThrottle {
   readonly #hmac: Hmac;
@@ -161,7 +161,7 @@ export class SignInThrottle {
     await this.database.prepared(FORGET, [this.#keysOf(subject)]);
   }
 
-  /** Takes a permit for every subject or for none. @param deadline performance.now() @throws Busy if one is not free by the deadline */
+  /** Takes a permit for every subject or for none. @param deadline by performance.now() @throws Busy if not all are free in time */
   async take(subjects: readonly Subject[], deadline: number): Promise<ReservedAttempt | Blocked> {
     const taken: Taken[] = [];
     const withdraw = () => {
@@ -243,7 +243,7 @@ export class SignInThrottle {
   }
 }
 
-/** Releases permits in the background: under load, requests must not wait for the release. */
+/** Tries to release permits up to MAX_TRIES times; never rejects. Callers do not wait for it. */
 async function insist(task: () => Promise<void>): Promise<void> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     try {

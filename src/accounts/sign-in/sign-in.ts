@@ -15,15 +15,15 @@ import { randomBytes } from '../../crypto/random.js';
 interface SignInAttempt extends SignInOrigin {
   readonly username: string;
   readonly password: string;
-  /** The id of this browser if the member has signed in with it before. */
+  /** Finds the id of this browser if the member has signed in with it before. */
   readonly deviceOf?: (userId: number) => string | undefined;
-  /** Whether the password only confirms a change and starts no session: then success is not recorded as a sign-in. */
+  /** Whether the password only confirms a change. If so, success is not recorded as a sign-in. */
   readonly confirms?: boolean;
 }
 
 export interface SignedIn {
   readonly userId: number;
-  /** Seconds since 1970 by the database's clock; 0 if the external identity provider does not state it. */
+  /** Time of the sign-in in seconds since 1970; 0 if the external identity provider does not state it. */
   readonly at: number;
   /** The {@link SIGN_INS_VALID_SINCE} at the time of the check. */
   readonly validSince: number | null;
@@ -43,7 +43,7 @@ export interface SignInFault {
 
 const BUSY_SECONDS = 2;
 
-/** Cause of a rejection, which only the audit log contains. */
+/** Cause of a rejection in the audit log. */
 export type RejectionCause =
   | 'no_password'
   | 'disabled'
@@ -71,17 +71,17 @@ const FIND_ACCOUNT = {
 FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_username = typed.folded_username`,
 };
 
-/** Rehashes an unchanged password without ending sessions: see end_sign_ins. */
+/** Replaces the hash of an unchanged password; `end_sign_ins` then keeps password reset links. */
 const REPLACE_HASH = `UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2
   AND set_config('public_user_api.same_password', 'yes', true) = 'yes'`;
 
 const MAX_USERNAME_LENGTH = 100;
 
-/** Signs members in with username and password. Every failed check has the same response and timing. */
+/** Signs members in with username and password. Failed checks have the same response and timing, regardless of the cause. */
 @Injectable()
 export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
-  /** The hash to verify if an account is disabled or has no usable password, so that the response takes the same time. */
+  /** The hash to verify if there is no enabled account with a password, so that the check still takes time. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
   readonly #upgrades = new Map<number, Promise<void>>();
 
@@ -95,7 +95,7 @@ export class SignIn implements OnApplicationShutdown {
     this.#hashing = new HashingQueue(meter);
   }
 
-  /** @throws Unavailable or database errors if the password cannot be checked: no sign-in succeeds without the check */
+  /** @throws Unavailable or database errors */
   async attempt(sent: SignInAttempt): Promise<SignedIn | SignInFault> {
     const { username, password, ip, deviceOf, confirms } = sent;
     const deadline = performance.now() + this.config.signInPatience;
@@ -192,7 +192,7 @@ export class SignIn implements OnApplicationShutdown {
   }
 }
 
-/** Builds the audit event of a sign-in. @param cause of a rejection */
+/** Builds the audit event of a sign-in. @param cause reason for a rejection; undefined for success */
 export function signInEvent(
   method: 'password' | 'passkey' | 'upstream',
   userId: number,

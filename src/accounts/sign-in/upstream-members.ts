@@ -65,7 +65,7 @@ export class UpstreamMembers {
     return member;
   }
 
-  /** Returns the value to match, but no unverified email address, which could belong to anyone. */
+  /** Returns the claim to match; undefined if it is unusable, such as an unverified email address. */
   #nameIn(claims: UpstreamClaims): string | undefined {
     const { claim, match } = this.config.upstream!;
     const value = claims[claim];
@@ -76,7 +76,7 @@ export class UpstreamMembers {
     return name;
   }
 
-  /** Creates the member, or finds the member that a concurrent request created. */
+  /** Creates the member if settings permit it, or finds the member that a concurrent request created. */
   async #create(claims: UpstreamClaims): Promise<UpstreamMember | undefined> {
     const { match, createMembers } = this.config.upstream!;
     const name = this.#nameIn(claims);
@@ -103,7 +103,7 @@ export class UpstreamMembers {
     return undefined;
   }
 
-  /** Returns a claim in its stored form; null if it is missing or unusable (logged). */
+  /** Returns a claim in its stored form; null if it is missing or unusable. Logs unusable claims. */
   #taken(claims: UpstreamClaims, claim: string, read: (value: unknown) => string | null): string | null {
     const value = claims[claim] ?? '';
     const text = read(value);
@@ -128,7 +128,7 @@ function textOf(value: unknown, [least, most]: Length): string | null {
   return text.length < Math.max(1, least) ? null : text;
 }
 
-/** Returns a storable URL; null for a longer URL, since a cut URL would point elsewhere. */
+/** Returns an http or https URL; null for other values and for longer URLs, since a cut URL would point elsewhere. */
 function pictureOf(value: unknown): string | null {
   const text = textOf(value, LENGTHS.users.profile_picture);
   return text !== null && text === value && isHttpUrl(text) ? text : null;
