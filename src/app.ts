@@ -23,7 +23,7 @@ import { Readiness } from './operations/health/readiness.js';
 import { Metrics } from './operations/metrics/metrics.js';
 import { ProblemPage } from './site/problem-page.js';
 
-/** Creates the application, ready to listen; for main and for tests. */
+/** Creates the application, ready to listen. */
 export async function createApp(config: Config): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config),
@@ -39,7 +39,7 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
   return app;
 }
 
-/** Sets up the middleware, the error filter and the overload metrics; {@link createApp} and the tests call it. */
+/** Sets up the middleware, the error filter and the overload metrics. */
 export function configureApp(app: NestExpressApplication): void {
   const config = app.get(Config);
   const filter = app.get(ProblemFilter);
@@ -127,7 +127,7 @@ function listenersClosed(server: Server): Promise<unknown> {
   return new Promise((resolve) => Server.prototype.close.call(server, resolve));
 }
 
-/** Preloads the code for closing: loading takes ten times as long as running it. */
+/** Closes another listener first, so that the code for closing is loaded. */
 async function closeStandIn(): Promise<void> {
   const standIn = createServer();
   await once(standIn.listen({ port: 0, host: '127.0.0.1', exclusive: true }), 'listening');
@@ -142,8 +142,8 @@ const LOOK_MS = 5; // pause between two checks
 const EMPTY_TURN_MS = 0.05;
 
 /**
- * Waits until the kernel has no connection left to accept: closing a listener resets such connections. Delays responses, so that clients
- * that wait for one send nothing new. @returns starts the delayed responses: call it in the event loop turn that closes the listener
+ * Waits, about a second at most, until the kernel has no connection left to accept: closing a listener resets such connections. Delays new
+ * requests until the caller calls the returned function, in the same event loop turn in which it closes the listener.
  */
 async function quietMoment(server: Server, entryPoint: EntryPoint): Promise<() => void> {
   const resume = entryPoint.pause();

@@ -42,7 +42,7 @@ const FIND_REFUSALS = `SELECT NULL::bigint AS id, api_time(occurred_at) AS occur
   jsonb_strip_nulls(jsonb_build_object('error', error, 'reason', reason, 'route', route, 'redirect_uri', redirect_uri)) AS details
 FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC`;
 
-/** Maximum delay in ms until all events with lower ids are committed. */
+/** Time in ms after which all events with lower ids are assumed to be committed. */
 const COMMITTED_AFTER_MS = 10_000;
 const FOLLOWED = 1_000;
 
@@ -50,7 +50,7 @@ const FOLLOWED = 1_000;
 export class AuditLog {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Returns events, newest first; with an error id, then also rejections without a member. */
+  /** Returns events, newest first; for an error id, followed by rejections without a member. */
   async find(filter: AuditFilter, limit: number): Promise<AuditEvent[]> {
     const events = await this.dataSource.query<AuditEvent[]>(
       `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} ORDER BY auth_events.occurred_at DESC, id DESC LIMIT ${limit}`,
@@ -65,7 +65,7 @@ export class AuditLog {
     const start = await this.#lastId(COMMITTED_AFTER_MS);
     if (filter.errorId !== undefined) yield* await this.#refusals(filter.errorId);
     yield* this.#past(filter, start, signal);
-    /** Highest ids, each with the time of reading: after COMMITTED_AFTER_MS, all events below that id are committed. */
+    /** Highest ids, each with the time of reading: after COMMITTED_AFTER_MS, all events up to that id are committed. */
     const heads = [{ at: performance.now(), id: start }];
     const seen = new Set<number>();
     while (!signal.aborted) {

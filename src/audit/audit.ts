@@ -10,7 +10,7 @@ interface DetailTypes {
   counts: Readonly<Record<string, number>>;
 }
 
-/** @param details by name: type and meaning; besides the columns, such as time, actor, member, client and key */
+/** @param details type and meaning of each detail, by name */
 const event = <const Details extends Readonly<Record<string, readonly [keyof DetailTypes, string]>> = {}>(
   meaning: string,
   details = {} as Details,
@@ -24,7 +24,7 @@ const GRANT = { grant: ['text', 'grant id'] } as const;
 const WEBHOOK = { webhook: ['text', 'endpoint id'] } as const;
 const TOKEN = { ...GRANT, scope: ['text', 'access token scopes'] } as const;
 
-/** The only list of audit events, also for docs/operators/audit.md. Details never hold input from anonymous callers. */
+/** All types of audit events; docs/operators/audit.md lists them. Details must not contain input from anonymous callers. */
 export const AUTH_EVENTS = {
   'user.created': event('A member was created, except by imports and feeds'),
   'user.updated': event('An admin changed a member’s account', {
@@ -258,7 +258,7 @@ declare const AUDITED: unique symbol;
 /** A transaction from {@link audited}, as {@link recordEvent} requires. */
 export type AuditedTransaction = EntityManager & { readonly [AUDITED]: true };
 
-/** Makes and records changes in one transaction, or in the open transaction of `database`; a DataSource retries after a deadlock. */
+/** Runs `act` in the open transaction of `database`, or in a new transaction. A DataSource retries it after a deadlock. */
 export function audited<Result>(
   database: DataSource | EntityManager,
   act: (transaction: AuditedTransaction) => Promise<Result>,
@@ -268,7 +268,7 @@ export function audited<Result>(
   return isOpen ? run(database) : database.transaction(run);
 }
 
-/** Records an event in the transaction of the change. */
+/** Records an event in the same transaction as the change. */
 export async function recordEvent(transaction: AuditedTransaction, event: NewAuthEvent): Promise<void> {
   await transaction.query(RECORD_EVENT, eventValues(event));
 }
@@ -296,7 +296,7 @@ export async function recordAlone(
   await query(RECORD_EVENT, eventValues(event));
 }
 
-/** Maximum JSON length: PostgreSQL's form is at most twice as long, and the CHECK allows 2,000. */
+/** Maximum JSON length in bytes: PostgreSQL's form is at most twice as long, and the CHECK allows 2,000. */
 const MAX_BYTES = 1_000;
 const MAX_ITEMS = 10;
 
