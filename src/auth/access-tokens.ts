@@ -21,7 +21,7 @@ interface TokenRow {
   user_id: number;
   client_id: string;
   scope: string | null;
-  /** Scopes of the grant, within the member's consent. */
+  /** The grant's scopes for the token's audience. */
   allowed: string | null;
   jkt: string | null;
   created_at: string;
@@ -63,7 +63,7 @@ export const USE_ONCE = `WITH first AS (
   ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1
 ) SELECT WHERE (SELECT count(*) FROM first) = cardinality($1)`;
 
-/** Finds an OAuth access token with its grant, client and member in one statement. */
+/** Finds access tokens with their grant, client and member, and checks DPoP proofs. */
 @Injectable()
 export class AccessTokens {
   constructor(

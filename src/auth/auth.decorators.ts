@@ -11,7 +11,7 @@ export const ACCESS = 'auth:access';
 /** Requires a credential with this scope; a method's scope overrides the class's. Platform scopes admit only platform keys. */
 export const RequireScopes = (scope: Scope | PlatformScope) => SetMetadata(ACCESS, scope satisfies Access);
 
-/** Requires a member's credential with any scopes. */
+/** Requires a member's credential, regardless of its scopes. */
 export const RequireCredential = () => SetMetadata(ACCESS, null satisfies Access);
 
 /** Admits callers without a credential, and ignores any credential. */

@@ -10,7 +10,7 @@ import { rejection } from './www-authenticate.js';
 import type { Caller, Credential } from './principal.js';
 import { Config } from '../config/config.js';
 
-/** Decides whether a credential, cached or not, permits a request. */
+/** Resolves credentials to their callers, with the cache or the database. */
 @Injectable()
 export class Authentication {
   constructor(
@@ -20,7 +20,7 @@ export class Authentication {
     private readonly accessTokens: AccessTokens,
   ) {}
 
-  /** Sets {@link Request.misuse}. @returns synchronously if cached and nothing is left to check @throws Problem invalid_credentials */
+  /** Sets {@link Request.misuse}. Synchronous if the credential is cached and needs no query. @throws Problem invalid_credentials */
   authenticate(credential: Credential, request: Request): Caller | Promise<Caller> {
     const known = this.#know(credential, request);
     return known instanceof Promise

@@ -28,7 +28,7 @@ export interface KnownCredential {
 
 /**
  * Caches valid credentials, which saves a database round trip per request (docs/contributors/performance.md). Uses entries only if
- * the revocation channel responded within the last second. Cache keys are digests of kind and credential, so memory holds no credentials.
+ * the revocation channel responded within the last second. Cache keys are digests, so the cache holds no credentials.
  */
 @Injectable()
 export class CredentialCache {

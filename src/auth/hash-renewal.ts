@@ -3,7 +3,7 @@ import type { SecretHashes } from '../crypto/secret-hashes.js';
 import type { Database } from '../database/database.js';
 import type { Logger } from '../runtime/logger.js';
 
-/** Minimum interval between renewals of a secret: during a change of SECRET_KEY, instances undo each other's renewals. */
+/** Minimum interval in ms between renewals of a secret: during a change of SECRET_KEY, instances undo each other's renewals. */
 const RENEWED_MS = 30_000;
 
 /** Rehashes secrets under the current pepper after their use; no request waits for the update. */

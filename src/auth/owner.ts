@@ -8,7 +8,7 @@ export interface Owner {
   readonly ip: string | null;
 }
 
-/** Returns the fields of an audit event that name the actor. */
+/** Returns the member and address for an audit event. */
 export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
 
 export class LimitReached extends OperatorError {}
@@ -55,7 +55,7 @@ AND type = ANY ($2) OFFSET ${MAX_CHANGES - 1} LIMIT 1`,
   if ((found as unknown[]).length > 0) throw new TooManyChanges();
 }
 
-/** Locks the member, then checks limits. @param isFull SELECT of `is_full`; $1: member, then `more` @throws LimitReached, TooManyChanges */
+/** Locks the member, then checks limits. @param isFull SQL: SELECT of `is_full`; $1 is the member @throws LimitReached, TooManyChanges */
 export async function takeSlot(
   manager: EntityManager,
   { userId }: Owner,

@@ -46,7 +46,7 @@ export class RevocationChannel extends NoticeChannel {
     this.announce(id === undefined ? 'all' : { kind: kind as 'key', id });
   }
 
-  /** Notifies this process at once; the database notifies other processes. */
+  /** Notifies this process; the database notifies other processes. */
   announce(revocation: Revocation): void {
     this.epoch++;
     for (const listener of this.#listeners) listener(revocation);

@@ -44,7 +44,7 @@ const NO_HASH = Buffer.alloc(32);
 
 const MAX_EXPOSED = 20_000;
 
-/** Finds an API key in one indexed read. */
+/** Finds API keys, and records the keys that browsers send. */
 @Injectable()
 export class ApiKeyAuthenticator {
   readonly #exposed = new LRUCache<string, Promise<void>>({ max: MAX_EXPOSED });
@@ -118,7 +118,7 @@ ${recordEventIf('first', 3)}`,
   }
 }
 
-/** Returns the page's origin, cut to 300 characters, or the Sec-Fetch-Site value; `unknown` for anything else. */
+/** Returns the page's origin, cut to 300 characters, the Sec-Fetch-Site value, or `null`; `unknown` for anything else. */
 function originOf(sent: string): string {
   if (['null', 'cross-site', 'same-site', 'same-origin', 'none'].includes(sent)) return sent;
   const { origin = 'null' } = URL.parse(sent) ?? {};

@@ -23,7 +23,7 @@ export function makeKey(environment: KeyEnvironment): { key: string; id: string 
   return { key: body + checksum(body), id };
 }
 
-/** Reads a key. @returns undefined if it is malformed or its checksum is wrong, which saves a query */
+/** Parses a key. @returns undefined if it is malformed or its checksum is wrong */
 export function parseKey(text: string): ParsedKey | undefined {
   const match = text.length < 100 ? WHOLE.exec(text) : null;
   if (!match || checksum(text.slice(0, -CHECKSUM_LENGTH)) !== match[4]) return undefined;

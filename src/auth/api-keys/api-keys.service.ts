@@ -87,7 +87,7 @@ export const KEY_DETAILS = `SELECT k.id,
   api_time(s.exposed_at) AS exposed_at, s.exposed_origin, k.self_issued
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s ON s.key_id = k.id`;
 
-/** Creates, lists, rotates and revokes API keys. With an `owner`, only the member's self-made keys are visible. */
+/** Creates, lists, rotates and revokes API keys. With an `owner`, methods reach only this member's self-made keys. */
 @Injectable()
 export class ApiKeysService {
   readonly #hashes: SecretHashes;

@@ -15,7 +15,7 @@ const OAUTH_REQUESTS_PER_REFUSAL = 100;
 
 /** Windows start with the minutes of the host's clock. */
 const WINDOW_SECONDS = 60;
-/** Maximum callers per limit, 350 bytes each; one more clears the limit's counts, which exchanges restore from the store, if any. */
+/** Maximum callers per limit, about 350 bytes each; one more caller clears this instance's counts for the limit. */
 const MAX_CALLERS = 100_000;
 /** Maximum keys per exchange; further keys follow in the next exchange. */
 const MAX_EXCHANGED = 5_000;
@@ -23,7 +23,7 @@ const MAX_EXCHANGED = 5_000;
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
 type CredentialKind = LabelsOf<'rate_limit_refusals_total'>['credential'];
 
-/** The limits of docs/api-contract.md §10. Instances share the counts through PostgreSQL; the embedded database has one instance. */
+/** The limits of docs/api-contract.md §10. Instances share the counts through PostgreSQL; the embedded database supports only one. */
 @Injectable()
 export class RateLimits implements OnApplicationShutdown {
   readonly #quotas: Readonly<Record<LimitName, number>>;
@@ -60,7 +60,7 @@ export class RateLimits implements OnApplicationShutdown {
     await this.#counter.end();
   }
 
-  /** Counts a request and sets the rate-limit headers. @returns a problem over the limit; callers first report a missing scope */
+  /** Counts a request and sets the rate-limit headers. @returns the problem over the limit; callers first report a missing scope */
   countCall(
     name: 'read' | 'write' | 'platform',
     { userId, credentialId, kind }: Pick<Caller, 'userId' | 'credentialId'> & { kind: CredentialKind },
@@ -104,7 +104,7 @@ export class RateLimits implements OnApplicationShutdown {
 function refusalOf(count: ReturnType<Counter['take']> | undefined): Problem | undefined {
   if (count?.admitted !== false) return undefined;
   return new Problem('rate_limited', {
-    detail: `Too many requests: the next window begins in ${count.resetSeconds} s.`,
+    detail: `Too many requests: wait ${count.resetSeconds} s for the next window.`,
     extensions: { retry_after: count.resetSeconds },
     headers: { 'Retry-After': String(count.resetSeconds) },
   });
@@ -119,8 +119,8 @@ interface Calls {
 }
 
 /**
- * Counts requests per limit, caller and window, in memory. Every RATE_LIMIT_SYNC ms, instances exchange counts through the store, so they
- * may exceed a limit by one interval's requests (docs/operators/scaling.md). Each key is exchanged once more after its last request.
+ * Counts requests per limit, caller and window, in memory. Instances exchange counts through the store every
+ * RATE_LIMIT_SYNC ms, so together they may admit more requests than the limit (docs/operators/scaling.md).
  */
 export class Counter {
   #window = 0;
@@ -135,7 +135,7 @@ export class Counter {
     private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {}
 
-  /** Counts a request if the quota admits it. @returns also the remaining requests and whole seconds until the next window */
+  /** Counts a request if the quota admits it. @returns also the requests left, and the seconds until the next window */
   take(limit: string, caller: string, quota: number) {
     const seconds = Date.now() / 1000;
     const window = Math.floor(seconds / WINDOW_SECONDS);
@@ -188,13 +188,13 @@ export class Counter {
         const added = sent.get(calls.key)!;
         calls.known = Math.max(calls.known + added, sums.get(calls.key)!); // the store may have lost its counts
         calls.unsent -= added;
-        // Moves the caller to the end, unless it was removed in the meantime.
+        // Moves a caller with new requests to the end, and removes others; a cleared caller stays removed.
         if (this.#changed.delete(calls) && added + calls.unsent > 0) this.#changed.add(calls);
       }
       if (this.alone) this.logger.info('rate limits are shared again');
       this.alone = false;
     } catch (error) {
-      // The next exchange sends these counts again. If the store has them already, they count twice, which is safe.
+      // The next exchange sends these counts again. If the store has them already, they count twice, so callers reach limits earlier.
       const reason = (error as Error).message;
       if (!this.alone)
         this.logger.warn(

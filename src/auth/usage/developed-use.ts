@@ -9,7 +9,7 @@ interface UsedInTime {
   readonly failed: number;
 }
 
-/** Requests in the last 24 hours, including the current hour, and in the last 30 days. */
+/** Requests in the hours that began within the last 24 hours, and within the last 30 days. */
 interface Counted {
   readonly day: number;
   readonly month: number;
@@ -47,7 +47,7 @@ export const APPS = `
   SELECT id AS client_id, NULL::text AS key_id, name FROM oauth_clients WHERE owner_id = $1 AND ($2::text IS NULL OR id = $2)
   UNION ALL SELECT NULL, id, name FROM api_keys WHERE user_id = $1 AND self_issued AND ($2 IS NULL OR id = $2)`;
 
-/** SQL of `uses`: the requests of {@link APPS}; `recent`: within 24 hours. */
+/** SQL of `uses`: the counts of {@link APPS} in the last 30 days; `recent`: in the last 24 hours. */
 const usesOf = (column: string) => `
   SELECT n.*, n.hour > now() - interval '24 hours' AS recent FROM apps JOIN developer_request_counts n ON n.${column} = apps.${column}
   WHERE n.hour > now() - interval '30 days'`;

@@ -16,7 +16,7 @@ const HOUR_MS = 3_600_000;
 /** Maximum apps per flush that only unauthenticated requests name, since anyone can send any app's id. */
 const MAX_UNPROVEN = 200;
 
-/** The app, key or token that a request names; for a token, its possible storage keys in hex. */
+/** The app, key or token that a request names; for a token, `id` lists its possible storage keys in hex. */
 type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
 
 /** A request as its developer sees it: without member data and secrets. */
@@ -30,14 +30,14 @@ export interface ShownRequest {
   readonly status: number;
   /** Problem code or OAuth error. */
   readonly error: string | null;
-  /** Reason from this server's list. */
+  /** The server's reason for the rejection. */
   readonly reason: string | null;
   /** The parameter, field or scope that caused the error. */
   readonly parameter: string | null;
   /** The parameter's value as sent, unless the value could be a secret. */
   readonly value: string | null;
   readonly error_id: string | null;
-  /** Time until the response, in ms; null if an older version did not measure it. */
+  /** Time until the response, in ms; null for requests that older versions stored. */
   readonly duration_ms: number | null;
 }
 
@@ -53,7 +53,7 @@ interface Gathered {
   readonly counts: Map<string, { readonly requests: number }>;
 }
 
-/** Keeps the last requests of self-made apps and keys, including rejected requests. Other successful requests cost one comparison. */
+/** Keeps the last requests of self-made apps and keys, including rejected requests. */
 @Injectable()
 export class DeveloperRequests {
   readonly #enabled: boolean;
@@ -70,7 +70,7 @@ export class DeveloperRequests {
     this.#enabled = config.developerConsole;
   }
 
-  /** @param request has `principal` only if its credential was accepted; otherwise only the rejection is recorded */
+  /** Records a request of a known app, or a rejected request whose headers name an app. */
   finished(request: Request, status: number): void {
     if (!this.#enabled) return;
     const { context } = request;
@@ -173,7 +173,7 @@ export class DeveloperRequests {
         },
         (_, error) => this.logger.warn({ err: error }, 'a request cannot be shown to its developer'),
       );
-      // Client ids and key ids never collide.
+      // One list for both kinds: client ids and key ids never collide.
       if (kept.size > 0) await this.database.rows(FORGET, [[...kept].toSorted()]);
     } catch (error) {
       this.logger.warn({ err: error }, 'requests could not be kept for their developers');
@@ -181,7 +181,7 @@ export class DeveloperRequests {
   }
 }
 
-/** Drops requests that name no member's app. Rows with `requests` are counts; other rows are single requests. */
+/** Drops requests that name no self-made app or key. Rows with `requests` are counts; other rows are single requests. */
 const KEEP = `WITH sent AS (
   SELECT c.id AS client_id, k.id AS key_id, r.* FROM jsonb_to_recordset($1) AS r (client text, key text, occurred_at timestamptz,
     method text, route text, status smallint, error text, reason text, parameter text, value text, error_id text, duration_ms integer,
@@ -219,7 +219,7 @@ FROM (${APPS}
 ) app CROSS JOIN LATERAL ((${lastOf('client_id')}) UNION ALL (${lastOf('key_id')})) d
 ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MAX_KEPT}`;
 
-/** Keeps a short, plain name; any other text could be a secret that the client sent in the wrong place. */
+/** Returns a short, plain name; `***` for other text, which could be a secret that the client sent in the wrong place. */
 function plain(name: string | undefined): string | null {
   if (name === undefined) return null;
   return /^[\w/:.-]{1,40}$/.test(name) ? name : '***';

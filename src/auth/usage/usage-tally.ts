@@ -20,7 +20,7 @@ export class UsageTally {
   #uses = new Map<string, Use>();
   #written = Promise.resolve();
 
-  /** @param what name in the log @param statement adds {@link USED}; it must skip orphaned rows, and lock the other rows in order */
+  /** @param what name in the log @param statement stores {@link USED}; must skip names of deleted rows, and lock other rows in order */
   constructor(
     private readonly database: Database,
     private readonly logger: Logger,

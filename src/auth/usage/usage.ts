@@ -64,7 +64,7 @@ export class Usage implements OnApplicationShutdown {
     request.context.whenWritten = this.#written;
   }
 
-  /** Counts a use of member data; call it on routes that declare no scope. */
+  /** Counts a use of member data. Routes that declare no scope call it themselves. */
   countData({ userId, clientId, keyId }: Caller, scope: string): void {
     const app = clientId === null ? `key ${keyId}` : `client ${clientId}`;
     this.#data.count(`${Math.floor(Date.now() / DAY_MS)} ${userId} ${scope} ${app}`);
@@ -80,7 +80,7 @@ export class Usage implements OnApplicationShutdown {
     await Promise.all([...this.#tallies, this.developers].map((collected) => collected.flush()));
   }
 
-  /** Runs before the caller has the response, so it must be cheap and must not write. Shared, since a closure per request costs more. */
+  /** Runs before the caller has the response, so it must be cheap and must not query. All requests share it, which saves closures. */
   readonly #written = (message: IncomingMessage, { statusCode }: ServerResponse): void => {
     const request = message as Request;
     if (request.principal && statusCode < 400) this.#count(request, request.principal);
