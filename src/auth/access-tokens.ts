@@ -56,7 +56,7 @@ JOIN ${keyed('oauth_clients c', 'c.id = g.client_id')} JOIN ${keyed('users u', '
 WHERE t.key IN ($1, $2) AND t.model = 'AccessToken'`,
 };
 
-/** Records the one-time id of a proof or assertion. $1: its keys; $2: seconds to keep. Only the first use returns a row. */
+/** Records a one-time id, such as that of a DPoP proof. $1: its keys; $2: seconds to keep. Only the first use returns a row. */
 export const USE_ONCE = `WITH first AS (
   INSERT INTO oauth_state (key, model, expires_at)
   SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key ORDER BY key
