@@ -1,7 +1,7 @@
 import { Column, ForeignKey, PrimaryGeneratedColumn, type ColumnOptions, type ColumnType } from 'typeorm';
 import { Field, id, type FieldType } from './field.js';
 
-/** A column's TypeORM options and field; immutable. */
+/** An immutable description of a column: its TypeORM options, field and foreign key. */
 class TableColumn<Stored, Of extends Field | undefined = undefined> {
   declare readonly stored: Stored;
 
@@ -27,12 +27,12 @@ class TableColumn<Stored, Of extends Field | undefined = undefined> {
     return this.#with({ default: () => sql });
   }
 
-  /** A column that only the database writes. */
+  /** A column that TypeORM never writes. */
   get generated(): TableColumn<Stored, Of> {
     return this.#with({ insert: false, update: false });
   }
 
-  /** A column that queries read only if they name it. */
+  /** A column that TypeORM reads only if a query names it. */
   get unselected(): TableColumn<Stored, Of> {
     return this.#with({ select: false });
   }
@@ -125,7 +125,7 @@ type FieldsOf<Of> = {
   readonly [Name in keyof Of as [FieldOf<Of[Name]>] extends [never] ? never : Name]: FieldOf<Of[Name]>;
 };
 
-/** Makes the class that an entity extends: its columns and fields, with the types of their values. */
+/** Makes a base class for an entity, with typed columns and fields. */
 export function row<Of extends Declared>(
   declared: Of,
 ): (new () => Row<Of>) & { readonly columns: Columns; readonly fields: FieldsOf<Of> } {

@@ -2,33 +2,33 @@ import { getMetadataArgsStorage } from 'typeorm';
 
 type Column<Row> = Extract<keyof Row, string>;
 
-/** A part of the data export: rows of one table, with all columns except omitted ones and secrets. */
+/** A part of the data export: rows of one table, with all columns except members' ids, secrets and the columns in `without`. */
 export interface ExportedRows<Row> {
   readonly as: string;
   readonly without?: readonly Column<Row>[];
-  /** Columns with other names in the export. */
+  /** Names of columns in the export, if they differ. */
   readonly called?: { readonly [Name in Column<Row>]?: string };
-  /** SQL of a further column of the rows `t`. */
+  /** SQL of an additional column of the row `t`, with its name. */
   readonly also?: string;
   /** SQL: condition on the rows `t`. */
   readonly where?: string;
-  /** Columns of an index that is better than the key's, for the newest rows first. */
+  /** Columns of a unique order for the export, newest rows first; default: the primary key, ascending. */
   readonly newestBy?: readonly Column<Row>[];
 }
 
-/** A table's relation to members, used by erasure, data export, `pua doctor` and docs/trust/personal-data.md. */
+/** A table's relation to members, for erasure and data export. */
 export interface MemberTableDeclaration<Row> {
-  /** Columns with ids of members, or of their rows in referenced tables; default `user_id`. A row belongs to all of these members. */
+  /** Columns with ids of members, or of their rows in another table; default `user_id`. A row belongs to all of these members. */
   readonly owner?: readonly Column<Row>[];
-  /** SQL: condition for rows of members, if an index requires it. */
+  /** SQL: further condition for rows of members, such as the condition of a partial index. */
   readonly only?: string;
-  /** Erasure deletes rows (default), resets columns, or keeps all for a reason. */
+  /** Erasure deletes rows (default), resets columns to their defaults, or keeps the rows for the stated reason. */
   readonly erase?: 'delete' | { readonly clear: readonly Column<Row>[] } | { readonly keep: string };
-  /** Columns that the export omits: secrets, derived values, and values that only this program can read. */
+  /** Columns that the export omits, such as secrets. */
   readonly secrets?: readonly Column<Row>[];
-  /** The table's part of the export, another part that contains the table's rows, or why the export excludes these rows. */
+  /** The table's part of the export, the part that contains its rows, or the reason why the export omits them. */
   readonly export: ExportedRows<Row> | { readonly in: string } | { readonly none: string };
-  /** Name of a table without a key and entity. */
+  /** The table's name, if the entity declares none. */
   readonly table?: string;
 }
 
@@ -36,7 +36,7 @@ export type AnyRow = Record<string, unknown>;
 
 const declarations = new Map<object, MemberTableDeclaration<AnyRow>>();
 
-/** Declares how the entity's table relates to members. A test compares all declarations with the database. */
+/** Declares how the entity's table relates to members. */
 export const OfMember =
   <Row extends object>(declaration: MemberTableDeclaration<Row>) =>
   (entity: new () => Row): void =>
@@ -49,30 +49,30 @@ export const declarationOf = (entity: object) => declarations.get(entity);
 export const tableNameOf = (entity: object): string =>
   getMetadataArgsStorage().tables.find(({ target }) => target === entity)!.name!;
 
-/** Expiry of a table's rows. An index must serve `only` and `at`, or sweeping fails as the table grows. */
+/** Expiry of a table's rows. Without an index for `only` and `at`, sweeping a large table is slow. */
 interface Expiry {
-  /** SQL: the time at which a row expires or was created. */
+  /** SQL: the time at which a row's retention starts, such as its expiry. */
   readonly at: string;
-  /** Retention after this time: an SQL interval, or a setting in seconds (0: forever). */
+  /** Retention after this time: an SQL interval, or a setting in seconds (0: forever); default: none. */
   readonly kept?: string | { readonly setting: 'auditRetentionSeconds' | 'changesRetentionSeconds' };
   /** Name in metrics and in the log; default: the table's name. */
   readonly name?: string;
-  /** SQL: the condition of the partial index. */
+  /** SQL: condition for rows that expire; default: all. */
   readonly only?: string;
-  /** SQL: columns of deleted rows, and `statement`, a further part of the same statement that reads these columns as `gone`. */
+  /** SQL that runs with the deletion: `statement` reads the deleted rows' `columns` from the CTE `gone`. */
   readonly also?: { readonly columns: string; readonly statement: string };
 }
 
-/** Tables whose rows expire, last declared first: the sweeper handles referencing tables before referenced ones. */
+/** Tables whose rows expire, in sweeping order: the last declared first. */
 export const EXPIRIES: (Expiry & { readonly entity: object })[] = [];
 
-/** Declares that rows of the entity's table expire. A test compares all declarations with the columns of the database. */
+/** Declares that rows of the entity's table expire. */
 export const Expires =
   (expiry: Expiry) =>
   (entity: object): void =>
     void EXPIRIES.unshift({ entity, ...expiry });
 
-/** Records the position of the last deleted row in `change_places`. */
+/** Records the position of the last deleted change in `change_places`. */
 export const recordedAs = (place: string) => ({
   columns: 'changed_in, sequence',
   statement: `UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence

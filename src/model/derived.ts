@@ -1,4 +1,4 @@
-/** Denormalized columns from another row, so that a list reads one table. Foreign keys or the function copy_names keep them equal. */
+/** Denormalized columns from another row; foreign keys or the function copy_names keep them equal. */
 export interface Copies {
   readonly from: 'users' | 'events';
   readonly by: string;
@@ -6,7 +6,7 @@ export interface Copies {
   readonly columns: Readonly<Record<string, string>>;
 }
 
-/** A row count that triggers maintain. */
+/** A counter of the table's rows per member, event or achievement. */
 export interface Total {
   readonly of: 'user' | 'event' | 'achievement';
   readonly column: string;
@@ -14,11 +14,11 @@ export interface Total {
   readonly counts: string;
 }
 
-/** Data that the database derives from rows. `pua doctor` checks it, and schema/*.sql maintains it; an import also writes the copies. */
+/** A table's denormalized columns, and counters of its rows; `pua doctor` checks both. */
 export interface Derived {
   readonly table: string;
   readonly copies: Copies;
   readonly totals: readonly Total[];
-  /** Columns whose changes are reported to the row's member; a denormalized column's changes are reported with its original. */
+  /** Columns whose changes the change log reports to the row's member. */
   readonly reported: readonly string[];
 }

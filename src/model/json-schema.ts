@@ -11,7 +11,7 @@ import {
 import { TIMESTAMP_PATTERN } from '../values/timestamps.js';
 import type { FieldType } from './field.js';
 
-/** JSON Schema of requests and responses, from their models and classes (OpenAPI 3.1 uses JSON Schema 2020-12). */
+/** A JSON Schema (version 2020-12, as in OpenAPI 3.1). */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface Property {
@@ -52,16 +52,16 @@ nameWords('ConnectionStatus', CONNECTION_STATUSES);
 nameWords('ConnectionSource', CONNECTION_SOURCES);
 nameWords('Rarity', RARITIES);
 
-/** Makes the schema of an enum, by name if it has one. */
+/** Makes the schema of an enum: a reference if the enum has a name. */
 export function wordOf(list: readonly string[]): JsonSchema {
   const [name] = [...words].find(([, of]) => of === list) ?? [];
   return name === undefined ? { type: 'string', enum: [...list] } : { $ref: SCHEMAS + name };
 }
 
-/** Minimum notice to callers before something ends (docs/api-contract.md §1). */
+/** Minimum number of months from a deprecation to its end (docs/api-contract.md §1). */
 const MONTHS_OF_NOTICE = 12;
 
-/** Makes the keywords of a deprecation. @param since `2027-01-31`, in UTC @throws RangeError if the end is too early */
+/** Makes the keywords of a deprecation. @param since a date in UTC, such as `2027-01-31` @throws RangeError if the end is too early */
 export function deprecation(since: string, sunset: string) {
   const earliest = new Date(since);
   earliest.setUTCMonth(earliest.getUTCMonth() + MONTHS_OF_NOTICE);
@@ -98,10 +98,10 @@ export function propertiesIn(prototype: object): ReadonlyMap<string, Property> {
   return (Reflect.getMetadata(PROPERTIES, prototype) ?? new Map()) as ReadonlyMap<string, Property>;
 }
 
-/** Pattern of base64url. */
+/** Cursors are base64url. */
 export const CURSOR_PATTERN = '^[A-Za-z0-9_-]+$';
 
-/** Makes the schema of an integer with its size in bits: without a format, generated clients use 32 bits. */
+/** Makes the schema of an integer, with its size for generated clients. */
 export function integer(maximum = Number.MAX_SAFE_INTEGER) {
   return { type: 'integer', format: maximum < 2 ** 31 ? 'int32' : 'int64' } as const;
 }
@@ -139,7 +139,7 @@ export function refTo({ name }: Model): { readonly $ref: string } {
   return { $ref: SCHEMAS + name };
 }
 
-/** Makes the schemas of all models that `part` of a document references, by name; each follows the schemas that it references. */
+/** Makes the schemas that `part` of a document references, also indirectly, by name. */
 export function schemasUsedBy(
   part: unknown,
   schemas = new Map<string, JsonSchema>(),
@@ -153,7 +153,7 @@ export function schemasUsedBy(
   return Object.fromEntries(schemas);
 }
 
-/** Makes the schema of this name. */
+/** Makes the schema of the model or enum with this name. */
 export function schemaNamed(name: string): JsonSchema {
   if (words.has(name)) return { type: 'string', enum: words.get(name) };
   const { description, properties: described } = models.get(name)!;
@@ -170,7 +170,7 @@ export function schemaNamed(name: string): JsonSchema {
   };
 }
 
-/** Older tools ignore all keys next to a `$ref`. */
+/** Moves a `$ref` with other keys into `allOf`: older tools ignore keys next to a `$ref`. */
 function refAlone({ $ref, ...others }: JsonSchema): JsonSchema {
   if ($ref === undefined) return others;
   return Object.keys(others).length === 0 ? { $ref } : { ...others, allOf: [{ $ref }] };

@@ -1,4 +1,4 @@
-/** SQL that builds JSON text, which Node forwards unchanged, in half the time of `json_build_object` (docs/contributors/performance.md). */
+/** SQL that builds JSON text, which is faster than `json_build_object`; Node forwards the text unchanged. */
 
 declare const isColumn: unique symbol;
 export type ColumnSql = string & { readonly [isColumn]: true };
@@ -7,13 +7,9 @@ export type ColumnSql = string & { readonly [isColumn]: true };
 export type ValueSql = ColumnSql | `${string}::${string}` | `${string} ${string}` | `${string}(${string}`;
 
 export type JsonSource =
-  | ValueSql
-  /** Several keys with values in one text, stored or built. */
-  | JsonFragment
-  | JsonObject
-  | { readonly local: ValueSql; readonly zone: ValueSql };
+  ValueSql | JsonFragment | JsonObject | { readonly local: ValueSql; readonly zone: ValueSql };
 
-/** The text of several keys with values, without braces, or with only the opening brace. */
+/** SQL of a text with several keys and their values, without braces, or with only the opening brace (`opens`). */
 export class JsonFragment {
   constructor(
     readonly sql: string,
@@ -31,8 +27,8 @@ export interface JsonObject {
 }
 
 /**
- * JSON form of a value: `text` is escaped; `word` and `timestamp` are only quoted; `number` and `boolean` are unquoted. `json` is
- * JSON and never NULL; `items` are such texts with commas; `texts` is an array.
+ * How SQL writes a value: `text` is escaped; `word` and `timestamp` are only quoted; `number` and `boolean` are unquoted; `json` is
+ * JSON text and never NULL; `items` are JSON texts with commas between them; `texts` is an array of texts.
  */
 export type JsonKind = 'text' | 'word' | 'timestamp' | 'number' | 'boolean' | 'json' | 'items' | 'texts';
 
@@ -43,7 +39,7 @@ export interface JsonField {
   readonly from: JsonSource | undefined;
 }
 
-/** SQL of an object's JSON text; a fragment takes the position of its first field. @throws Error if a field has no source */
+/** Writes SQL of an object's JSON text. @throws Error if a field has no source, or a fragment with the opening brace is not first */
 export function jsonText(of: JsonObject): string {
   const { when, lookup } = of;
   // Merges adjacent constants, since each `||` costs time.
@@ -52,7 +48,7 @@ export function jsonText(of: JsonObject): string {
   return when === undefined ? object : `CASE WHEN ${when} THEN ${object} ELSE 'null' END`;
 }
 
-/** JSON text of a value that needs no escaping (a timestamp, an enum), or of null. */
+/** Writes SQL of the JSON text of a value that needs no escaping (a timestamp, an enum), or of null. */
 export function quoted(sql: string): string {
   return `COALESCE('"' || ${sql} || '"', 'null')`;
 }
@@ -66,7 +62,7 @@ function compilePieces({ name: of, properties }: JsonObject): string[] {
     if (from instanceof JsonFragment) {
       if (written.has(from)) continue;
       written.add(from);
-      if (from.opens && pieces.length > 0) throw new Error(`${of}.${name}: its fragment opens the object`);
+      if (from.opens && pieces.length > 0) throw new Error(`${of}.${name}: its fragment must be first`);
       if (!from.opens) pieces.push(`'${before}'`);
       pieces.push(from.sql);
     } else {
@@ -93,7 +89,7 @@ function compileValue(kind: JsonKind, orNull: boolean, from: Exclude<JsonSource,
     case 'number':
       return [orNull ? `COALESCE(${sql}::text, 'null')` : sql];
     case 'boolean':
-      // Costs half as much as a cast, which would allocate the text.
+      // Faster than a cast, which would allocate the text.
       return [`CASE WHEN ${sql} THEN 'true' ELSE 'false' END`];
     case 'json':
       return [sql];

@@ -23,14 +23,14 @@ import {
 } from './json-schema.js';
 
 /**
- * A response field: its JSON type for OpenAPI, its TypeScript type ({@link ValueOf}), its source and its meaning. For a model of fields,
- * PostgreSQL builds JSON text ({@link writeJson}) or returns columns ({@link writeColumns}).
+ * A response field: its JSON Schema, its TypeScript type ({@link ValueOf}), and SQL of its value. For a model with such fields,
+ * {@link writeJson} writes SQL of a JSON text, and {@link writeColumns} SQL of columns.
  */
 export class ResponseField<Value = unknown> implements Property, JsonField {
   /** Exists only for the compiler. */
   declare readonly value: Value;
 
-  /** @param from SQL over the relations of the statement; undefined: {@link IN_NODE} */
+  /** @param from SQL of the value; {@link IN_NODE} if Node computes it */
   constructor(
     readonly kind: JsonKind,
     readonly schema: JsonSchema,
@@ -43,7 +43,7 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
     return new ResponseField(this.kind, nullable(this.schema), this.from, true);
   }
 
-  /** This field, but absent unless the caller requests it. */
+  /** This field, but responses can omit it. */
   get optional(): ResponseField<Value | undefined> {
     return new ResponseField(this.kind, this.schema, this.from, this.orNull, false);
   }
@@ -61,7 +61,7 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
   }
 }
 
-/** Source of a field that Node computes: no statement can read its model. */
+/** Source of a field that Node computes; {@link writeJson} and {@link writeColumns} reject its model. */
 export const IN_NODE = undefined;
 
 type Facts<Rules = object> = string | (Rules & { readonly description?: string; readonly example?: string });
@@ -76,7 +76,7 @@ interface TextRules {
   readonly pattern?: string;
 }
 
-/** Source of an object's fields, if the object's JSON text is not one value. */
+/** Source of an object whose fields have their own sources. */
 type ObjectSource =
   /** The fields come from the surrounding statement; the object is null unless this condition holds. */
   | { readonly when: string }
@@ -133,11 +133,11 @@ const declaring =
 
 export const idField = declaring<number>('number', returned({ kind: 'id' }));
 
-/** Any integer that JavaScript represents exactly; an `int32` if its rules limit it to 31 bits. */
+/** Any integer that JavaScript represents exactly; an `int32` if its `maximum` is at most 2,147,483,647. */
 export const integerField = (from?: JsonSource, facts: Exclude<Facts<NumberRules>, string> = {}) =>
   field<number>('number', integer(facts.maximum), from, facts);
 
-/** Schema of a number: without a format, generated clients use 32 bits, or decimals as texts. */
+/** Without a format, some generated clients use 32 bits, or texts for decimals. */
 const NUMBER = { type: 'number', format: 'double' };
 
 /** Any number; `from`: SQL of a numeric or double precision. */
@@ -158,14 +158,14 @@ export const textField = declaring<string, TextRules>('text', { type: 'string' }
 export const cursorField = (description: string) =>
   textField(IN_NODE, { pattern: CURSOR_PATTERN, description });
 
-/** Declares one of a few values, which need no escaping. */
+/** Declares a text that is one of these values, none of which needs escaping. */
 export const enumField = <Word extends string>(words: readonly Word[], from?: JsonSource, facts?: Facts) =>
   field<Word>('word', wordOf(words), from, facts);
 
-/** A date and time in UTC; `from`: SQL of a timestamptz. */
+/** A date and time, in UTC unless `from` names a time zone; `from`: SQL of a timestamptz. */
 export const timestampField = declaring<string>('timestamp', returned({ kind: 'timestamp' }));
 
-/** Declares an object of another model; `from`: SQL of the object's JSON text, or of the text `null`. */
+/** Declares an object of another model; `from`: SQL of its JSON text (`null` if absent), or {@link ObjectSource}. */
 export const objectField = <Own extends Fields>(
   model: Model<Own>,
   from?: ValueSql | ObjectSource,
@@ -187,7 +187,7 @@ export const textListField = declaring<string[]>('texts', returned({ kind: 'text
 export const enumListField = <Word extends string>(words: readonly Word[], from?: ValueSql, facts?: Facts) =>
   field<readonly Word[]>('texts', { type: 'array', items: wordOf(words) }, from, facts);
 
-/** Declares a field with any schema; Node computes it. */
+/** Declares a field with this schema, which Node computes. */
 export const declareField = <Value>(schema: JsonSchema, facts?: Facts) =>
   field<Value>('json', schema, IN_NODE, facts);
 
