@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** A request of the demo's first member or platform, and its response, recorded by `npm run docs` and compared by a test. */
+/** A request to a server with the demo, and its response, recorded by `npm run docs`. */
 export interface Example {
   /** Unique per operation: `events`, `event_not_found`. */
   readonly name: string;
@@ -15,16 +15,16 @@ export interface Example {
   };
   readonly response: {
     readonly status: number;
-    /** Only headers that are specific to this response. */
+    /** Only headers that differ between responses. */
     readonly headers: Readonly<Record<string, string>>;
     readonly body: unknown;
   };
 }
 
-/** PUBLIC_URL of the recorded responses and their URLs. */
+/** PUBLIC_URL during the recording; URLs in the responses start with it. */
 export const RECORDED_AT = 'http://localhost:3000';
 
-/** Examples by operation or variant; the first one is a success. */
+/** Examples by `operationId`; the first one is a success. */
 export const EXAMPLES = JSON.parse(
   readFileSync(new URL('../../docs/examples.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<string, readonly Example[]>>;

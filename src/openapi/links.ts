@@ -8,7 +8,7 @@ interface Linked {
 
 type Paths = Readonly<Record<string, Readonly<Record<string, Linked>>>>;
 
-/** Adds links from lists to the next page and the first item, and from errors to their code. @param shared responses by name */
+/** Adds links from lists to the next page and the first item, and from shared error responses to the meaning of their code. */
 export function addLinks(
   paths: Paths,
   schemas: Readonly<Record<string, Json>>,
@@ -34,7 +34,7 @@ export function addLinks(
   for (const response of Object.values(shared)) if (response.content) response.links = { meaning };
 }
 
-/** Links to the next page: the same query with another cursor, which is in `pagination`, or next to the items. */
+/** Links to the next page: the same query with the cursor from the response. Returns no link if the query has no cursor. */
 function nextPage({ operationId, parameters }: Linked, properties: Json): Json {
   const cursor = 'pagination' in properties ? 'pagination/next_cursor' : 'next';
   const query = parameters.filter((one) => one.in === 'query').map(({ name }) => name);

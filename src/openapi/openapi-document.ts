@@ -21,7 +21,7 @@ import { WEBHOOKS } from './webhooks.js';
 type Json = Record<string, unknown>;
 type Audience = 'members' | 'platform';
 
-/** The OpenAPI 3.1 documents of the application: for members' credentials, and for platform keys. */
+/** The two OpenAPI 3.1 documents: the API for members' data, and the API for the platform's backend. */
 @Injectable()
 export class OpenApiDocument {
   readonly #answers = new Map<Audience, JsonResponse>();
@@ -154,7 +154,7 @@ export class OpenApiDocument {
     };
   }
 
-  /** Returns path and query of an equivalent request to another route; undefined if there is none. */
+  /** Returns the path and query of a request with the same response on another route; undefined if there is none. */
   #otherFormOf(route: Route): string | undefined {
     const view = viewOf(route);
     if (!view) return undefined;
@@ -203,7 +203,7 @@ function pathOf({ path }: Route): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-/** License in the document: it grants no right to the server. Operators who publish the API state the terms. */
+/** License of the API in the documents; it grants no rights. */
 const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
 const TAGS: Readonly<Record<string, string>> = {
@@ -214,7 +214,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Documents: 'Descriptions of the API itself. No credential is needed.',
 };
 
-/** The first segment of the path, or the name of a group of paths. */
+/** Returns the name of the path's group, or the first segment after `/api/public`. */
 function tagOf(path: string): string {
   if (isUnder(PLATFORM_PREFIX, path) && !path.endsWith('.json')) return 'Platform';
   const [segment = ''] = path.split('/').slice(3);

@@ -7,7 +7,7 @@ type Json = Record<string, unknown>;
 /** Schemas by name: the document's schemas, or the schemas of an object's keys. */
 type Schemas = Record<string, Json>;
 
-/** Lists every operation of an OpenAPI 3.1 document: first those that require a scope, then a credential, then none. */
+/** Lists an OpenAPI document's operations: first those that require a scope, then those with any credential, then public ones. */
 export function listEndpoints(document: Json): Endpoint[] {
   const { paths, components } = withWords(document) as {
     paths: Record<string, Record<string, Json>>;
@@ -57,7 +57,7 @@ function describeCall(method: string, path: string, operation: Json, schemas: Sc
     scope: operation['x-required-scope'] as string | null | undefined,
     body: body ? describeFields(body, schemas) : [],
     parameters: (operation.parameters as Json[]).map(describeParameter),
-    /** Empty for alternatives: each one has a separate operation. */
+    /** Empty if the response has alternatives: each has a separate operation. */
     answer: schema.anyOf ? [] : describeFields(schema, schemas),
     /** Title of the response, such as `list of events`. */
     answerTitle: titleOf(schema, schemas),
@@ -91,7 +91,7 @@ function nameOf(schema: Json): string {
   return name.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
 }
 
-/** Lists an object's keys and the keys of nested objects, except the pagination of lists, which the page describes elsewhere. */
+/** Lists an object's keys and the keys of nested objects, except the keys of `pagination`, which the page describes elsewhere. */
 function describeFields(schema: Json, schemas: Schemas, parent = ''): Field[] {
   const { properties = {} } = resolve(schema, schemas) as { properties?: Schemas };
   return Object.entries(properties).flatMap(([name, property]) => {
@@ -117,7 +117,7 @@ function describeField(parent: string, name: string, schema: Json) {
   const alternatives = (schema.anyOf ?? []) as Json[];
   const items = schema.items as Json | undefined;
   return {
-    /** Parent keys with dots: `organizer.`; empty at the top. */
+    /** Parent keys, each with a dot, such as `organizer.`; empty at the top. */
     parent,
     name,
     type: describeType(schema),
@@ -143,7 +143,7 @@ function describeType(schema: Json): string {
   return type;
 }
 
-/** Time parameters accept several formats, and list them as examples. */
+/** Recognizes time parameters, which list their formats as examples. */
 function isMoment({ type, enum: words, examples }: Json): boolean {
   return type === 'string' && words === undefined && Array.isArray(examples);
 }

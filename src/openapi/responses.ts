@@ -12,11 +12,11 @@ import type { Example } from './examples.js';
 
 type Json = Record<string, unknown>;
 
-/** Headers declared per response, because programs use them. `x-response-headers` names the others: generated types stay small. */
+/** Headers that responses declare; `x-response-headers` only names the others, so that generated types stay small. */
 export const DECLARED: readonly string[] = ['ETag', 'Link', 'X-Total-Count'];
 const EVERYWHERE = ['X-Request-Id', 'Cache-Control', 'Vary'];
 
-/** Lists every error code of the route in catalog order, including codes that follow from its access and query. */
+/** Lists the route's error codes in catalog order, including codes that follow from its access and query. */
 export function listCodes(route: Route): ProblemCode[] {
   const { handler, controller } = route;
   const access = accessOf(handler, controller)!;
@@ -59,7 +59,7 @@ export function describeResponses(route: Route, examples: readonly Example[]): J
   const access = accessOf(handler, controller)!;
   const names = successHeaders(access, response!, method);
   names.push(...deprecationHeaders(handler, queryOfHandler(handler)).map(([name]) => name));
-  // Programs that read API descriptions do not use validators.
+  // Public routes only describe the API; their callers need none of these headers.
   const declared = access === 'public' ? [] : DECLARED;
   const errors = Map.groupBy(listCodes(route), (code) => PROBLEMS.get(code)!.status);
   return {
@@ -83,7 +83,7 @@ export function describeResponses(route: Route, examples: readonly Example[]): J
   };
 }
 
-/** Builds the shared responses: one per code for routes with one code of a status, and one per status for routes with several. */
+/** Builds the shared responses: one per code if a route has a single code of that status, and one per status for routes with several. */
 export function sharedResponses(routes: readonly Route[], examples: readonly Example[]): Json {
   const shared = new Map<string, { status: number; codes: Set<ProblemCode> }>();
   for (const route of routes) {
@@ -127,7 +127,7 @@ function problemResponse(status: number, codes: readonly ProblemCode[], examples
   };
 }
 
-/** Returns examples with one of these statuses, as properties of a media type. */
+/** Returns the examples with one of these statuses, by name; undefined if there are none. */
 function examplesOf(examples: readonly Example[], statuses: readonly number[]): Json | undefined {
   const fitting = examples.filter(({ response }) => statuses.includes(response.status));
   if (fitting.length === 0) return undefined;

@@ -2,7 +2,7 @@ import { CHANGE_KINDS, RESOURCES } from '../resources/resources.js';
 
 const HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
 
-/** @param data properties of the message's `data`, all of them always present */
+/** @param data properties of the message's `data`, all required */
 const message = (
   operationId: string,
   summary: string,

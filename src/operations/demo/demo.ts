@@ -24,7 +24,7 @@ export const DEMO_PASSWORD = 'correct-horse-battery';
 
 export const DEMO_USERNAMES = ['ada', 'grace'] as const;
 
-/** The day in the file that becomes the day of seeding. */
+/** The day in demo-data.ndjson that becomes the day of seeding. */
 const DAY_OF_SEEDING = Date.UTC(2025, 0, 1);
 
 type Row = Readonly<Record<string, unknown>>;
@@ -81,7 +81,7 @@ WHERE id BETWEEN $1 AND $2 AND disabled_at IS NULL AND password_hash IS NOT NULL
   return members.filter(({ password_hash }) => open.has(password_hash)).map(({ username }) => username);
 }
 
-/** Rejects a database with the demo for a server that others can reach. @throws OperatorError if the demo's password works */
+/** Rejects a database in which an enabled demo member has the demo's password. @throws OperatorError */
 export async function rejectDemoMembers(dataSource: DataSource): Promise<void> {
   if ((await demoMembers(dataSource)).length === 0) return;
   throw new OperatorError(
@@ -106,7 +106,7 @@ async function insert(
   }
 }
 
-/** Finds or creates the first demo member's key in DATA_DIR. @returns undefined if they are missing or disabled @throws OperatorError */
+/** Finds or creates the first demo member's key in DATA_DIR. @returns undefined without an enabled first member @throws OperatorError */
 export async function testKey(dataSource: DataSource, config: Config): Promise<string | undefined> {
   const owners = await dataSource.query<unknown[]>(
     'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',
@@ -158,12 +158,12 @@ export interface DemoFacts {
   readonly members: readonly string[];
 }
 
-/** Returns the first line to print at startup outside production, because startup takes a moment. */
+/** Returns the first line that the server prints at startup, outside production. */
 export function beginning(config: Config): string {
   return `Starting on ${databaseOf(config)} …`;
 }
 
-/** Returns the text for developers when the server is ready, outside production. */
+/** Returns the text that the server prints when it is ready, outside production. */
 export function banner(config: Config, demo: DemoFacts | undefined): string {
   const { publicUrl } = config;
   const { key, members = [] } = demo ?? {};

@@ -95,18 +95,18 @@ export class PinnedQuery {
 
 const [a, ua] = [relation(Achievement, 'a'), relation(UserAchievement, 'ua')];
 
-// In this SQL: an achievement `a`, the member's progress `ua`, and the platform's totals `t`.
+// In the SQL below, `a` is an achievement, `ua` the member's progress, and `t` the platform's totals.
 
-/** Whether the achievement is hidden and not earned: then responses mask key, name, description, icon, criteria and progress. */
+/** SQL: whether the achievement is hidden and not earned, so that responses mask key, name, description, icon, criteria and progress. */
 const MASKED = '(a.is_hidden AND ua.earned_at IS NULL)';
 const HIDDEN_NAME = 'Hidden achievement';
 export const NAME = `CASE WHEN ${MASKED} THEN '${HIDDEN_NAME}' ELSE a.name END`;
 
-/** JSON text of the masked keys: key, name, description and icon. */
+/** SQL: JSON text of key, name, description and icon, masked if necessary. */
 const REVEALED = `CASE WHEN ${MASKED} THEN '"key":null,"name":"${HIDDEN_NAME}","description":null,"icon_url":null'
   ELSE a.revealed END`;
 
-/** Active members, and the members among them who earned the achievement. Clamped, since the counts can briefly disagree. */
+/** SQL: counts of active members and of the earners among them, limited to possible values, since the counts can briefly disagree. */
 const ACTIVE_MEMBERS = 'GREATEST(t.active_users_count, 0)';
 const EARNERS = `LEAST(GREATEST(a.earners_count, 0), ${ACTIVE_MEMBERS})`;
 export const RARITY = 'rarity_tier(a.earners_count, t.active_users_count)';
@@ -114,11 +114,11 @@ export const RARITY_PERCENTAGE = `CASE WHEN t.active_users_count >= 10 THEN perc
 export const HAS_PROGRESS = `a.target IS NOT NULL AND NOT ${MASKED}`;
 export const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a.target), a.target)';
 
-/** Rank among the member's pinned achievements, for positions 1..n without gaps. */
+/** SQL: rank among the member's pinned achievements, from 1 without gaps. */
 const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*) FROM user_achievements o
       WHERE o.user_id = $1 AND o.pin_position <= ua.pin_position) END`;
 
-/** Time rounded down to half a minute, so that a response keeps its ETag for a while. Rarities are usually at most a second old. */
+/** SQL: the time, rounded down to half a minute, so that a response keeps its ETag for a while. */
 export const COMPUTED_AT = `date_bin('30 seconds', now(), 'epoch')`;
 
 const AchievementProgress = new Model('AchievementProgress', {
@@ -143,7 +143,7 @@ const RATED = {
 /** Fields that a hidden achievement masks until the member earns it. */
 const told = relation(Achievement, new JsonFragment(REVEALED));
 
-/** An achievement `a`, the member’s progress `ua`, and the totals `t` for its rarity. */
+/** An achievement, with its rarity and the member’s progress. */
 export const AchievementItem = new Model(
   'Achievement',
   {
@@ -212,7 +212,7 @@ export const AchievementStatistics = new Model('AchievementStatistics', {
 });
 export type AchievementStatistics = ValueOf<typeof AchievementStatistics>;
 
-/** The views, each with a handler of {@link AchievementsController}. A view's separate route has no parameter `action`. */
+/** The views that the parameter `action` selects, each with its handler in {@link AchievementsController}. */
 export const ACHIEVEMENT_VIEWS: QueryVariants = {
   by: 'action',
   description: 'View of the achievements to return; if absent, the earned ones',
