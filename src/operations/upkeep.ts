@@ -6,26 +6,26 @@ import { ARE_PENDING } from '../import/staging.js';
 
 const SECOND_MS = 1_000;
 const ENDING_KEYS_MS = 30_000;
-/** Rows per statement: the requests' connections allow 600 ms, and a grant or key takes up to a millisecond. */
+/** Grants or keys per statement, so that it ends within the time limit of the requests' connections. */
 const AT_ONCE = 100;
 const MAX_LOOK_MS = 5_000;
 
-/** Periodic work that completes changes later, so that writers need not wait. */
+/** Periodic work in the database, for which no request needs to wait. */
 @Injectable()
 export class Upkeep {
-  /** The last grants that the searches for expiring access have checked. */
+  /** The last grants that the two searches for ending access checked; null if they start again. */
   #reported: object | null = null;
   #told: object | null = null;
 
   constructor(private readonly database: Database) {}
 
-  /** Compacts counter deltas. Counters are right anyway, but this keeps reads short and the rarities of achievements recent. */
+  /** Compacts counter deltas, so that reads stay fast and the rarities of achievements recent. */
   @Periodic({ work: 'totals', everyMs: SECOND_MS, failure: 'totals could not be compacted' })
   foldTotals(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT fold_totals($1) AS done', 5_000, 1, end);
   }
 
-  /** Copies new names to other members' connections, for search and sorting, about a second later, so that renames are quick. */
+  /** Copies new names of members to the connections that are searched and sorted by them, so that a rename need not wait. */
   @Periodic({ work: 'names', everyMs: SECOND_MS, failure: 'names of renamed members could not be copied' })
   copyNames(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT copy_names($1) AS done', 500, 1, end);
@@ -40,7 +40,7 @@ export class Upkeep {
     while (!end.aborted && (await writeNextMembers(dataSource)) > 0);
   }
 
-  /** Keeps only an item's last change of each kind since the last run, so that busy members' logs stay short. */
+  /** Deletes changes that a later change of the same item and kind replaces, so that the change log stays short. */
   @Periodic({ work: 'changes', everyMs: SECOND_MS, failure: 'changes could not be coalesced' })
   coalesceChanges(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT coalesce_changes($1) AS done', 5_000, 5_000, end);
@@ -61,7 +61,7 @@ export class Upkeep {
     return this.#untilDone('SELECT report_ending_keys($1) AS done', AT_ONCE, AT_ONCE, end);
   }
 
-  /** Notifies members when the access of an app in use ends within 7 days. */
+  /** Notifies members of access that ends within 7 days, if the app uses it. */
   @Periodic({
     work: 'ending_access',
     everyMs: ENDING_KEYS_MS,
@@ -94,7 +94,7 @@ export class Upkeep {
     this.#told = await this.#lookAtGrants(statement, this.#told, end);
   }
 
-  /** Calls a database function until it has checked all grants, or the time is over. @returns the last checked grant; null after all */
+  /** Calls a database function until it has checked all grants, or time is up. @returns the last checked grant; null after all */
   async #lookAtGrants(statement: string, last: object | null, end: AbortSignal): Promise<object | null> {
     const latest = performance.now() + MAX_LOOK_MS;
     do {
@@ -105,7 +105,7 @@ export class Upkeep {
     return last;
   }
 
-  /** Repeats a database function. @param batch rows of each kind per statement @param enough minimum result for another call */
+  /** Calls a database function until its result is less than `enough`. @param batch the function's argument, a number of rows */
   async #untilDone(statement: string, batch: number, enough: number, end: AbortSignal): Promise<void> {
     for (let done = enough; done >= enough && !end.aborted;) {
       const [row] = await this.database.prepared<{ done: number }>(statement, [batch]);

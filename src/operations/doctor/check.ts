@@ -12,7 +12,7 @@ const withStatus =
 
 export const warn = withStatus('warn');
 export const fail = withStatus('fail');
-/** Reports success. */
+/** Returns a success. */
 export const ok = (name: string, message: string): Check => ({ name, status: 'ok', message, mend: null });
 
 /** Returns a warning if the condition holds. */

@@ -37,7 +37,7 @@ export function checkSettings(config: Config): Check[] {
 function checkProxy({ publicUrl, trustProxy }: Config): Check {
   const { protocol, hostname } = new URL(publicUrl);
   const local = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  // The server only supports plain HTTP, so https callers use a proxy.
+  // The server itself supports only plain HTTP, so https requires a proxy.
   if (protocol === 'https:' && trustProxy === 0)
     return warn(
       'proxy',
@@ -54,11 +54,11 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
 }
 
 export interface Examination {
-  /** Whether to first repair problems that need no decision. */
+  /** Whether to first repair problems that `pua doctor --mend` can repair. */
   readonly mend?: boolean;
   /** Whether to recount all members; otherwise, only a tenth if there are many. */
   readonly full?: boolean;
-  /** Whether to run only checks that are cheap at any size, and whose results may change overnight. */
+  /** Whether to skip checks that may read many rows. */
   readonly quick?: boolean;
 }
 
@@ -73,7 +73,7 @@ export interface Findings {
   readonly checks: readonly Check[];
 }
 
-/** Checks the database; unless `quick`, reads keys, denormalized columns and counters in one snapshot. */
+/** Checks the database; with `mend`, first repairs it. */
 export async function checkDatabase(
   dataSource: DataSource,
   config: Config,

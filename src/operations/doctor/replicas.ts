@@ -5,7 +5,7 @@ import { ok, warn, type Check } from './check.js';
 
 const PATIENCE_MS = 2_000;
 
-/** Identifies cluster and database; equal on the primary and its streaming replicas. */
+/** SQL: identifies the cluster and the database; equal on the primary and its streaming replicas. */
 const IDENTITY = `(SELECT system_identifier::text FROM pg_control_system())
   || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
@@ -24,7 +24,7 @@ interface Primary {
   position: string;
 }
 
-/** Checks whether each server in DATABASE_READ_URL is a replica without too much lag, or the primary: reads use no other server. */
+/** Checks whether each server in DATABASE_READ_URL is the primary, or its streaming replica without too much lag. */
 export async function checkReplicas(dataSource: DataSource, urls: readonly string[]): Promise<Check[]> {
   if (urls.length === 0) return [];
   const [primary] = await dataSource.query<Primary[]>(

@@ -11,15 +11,15 @@ const NUMBERED = ['users', 'events', 'connections', 'achievements'];
 
 interface BadSequence {
   readonly sequence: string;
-  /** Next number of the sequence. Numbers are texts: they may exceed JavaScript's safe integers. */
+  /** Next number of the sequence, as a text, since it may exceed JavaScript's safe integers. */
   readonly next: string;
-  /** The greatest number of the sequence that its table accepts. */
+  /** The sequence's maximum, at most JavaScript's greatest safe integer. */
   readonly greatest: string;
-  /** The highest id up to {@link MAX_ID}, except the demo's ids. */
+  /** The table's highest id up to {@link MAX_ID}, except the demo's ids. */
   readonly highest: string;
 }
 
-/** SQL: the table's sequence if it is exhausted, or may return a used id. */
+/** SQL: the table's sequence if it is exhausted or not above the table's ids. */
 const badSequence = (table: string) =>
   // Ignores the demo's ids, which are deliberately above every sequence.
   `SELECT '${table}_id_seq' AS sequence, next::text, greatest::text, highest::text
@@ -28,7 +28,7 @@ FROM (SELECT last_value::numeric + is_called::int AS next FROM ${table}_id_seq) 
   (SELECT COALESCE(max(id), 0) AS highest FROM ${table} WHERE id <= ${MAX_ID} AND id NOT BETWEEN ${FIRST_ID} AND ${LAST_ID}) t
 WHERE highest >= next OR next > greatest`;
 
-/** Checks whether each sequence's next number is usable. */
+/** Checks that each sequence is above the ids in its table, and not exhausted. */
 export async function checkSequences(manager: EntityManager): Promise<readonly Check[]> {
   const bad = await manager.query<BadSequence[]>(NUMBERED.map(badSequence).join(' UNION ALL '));
   const wrong = bad.map(({ sequence, next, greatest, highest }) =>
@@ -49,7 +49,7 @@ export async function checkSequences(manager: EntityManager): Promise<readonly C
 export async function repairSequences(manager: EntityManager): Promise<Record<string, number>> {
   const mended: Record<string, number> = {};
   for (const table of NUMBERED) {
-    // Checks and moves in the same statement, since other sessions may draw numbers meanwhile.
+    // Checks and moves the sequence in one statement, since other sessions may draw numbers between two.
     const moved = await manager.query<BadSequence[]>(
       `SELECT sequence, setval(sequence::regclass, GREATEST(highest::bigint, 1), highest <> '0')
 FROM (${badSequence(table)}) bad WHERE highest::bigint < greatest::bigint`,
@@ -93,7 +93,7 @@ WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY 
 const ROWS_AT_ONCE = 5_000;
 const MAX_NAMED = 10;
 
-/** Names that members, admins and apps have chosen. The database skips names of plain ASCII, which most names are. */
+/** SQL: stored names to check: those that are not plain ASCII words, and usernames of digits. */
 const NAMED = (
   [
     ['member', 'users', 'username'],
@@ -138,7 +138,7 @@ const LEFTOVERS = ERASURES.map(
   ({ table, left }) => `SELECT '${table}' AS table, count(*) AS rows FROM (${left}) l`,
 );
 
-/** Counts remaining rows of erased members by table, for example from a backup or another program. */
+/** Counts remaining rows of erased members by table. */
 const findLeftovers = (manager: EntityManager): Promise<{ table: string; rows: number }[]> =>
   manager.query(`SELECT * FROM (${LEFTOVERS.join(' UNION ALL ')}) c WHERE rows > 0`);
 

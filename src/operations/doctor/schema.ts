@@ -13,7 +13,7 @@ interface SchemaObject {
 /** Replaces the statement of an invalid index, whose build is in progress or failed. */
 const INVALID = 'invalid';
 
-/** Reads the objects that migrations create, ordered so that their statements can run on an empty database. */
+/** Reads the objects in the schema `public`, in an order in which their statements can run on an empty database. */
 export async function readObjects(manager: Pick<EntityManager, 'query'>): Promise<SchemaObject[]> {
   return manager.query<SchemaObject[]>(
     `SELECT name, statement FROM (
@@ -75,10 +75,10 @@ export function readExpected(): SchemaObject[] {
 
 export const MISSING = 'is missing';
 
-/** Removes parentheses, since PostgreSQL omits some after a restore. */
+/** Removes parentheses, since PostgreSQL may omit some after a restore. */
 const bare = (statement: string) => statement.replaceAll(/[()]/g, '');
 
-/** Compares the database with docs/schema.sql; ignores columns, and additional objects except invalid indexes. */
+/** Finds objects of docs/schema.sql that are missing or different (tables: only missing), and invalid indexes. */
 export async function findDamage(manager: EntityManager): Promise<Check[]> {
   const live = Map.groupBy(await readObjects(manager), ({ name }) => name);
   const invalid = [...live.values()]
@@ -93,7 +93,7 @@ export async function findDamage(manager: EntityManager): Promise<Check[]> {
     );
   const wrong = [...Map.groupBy(readExpected(), ({ name }) => name)].flatMap(([name, objects]): Check[] => {
     const there = live.get(name)?.map(({ statement }) => bare(statement));
-    // A table may have additional columns.
+    // Does not compare columns: a table may have additional ones.
     if (there && (name.startsWith('table ') || there.includes(INVALID))) return [];
     const lacking = objects
       .map(({ statement }) => statement)

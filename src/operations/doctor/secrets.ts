@@ -19,7 +19,7 @@ interface LiveHashes {
 const COUNTED = `count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
   count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown`;
 
-/** Checks which SECRET_KEY live API keys and client secrets use, and whether a browser has sent any key. */
+/** Checks which SECRET_KEY live API keys and client secrets use, and whether a browser has sent a live key. */
 export async function checkKeys(manager: EntityManager, config: Config): Promise<Check[]> {
   const [current, previous = null] = pepperIdsOf(config.secrets);
   const peppers = [current, previous];

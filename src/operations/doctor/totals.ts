@@ -7,20 +7,20 @@ import { derivedOfConnections } from '../../resources/connections/derived.js';
 import { derivedOfParticipants } from '../../resources/events/derived.js';
 import { allOf, fail, MEND, type Check } from './check.js';
 
-/** A denormalized column or counter. */
+/** A table's denormalized columns, or a counter. */
 interface Kept {
   readonly name: string;
-  /** The table whose ids divide the work into batches. */
+  /** The table whose ids the batches use. */
   readonly owners: 'users' | 'events' | 'achievements' | 'platform_totals';
-  /** Query for wrong values, for the owners after $1 up to $2. */
+  /** SQL: finds wrong values of owners with ids above $1, up to $2. */
   readonly wrong: string;
-  /** Repairs owners after $1 up to $2. For counters, adds the difference, since concurrent writers change value and source equally. */
+  /** SQL: corrects them; adds the difference to a counter, since writers may change it concurrently. */
   readonly mend: string;
 }
 
 const DERIVED: readonly Derived[] = [derivedOfParticipants, derivedOfConnections, derivedOfUserAchievements];
 
-/** Includes deltas that are not yet added to the achievement's row. */
+/** Also counts deltas that are not yet added to the achievement's row. */
 const EARNERS = {
   name: 'achievements.earners_count',
   parts: `SELECT id, earners_count AS n FROM achievements
@@ -52,7 +52,7 @@ const totalOf = (table: string, { of, column, counts }: Total): Kept => {
   };
 };
 
-/** Query for a wrong number of active members; the platform's single row counts as id 1. */
+/** SQL: finds a wrong number of active members; the platform's single row has the id 1 here. */
 const WRONG_ACTIVE_USERS = `SELECT * FROM (SELECT 1::bigint AS id, count(*) AS counted,
     (SELECT active_users_count FROM platform_totals)
       + COALESCE((SELECT sum(active_users_count) FROM platform_total_deltas), 0) AS kept
@@ -68,7 +68,7 @@ const TOTALS: readonly Kept[] = [
   },
 ];
 
-/** Denormalized columns of a referenced row: foreign keys keep them equal, and copy_names keeps members' names equal. */
+/** Compares denormalized columns with the row that they come from. */
 const copyOf = ({ table, copies: { from, by, columns } }: Derived): Kept => {
   const copies = Object.keys(columns);
   const originals = Object.values(columns);
@@ -91,7 +91,7 @@ const EVERYTHING = '9223372036854775807';
 interface Wrong {
   readonly name: string;
   readonly wrong: number;
-  /** A wrong value; a denormalized column has only the id. */
+  /** One wrong row; only its id if a denormalized column is wrong. */
   readonly example: { readonly id: number; readonly kept: number; readonly counted: number };
 }
 
@@ -101,11 +101,11 @@ type Extent = (owners: Kept['owners']) => Promise<Stretch>;
 const ALL: Stretch = [NOTHING, EVERYTHING];
 const everything: Extent = () => Promise.resolve(ALL);
 
-/** Tables with fewer rows are checked completely, in seconds. */
+/** Tables with fewer rows are checked completely. */
 const FEW = 50_000;
 const PARTS = 10;
 
-/** Draws a random tenth of a large table's owners as one range of ids: many short ranges would repeat the joins. */
+/** Draws a random tenth of a large table's owners, as one range of ids. */
 function drawSample(manager: EntityManager): Extent {
   const part = 1 + Math.floor(Math.random() * PARTS);
   return async (owners) => {
@@ -135,14 +135,14 @@ async function findWrong(
   return found;
 }
 
-/** Recounts every counter; in one snapshot if the manager's transaction is REPEATABLE READ. */
+/** Finds counters that differ from a recount. */
 export const findDrift = (manager: EntityManager, extent?: Extent) => findWrong(manager, TOTALS, extent);
 
-/** Compares every denormalized column with its original. */
+/** Finds denormalized columns that differ from their originals. */
 export const findStaleCopies = (manager: EntityManager, extent?: Extent) =>
   findWrong(manager, COPIES, extent);
 
-/** Counts the sides of connections without a matching other side. */
+/** Counts rows of connections that have no matching row of the other member. */
 export async function countLoneSides(manager: EntityManager, extent = everything): Promise<number> {
   const [row] = await manager.query<{ sides: number }[]>(
     `SELECT count(*) AS sides FROM connections c WHERE c.user_id > $1 AND c.user_id <= $2 AND NOT EXISTS (SELECT FROM connections o
@@ -186,7 +186,7 @@ export async function checkTotals(manager: EntityManager, isFull: boolean): Prom
 const BATCH = 10_000;
 const ATTEMPTS = 5;
 
-/** Repairs denormalized columns and counters in batches, without blocking writers. @returns corrected rows by name, without zeros */
+/** Repairs denormalized columns and counters, in batches. @returns corrected rows by name, without zeros */
 export async function repairCopiesAndTotals(dataSource: DataSource): Promise<Record<string, number>> {
   const lock = dataSource.createQueryRunner();
   try {

@@ -8,11 +8,11 @@ export interface Counts {
   readonly apps_disabled: number;
   /** Keys that are neither revoked nor expired. */
   readonly keys: number;
-  /** Such keys that expire within 30 days and have no successor. */
+  /** Those of the {@link keys} that expire within 30 days and have no successor. */
   readonly keys_expiring: number;
-  /** Enabled webhooks. */
+  /** Enabled webhook endpoints. */
   readonly webhooks: number;
-  /** Enabled webhooks that have accepted no message since a failed attempt. */
+  /** Enabled webhook endpoints that have accepted no message since a failed attempt. */
   readonly webhooks_failing: number;
   readonly messages_due: number;
 }
@@ -27,7 +27,7 @@ const COUNTS = `SELECT * FROM
     FROM webhook_endpoints WHERE disabled_at IS NULL) w,
   (SELECT count(*)::integer AS messages_due FROM webhook_deliveries WHERE status = 'pending' AND due_at <= now()) m`;
 
-/** Counts in one statement, which scans the members: 0.1 s for a million members. */
+/** Reads all counts in one statement, which scans the members. */
 export async function readCounts(dataSource: DataSource): Promise<Counts> {
   const [counts] = await dataSource.query<Counts[]>(COUNTS);
   return counts!;

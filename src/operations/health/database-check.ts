@@ -6,17 +6,17 @@ import { mismatchOf, readSchema } from '../../database/schema/schema.js';
 import { Config } from '../../config/config.js';
 import { TtlMemo } from '../../runtime/ttl-memo.js';
 
-/** Maximum age of a result, in ms: probes cost at most twelve statements a second. */
+/** Maximum age of a result, in ms, so that frequent probes cause few statements. */
 const MAX_AGE_MS = 250;
 
 interface DatabaseState {
-  /** Whether the database is neither a standby nor read-only. */
+  /** Whether the database accepts writes; a standby does not. */
   readonly writable: boolean;
-  /** Reason why this version cannot use the schema; undefined if it can, even during an upgrade with newer, compatible migrations. */
+  /** Reason why this version cannot use the schema; undefined if it can. */
   readonly mismatch: string | undefined;
 }
 
-/** Checks whether the database can serve, on a separate connection, which busy pools and floods of requests do not affect. */
+/** Checks the database on its own connection, so that it does not wait for busy pools. */
 @Injectable()
 export class DatabaseCheck implements OnApplicationShutdown {
   readonly #pool: Pool;
@@ -37,7 +37,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
     });
   }
 
-  /** @throws Error if the database is unreachable or late, or its schema cannot be read */
+  /** @throws Error if the database is unreachable or too slow, or its schema cannot be read */
   read(): Promise<DatabaseState> {
     return this.#recent.find();
   }
@@ -58,7 +58,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
       return { writable, mismatch: mismatchOf(await readSchema({ query }))?.predicate };
     } finally {
       client.off('error', broken);
-      // The next connection may reach the new primary.
+      // Closes a connection to a read-only database: the next one may reach the new primary.
       client.release(!writable);
     }
   }

@@ -22,7 +22,7 @@ export class HealthController {
     );
   }
 
-  /** Checks only the process, so that orchestrators restart no server because of an unreachable database. */
+  /** Checks only the process: a restart would not help if the database is unreachable. */
   @Get('livez')
   live(): object {
     return { status: 'ok' };

@@ -7,11 +7,11 @@ interface Probed {
   /** Response time of the readiness check, in ms. */
   readonly milliseconds: number;
   readonly version: string | null;
-  /** Why the server is not ready, as a text after its URL; null if it is ready. */
+  /** Why the server is not ready, as a predicate such as `does not respond in 5 s`; null if it is ready. */
   readonly problem: string | null;
 }
 
-/** Requests readiness and version from a server at its public URL. */
+/** Requests the readiness and version of the server at this URL. */
 export async function probe(address: string): Promise<Probed> {
   const startedAt = performance.now();
   const ask = (path: string) =>

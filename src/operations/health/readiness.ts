@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntryPoint } from '../../http/pipeline/entry-point.js';
 
-/** Readiness. During shutdown `/readyz` fails, and responses have `Connection: close` (RFC 9112 §9.6), so that no request is lost. */
+/** Readiness: during shutdown, `/readyz` fails, and the server closes connections after their responses (RFC 9112 §9.6). */
 @Injectable()
 export class Readiness {
   ending = false;

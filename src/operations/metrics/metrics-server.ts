@@ -6,12 +6,12 @@ import type { Config } from '../../config/config.js';
 import { metricOf } from '../../runtime/metrics.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** Time limit in ms for a worker, after which its last counters are used, so that scrapes never hang. */
+/** Maximum time in ms to wait for workers' metrics; the last counters of late workers are used. */
 const PATIENCE_MS = 1_000;
 
 type Snapshot = readonly { readonly name: string; readonly type: string }[];
 
-/** The primary process sends a number, and a worker responds with its metrics. */
+/** The primary process sends the scrape's number, and each worker returns it with its metrics. */
 interface ScrapeMessage {
   readonly scrape: number;
   readonly snapshot?: Snapshot;
@@ -108,7 +108,7 @@ async function takeSnapshot(registry: Registry): Promise<Snapshot> {
   return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
 }
 
-/** Serves `collect` at GET /metrics on METRICS_PORT, if set. @returns stops the server @throws OperatorError if the port cannot be used */
+/** Serves `collect` at /metrics on METRICS_PORT, if set. @returns a function that stops the server @throws OperatorError */
 export async function serveMetrics(
   { metricsPort, host }: Config,
   collect: () => Promise<string>,

@@ -109,7 +109,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     meter.read('revocation_channel_up', () => [[{}, channel.trusted ? 1 : 0]]);
   }
 
-  /** Whether metrics are exposed; otherwise, nothing is measured. */
+  /** Whether metrics are exposed. */
   get enabled(): boolean {
     return this.#registry !== undefined;
   }
@@ -121,7 +121,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
         const request = message as Request;
         this.#inProgress--;
         const { startedAt, problem, route: named } = context;
-        // Paths that do not exist must not become labels.
+        // Paths of unknown routes must not become labels.
         const route = named ?? (request.route as { path: string } | undefined)?.path ?? 'none';
         const method = KNOWN_METHODS.find((known) => known === request.method) ?? 'other';
         const labels = { method, route, status: String(response.statusCode) };
@@ -157,7 +157,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
       else if (type === 'gauge') new Gauge(collected);
       else {
         const counter = new Counter(collected);
-        // Creates all series at the start: rate() would not count the first value of a new series as an increase.
+        // Creates the series with known labels at the start: rate() does not count a new series' first value as an increase.
         for (const combination of combine(labels)) counter.inc(combination, 0);
       }
     }
@@ -180,7 +180,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 }
 
-/** Returns every possible set of labels; none if a label's values are not listed. */
+/** Returns every combination of the labels' values; none if a label's values are not listed. */
 function combine(labels: Readonly<Record<string, readonly string[] | string>>) {
   let combinations: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {

@@ -9,14 +9,14 @@ import type { MetricName } from '../../runtime/metrics.js';
 import { Periodic } from '../../runtime/periodic-work.js';
 import { Config } from '../../config/config.js';
 
-/** Rows per statement: about 20 ms of work, so that the statement releases its locks soon. */
+/** Rows per statement, so that it releases its locks soon. */
 const BATCH = 1_000;
 const MAX_PAUSE_MS = 1_000;
 
 /** Expired rows of one table: those whose `moment` is before `before`. */
 type ExpiredRows = ReturnType<typeof expiredRows>[number];
 
-/** Lists the kinds of expiring rows that the entities declare, in sweeping order; a retention setting of 0 disables its kind. */
+/** Lists the kinds of expiring rows in sweeping order, except kinds whose retention setting is 0. */
 export function expiredRows(retention: Pick<Config, 'auditRetentionSeconds' | 'changesRetentionSeconds'>) {
   return EXPIRIES.flatMap(({ entity, at, kept = '0', only = 'true', name, also }) => {
     const table = tableNameOf(entity);
@@ -38,8 +38,8 @@ SELECT count(*)::integer AS deleted, max(moment)::text AS last FROM expired`;
 }
 
 /**
- * Deletes expired rows in batches. After a batch, pauses for as long as it took, at most 1 s, and continues after its rows, which stay in
- * the index while any transaction can see them. @param more tells after a batch whether to continue @returns number of deleted rows
+ * Deletes expired rows in batches, with pauses as long as the batches (at most 1 s). The next batch starts at the previous one's last
+ * time, since index entries of deleted rows may remain. @param more tells whether to continue @returns number of deleted rows
  */
 export async function deleteExpired(
   dataSource: DataSource,
@@ -65,11 +65,11 @@ interface Sweeping {
   deleted: number;
   failures: number;
   lastSuccessAt?: Date;
-  /** Expiry of the oldest row that the last check found; undefined if it found none. */
+  /** Expiry of the oldest expired row that the last check found; undefined if it found none. */
   overdueSince?: Date | undefined;
 }
 
-/** Deletes expired rows. All instances sweep, and skip each other's locked rows. Kinds of rows have separate limits and errors. */
+/** Deletes expired rows periodically, in every instance; a failure for one kind of rows does not stop the others. */
 @Injectable()
 export class Sweeper {
   readonly #rows: readonly ExpiredRows[];
