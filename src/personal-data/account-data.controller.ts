@@ -14,7 +14,7 @@ import { PersonalData } from './personal-data.js';
 const BOUNDS = {
   atOnce: 4,
   maxDurationMs: 300_000,
-  /** Maximum time in ms until the client has read {@link CHUNK_BYTES}. */
+  /** Maximum time in ms until the operating system accepts {@link CHUNK_BYTES}. */
   stalledMs: 10_000,
 };
 
@@ -23,7 +23,7 @@ const CHUNK_BYTES = 16_384;
 /** `running`: the member is already downloading; `full`: too many other members are downloading. */
 type DownloadRefusal = 'running' | 'full';
 
-/** Sends exports no faster than the client reads. Disconnects stalled clients, so that they do not accept an incomplete file. */
+/** Sends data exports no faster than clients read, and disconnects clients that stop reading. */
 export class Downloads {
   readonly #members = new Set<number>();
 
@@ -33,7 +33,7 @@ export class Downloads {
     return this.#members.size;
   }
 
-  /** Runs the member's download `send`. @returns why it must wait for another download to end; undefined after it ran */
+  /** Runs `send` within the limits on simultaneous downloads. @returns why it did not run; undefined if it ran */
   async run(userId: number, send: () => Promise<void>): Promise<DownloadRefusal | undefined> {
     if (this.#members.has(userId)) return 'running';
     if (this.#members.size >= this.bounds.atOnce) return 'full';
@@ -46,7 +46,7 @@ export class Downloads {
     return undefined;
   }
 
-  /** Sends the pieces in order. @throws if the client has left, or was disconnected */
+  /** Sends the pieces in order. @throws Error if it could not send all of them */
   async send(response: ServerResponse, pieces: AsyncIterable<string | Buffer>): Promise<void> {
     const late = setTimeout(() => response.destroy(), this.bounds.maxDurationMs);
     try {
@@ -71,7 +71,7 @@ function handOver(response: ServerResponse, bytes: Buffer, stalledMs: number): P
     const stalled = setTimeout(() => response.destroy(), stalledMs);
     response.write(bytes, (error) => {
       clearTimeout(stalled);
-      if (error ?? response.destroyed) reject(error ?? new Error('the reader is gone'));
+      if (error ?? response.destroyed) reject(error ?? new Error('the client has disconnected'));
       else resolve();
     });
   });
@@ -80,7 +80,7 @@ function handOver(response: ServerResponse, bytes: Buffer, stalledMs: number): P
 const STATUSES = { running: 429, full: 503 } as const;
 const RETRY_AFTER_SECONDS = 10;
 
-/** Finds the session, which the database deletes when the member's sign-ins end or the member is disabled. */
+/** SQL: finds an unexpired session of the member. */
 const STILL_SIGNED_IN = `SELECT FROM oauth_sessions WHERE uid_key = ANY ($1::bytea[]) AND user_id = $2 AND ${unexpired()}`;
 
 @Controller('account/data')

@@ -14,7 +14,7 @@ import { Semaphore } from '../database/postgres/semaphore.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { formatTimestamp } from '../values/timestamps.js';
 
-/** Items per statement, so that a result has at most a megabyte with the longest texts. */
+/** Items per statement, so that results stay small, even with the longest texts. */
 const AT_ONCE = { events: 5, connections: 50, achievements: 20, rows: 100 } as const;
 
 const ATTEMPTS = 20;
@@ -25,7 +25,7 @@ const MAX_WAITING = 100;
 /** Maximum wait in ms; after it, the attempt counts as failed. */
 const PATIENCE_MS = 5_000;
 
-/** Parts with the same columns as on the account pages. */
+/** Parts from shared queries, instead of all columns of one table. */
 const SHOWN_ROWS: readonly MemberRows[] = [
   {
     name: 'connected_apps',
@@ -49,15 +49,15 @@ type Row = Record<string, unknown>;
 type Piece = string | Buffer;
 type Read = <T>(one: () => Promise<T>) => Promise<T>;
 
-/** The data export as one JSON object, without secrets. Reads at most a megabyte ahead of the client. */
+/** A member's data export: one JSON object, without secrets. */
 @Injectable()
 export class PersonalData {
-  /** Allows one statement of all exports at a time, so that they use only one connection. */
+  /** Runs the exports' statements (except each export's first) one at a time, so that exports use few connections. */
   readonly #turns = new Semaphore(1, MAX_WAITING, PATIENCE_MS);
 
   constructor(private readonly database: Database) {}
 
-  /** Yields text; after a failure, the JSON is incomplete. @param confirm runs before each statement after the first; rejects to stop */
+  /** Yields the JSON in pieces; after a failure, it is incomplete. @param confirm runs before every later statement; rejects to stop */
   async *of(userId: number, confirm: () => Promise<void>): AsyncGenerator<Piece> {
     const read = <T>(one: () => Promise<T>) =>
       this.#patiently(async () => {
@@ -106,7 +106,7 @@ export class PersonalData {
     } while (last);
   }
 
-  /** Retries, since a failure would cut an export that has begun. */
+  /** Retries while the database is unavailable, since a failure would end an export that has begun. */
   async #patiently<T>(read: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {

@@ -36,7 +36,7 @@ const LOOK_MS = 250;
 
 const BINDING = ['platform-changes'];
 
-/** Members' changes for the platform, in commit order, with long polling. */
+/** Lists members' changes for the platform, with long polling. */
 @Injectable()
 export class PlatformChangesService {
   waiting = 0;
@@ -48,7 +48,7 @@ export class PlatformChangesService {
     private readonly cursors: SignedCursors,
   ) {}
 
-  /** Returns the changes after the cursor; if there is none, waits for one (`wait`). @throws Problem invalid_cursor, cursor_expired */
+  /** Returns changes after the cursor; without any, waits up to `wait` seconds for one. @throws Problem invalid_cursor, cursor_expired */
   async list(
     { after, limit, types, wait }: PlatformChangesQuery,
     request: Request,
@@ -65,7 +65,7 @@ export class PlatformChangesService {
     return { data: page.data, next: this.cursors.make(BINDING, page.next), more: page.more };
   }
 
-  /** Waits for a change by this or a later transaction. @returns false if there is none in time @throws Problem invalid_credentials */
+  /** Waits for a change by this or a later transaction. @returns false if none comes in time @throws Problem invalid_credentials */
   async #changeSince(transaction: number, until: number, request: Request): Promise<boolean> {
     const { context } = request;
     this.waiting++;

@@ -49,7 +49,7 @@ export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) 
     properties: {
       type: { const: name },
       op: { const: 'delete' },
-      // The server ignores other fields.
+      // In a deletion, the server ignores other fields.
       record: { ...describeFields(removal.fields), additionalProperties: true },
     },
   },

@@ -21,16 +21,16 @@ import { FeedCounts } from './feed.dto.js';
 
 export const MAX_FEED_BYTES = 8 * 1024 * 1024;
 const MAX_LINES = 5_000;
-/** Bytes to parse per event loop turn: 5 ms of work. */
+/** Bytes to parse before other requests can run. */
 const PIECE_BYTES = 65_536;
 
-/** Maximum lines for prepared plans: for so few lines, planning would take longer than execution. */
+/** Maximum lines for which the feed reuses prepared plans: planning would take longer than execution. */
 const FEW_LINES = 100;
 
 /** Maximum number of queued feeds, and their maximum wait in ms. */
 const MAX_WAITING = 64;
 const WAIT_MS = 10_000;
-/** Deadline of a whole feed, including its wait. */
+/** Time in ms by which a feed extends its request's deadline. */
 export const FEED_PATIENCE_MS = 30_000;
 
 /** Maximum attempts of a feed while other transactions change the same rows. */
@@ -54,7 +54,7 @@ export class FeedService {
     private readonly reads: MemberReads,
   ) {}
 
-  /** Applies all lines in order, or no line. @param confirm rejects if the caller's key is no longer valid @throws Problem, Unavailable */
+  /** Applies all lines in order, or none. @param confirm rejects if the caller's key is no longer valid @throws Problem, Unavailable */
   async feed(
     keyId: string,
     body: Buffer,
@@ -111,7 +111,7 @@ async function readFeed(body: Buffer): Promise<ReadLine[]> {
   for await (const read of readLines(Readable.from(piecesOf(body)), 'feed')) {
     lines.push(...read.map(readFeedLine));
     if (lines.length > MAX_LINES)
-      throw new Problem('payload_too_large', { detail: `A feed has at most ${MAX_LINES} lines.` });
+      throw new Problem('payload_too_large', { detail: `The feed has over ${MAX_LINES} lines: split it.` });
     await setImmediate(); // lets other requests run
   }
   return lines;

@@ -4,7 +4,7 @@ import { PlatformChangesService } from './changes.service.js';
 import { FeedService } from './feed.service.js';
 import { PlatformController } from './platform.controller.js';
 
-/** The routes for the platform's own backend: `/api/platform`. */
+/** The routes under `/api/platform`, for the platform's own backend. */
 @Module({
   imports: [OperationsModule],
   controllers: [PlatformController],
