@@ -1,17 +1,17 @@
 import { lstatSync, mkdirSync, statSync, type Stats } from 'node:fs';
 
-/** A folder that is not safe for secrets, with the remedy. */
+/** A folder is not safe for private files; the message names the remedy. */
 export class UnsafeFolder extends Error {
   override name = 'UnsafeFolder';
 }
 
-/** Creates `folder` (mode 0700), or checks that only this user can write to it: its files are private. @throws UnsafeFolder */
+/** Creates `folder` (mode 0700), or checks that it belongs to this user and that others cannot write to it. @throws UnsafeFolder */
 export function ownFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   refuse(folder, statSync(folder), 0o022, 'is writable by others');
 }
 
-/** Creates `folder` (mode 0700) where all users can write, or checks that it is private and not a link. @throws UnsafeFolder */
+/** Creates `folder` (mode 0700), or checks that it is not a link and that other users cannot access it. @throws UnsafeFolder */
 export function secretFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { contrastOf } from '../values/colors.js';
 import { isName, isMailbox } from '../values/string-rules.js';
 
-/** Readers of settings. Errors never contain the value, which may be a secret. */
+/** Schemas that parse settings. Their errors never contain the value, which may be a secret. */
 
 export const nonEmpty = z.string().min(1);
 
@@ -83,7 +83,7 @@ export function parseSeconds(text: string): number | undefined {
   return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : undefined;
 }
 
-/** Accepts a duration, and converts it to seconds; only 0 needs no unit. */
+/** Accepts 0, or a duration from `shortest` to `longest`, and converts it to seconds. */
 export const duration = (shortest: string, longest: string) =>
   z
     .string()
@@ -93,7 +93,7 @@ export const duration = (shortest: string, longest: string) =>
       `must be a whole number followed by s, m, h or d, from ${shortest} to ${longest}, or 0`,
     );
 
-/** Accepts a displayable name with a maximum length in characters. */
+/** Accepts a name of 1 to `longest` printable characters. */
 export const name = (longest: number) =>
   z.string().refine((value) => isName(value, longest), `must have 1 to ${longest} printable characters`);
 

@@ -7,10 +7,10 @@ interface Setting {
   readonly read: z.ZodType;
   /** Default in the format of an environment variable. */
   readonly default?: string;
-  /** The documentation's text if the default is not a fixed value. */
+  /** Describes a default that is not a fixed value, for the documentation. */
   readonly otherwise?: string;
   readonly meaning: string;
-  /** The end of the documentation's sentence "Set it …". */
+  /** Completes the sentence "Set it …" in the documentation. */
   readonly set: string;
 }
 
@@ -24,7 +24,7 @@ const setting = <Type extends z.ZodType>(read: Type, value: string, texts: Texts
 
 const optional = <Type extends z.ZodType>(read: Type, texts: Texts) => ({ read: read.optional(), ...texts });
 
-/** The only list of settings: {@link Config} takes its values from it, and `npm run docs` generates documents from it. */
+/** All settings: {@link Config} reads their values, and `npm run docs` documents them. */
 export const SETTINGS = {
   NODE_ENV: setting(is.oneOf('development', 'test', 'production'), 'development', {
     meaning:
@@ -301,7 +301,7 @@ export type SettingName = keyof typeof SETTINGS;
 
 export type Environment = { readonly [Name in SettingName]: z.infer<(typeof SETTINGS)[Name]['read']> };
 
-/** Returns the default in the documentation's form. */
+/** Returns the default as the documentation shows it. */
 export const defaultOf = ({ default: value, otherwise = '–' }: Setting): string => value ?? otherwise;
 
 /** Removed settings of earlier versions, each with the remedy. */

@@ -3,14 +3,14 @@ import { calculateJwkThumbprint, importJWK, type CryptoKey, type JWK } from 'jos
 
 export type { KeyObject } from 'node:crypto';
 
-/** Reads the private key (PEM, PKCS #8) for client authentication (RFC 7523 §2.2). @throws Error if the key cannot sign assertions */
+/** Reads a private key (PEM) for client authentication (RFC 7523 §2.2). @throws Error if the key is invalid or has another type */
 export function readClientKey(pem: string): KeyObject {
   const key = createPrivateKey(pem);
   chooseAlgorithm(key);
   return key;
 }
 
-/** Imports a key for RS256, ES256, ES384, ES512 or Ed25519 (RFC 7518 §3.1, RFC 9864). @returns `kid`: public key's thumbprint (RFC 7638) */
+/** Imports a key for the algorithm of its type (RFC 7518 §3.1, RFC 9864). `kid` is the public key's thumbprint (RFC 7638). */
 export async function toClientKey(key: KeyObject) {
   const jwk = key.export({ format: 'jwk' }) as JWK;
   return {

@@ -2,12 +2,12 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { isSame } from './hmac.js';
 import type { Secrets } from './secrets.js';
 
-/** Signs cookies like Keygrip (HMAC-SHA-1, base64url), but compares faster: Keygrip's comparison takes as long as ten signatures. */
+/** Signs cookies like Keygrip (HMAC-SHA-1, base64url), but compares them faster. */
 export class CookieSignatures {
   readonly #keys: readonly KeyObject[];
 
   constructor(secrets: Secrets, label: string) {
-    // Text keys, as in Keygrip, so that cookies of earlier versions stay valid.
+    // Each HMAC key is base64url text, as in earlier versions, so that their cookies stay valid.
     this.#keys = secrets
       .derive(label)
       .map((key) => createSecretKey(Buffer.from(key.export().toString('base64url'))));
@@ -17,7 +17,7 @@ export class CookieSignatures {
     return this.#under(this.#keys[0]!, data);
   }
 
-  /** Finds the index of a signature's key by constant-time comparisons: 0 for the current key. @returns -1 if no key matches */
+  /** Finds the key that made a signature; each comparison takes constant time. @returns its index: 0 for the current key; -1 if none */
   index(data: string, signature: string): number {
     const given = Buffer.from(signature);
     return this.#keys.findIndex((key) => isSame(given, Buffer.from(this.#under(key, data))));

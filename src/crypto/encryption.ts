@@ -4,18 +4,18 @@ import { deriveKey, type Secrets } from './secrets.js';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Marks a value that was moved between keys. */
+/** Marks a value that was encrypted again under another key. */
 export interface Moved {
   moved_from?: string;
   moved_at?: string;
 }
 
-/** Counts of values by SECRET_KEY: current, previous, next (other instances already have it), or unknown. */
+/** Counts of values by their key: current, previous, next (other instances already use it), or unknown. */
 export type EncryptionCounts = Readonly<Record<'current' | 'previous' | 'next' | 'unknown', number>>;
 
 type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]];
 
-/** Encrypts with AES-256-GCM; nonce and tag precede the ciphertext. Kind and row keys are authenticated, so rows cannot be swapped. */
+/** Encrypts with AES-256-GCM; nonce and tag precede the ciphertext. Kind and row keys are authenticated: values cannot be swapped. */
 export class Encryption {
   readonly #keys: readonly KeyObject[];
   /** The keys' names, which reveal nothing about the keys. */
@@ -34,7 +34,7 @@ export class Encryption {
     return seal(this.#keys[0]!, value, contextOf(kind, rowKeys));
   }
 
-  /** @returns undefined if no key decrypts the value in this row, such as a value under a key before SECRET_KEY_PREVIOUS */
+  /** @returns undefined if neither SECRET_KEY nor SECRET_KEY_PREVIOUS decrypts the value with this kind and these row keys */
   open<T>(sealed: Buffer, kind: string, ...rowKeys: Buffer[]): T | undefined {
     return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
   }
@@ -52,7 +52,7 @@ export class Encryption {
     return undefined;
   }
 
-  /** Moves a value to the current key, never back: instances disagree during a rotation. @returns undefined if the value must not move */
+  /** Encrypts a value again under the current key. @returns undefined if it has this key, was moved away from it, or cannot be decrypted */
   moved<T extends Moved>(...[sealed, kind, ...rowKeys]: SealedValue): Buffer | undefined {
     const found = this.openNamed<T>(sealed, kind, ...rowKeys);
     if (!found || !this.#isToMove(found)) return undefined;
@@ -94,7 +94,7 @@ export function openWith<T>(secret: string, sealed: Buffer, context: string): T 
   return open<T>(keyFor(secret, context), sealed, context);
 }
 
-/** Derives a KeyObject: with a Buffer, Node first throws and catches two exceptions, which takes three times as long as the encryption. */
+/** Derives a KeyObject: for a Buffer, Node first throws and catches two exceptions, which takes longer than the encryption. */
 function keyFor(secret: string, context: string): KeyObject {
   return createSecretKey(deriveKey(secret, context));
 }

@@ -6,7 +6,7 @@ export class Hmac {
   readonly #keys: readonly KeyObject[];
   readonly #bytes: number;
 
-  /** @param bytes length of the code, 16 to 32 */
+  /** @param bytes length of the code in bytes, at most 32 */
   constructor(secrets: Secrets, label: string, bytes = 32) {
     this.#keys = secrets.derive(label);
     this.#bytes = bytes;
@@ -21,7 +21,7 @@ export class Hmac {
     return this.#keys.map((key) => this.#code(key, parts));
   }
 
-  /** Compares the code under each key until one matches, each time in constant time. */
+  /** Compares `code` with the code under each key; each comparison takes constant time. */
   verify(code: Buffer, ...parts: readonly (string | Buffer)[]): boolean {
     return this.#keys.some((key) => isSame(code, this.#code(key, parts)));
   }
@@ -38,10 +38,10 @@ export function isSame(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** The format of the authorization server's ids: base64url of at least 128 random bits. */
+/** The format of the authorization server's ids. */
 const ID = /^[\w-]{20,100}$/;
 
-/** Computes the storage keys of codes, tokens, session ids and links: HMAC-SHA-256(pepper, model ":" id). The id itself is not stored. */
+/** Computes the keys under which codes, tokens and other secrets are stored: HMAC-SHA-256(pepper, model ":" id). */
 export class TokenKeys {
   readonly #hmac: Hmac;
 
@@ -53,12 +53,12 @@ export class TokenKeys {
     return this.#hmac.of(`${model}:${id}`);
   }
 
-  /** Returns the keys under every pepper. With USE_ONCE, all instances detect reuse while SECRET_KEY changes. */
+  /** Returns the keys under all peppers: USE_ONCE stores all, so that all instances detect reuse while SECRET_KEY changes. */
   everyKeyOf(model: string, id: string): Buffer[] {
     return this.#hmac.everyOf(`${model}:${id}`);
   }
 
-  /** Returns the possible storage keys of a secret, the current pepper's first; none if this server cannot have issued the secret. */
+  /** Returns the possible storage keys of an id, the current pepper's first; none if the id's format is invalid. */
   keysOf(model: string, id: string): Buffer[] {
     return ID.test(id) ? this.everyKeyOf(model, id) : [];
   }
@@ -66,7 +66,7 @@ export class TokenKeys {
 
 /**
  * Makes two parameters for `key IN ($1, $2)`: PostgreSQL would plan `= ANY ($1)` for each request. Repeats a single key, since a NULL would
- * change the plan. Both are null if this server cannot have issued the secret.
+ * change the plan. Both are null if there is no key.
  */
 export function eitherOf(keys: readonly Buffer[]): [Buffer | null, Buffer | null] {
   const [current = null, before = current] = keys;

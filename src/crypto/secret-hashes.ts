@@ -1,7 +1,7 @@
 import { Hmac } from './hmac.js';
 import type { Secrets } from './secrets.js';
 
-/** Tables of generated secrets, each with a separate pepper. */
+/** Labels of the peppers for generated secrets, by table. */
 const LABELS = { api_keys: 'api-key-pepper', oauth_client_secrets: 'client-secret-pepper' } as const;
 
 interface StoredSecret {
@@ -10,7 +10,7 @@ interface StoredSecret {
   readonly last_four: string;
 }
 
-/** Hashes generated secrets, which have 256 random bits: one HMAC is as safe as a slow hash, and 25,000 times faster. */
+/** Hashes generated secrets with an HMAC. They have 256 random bits, so they need no slow hash. */
 export class SecretHashes {
   readonly #hmac: Hmac;
   readonly #pepperId: Buffer;
@@ -37,7 +37,7 @@ export class SecretHashes {
   }
 }
 
-/** Derives the four bytes that identify each pepper in stored hashes, the current pepper first. */
+/** Derives the `pepper_id` (four bytes) of SECRET_KEY and, if set, of SECRET_KEY_PREVIOUS. */
 export function pepperIdsOf(secrets: Secrets): readonly Buffer[] {
   return secrets.derive('api-key-pepper-id').map((key) => key.export().subarray(0, 4));
 }

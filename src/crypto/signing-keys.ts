@@ -17,9 +17,9 @@ export interface SigningJwk {
   readonly use: 'sig';
   /** The thumbprint of the public half (RFC 7638). */
   readonly kid: string;
-  /** The private half, or a part of it. */
+  /** Private key (EC), or private exponent (RSA). */
   readonly d: string;
-  /** The numbers of RFC 7518 §6. */
+  /** The other key parameters (RFC 7518 §6). */
   readonly [member: string]: string;
 }
 
@@ -54,7 +54,7 @@ export function isPublicJwk(key: object): boolean {
   }
 }
 
-/** Signs synchronously, on the calling thread: ES256 (RFC 7518 §3.4) takes 40 µs, RS256 (§3.3) twenty times as long. */
+/** Signs synchronously with ES256 (RFC 7518 §3.4), or with RS256 (§3.3), which takes longer. */
 export class Signer {
   readonly #private: KeyObject & Pick<SigningOptions, 'dsaEncoding'>;
   readonly publicKey: KeyObject;

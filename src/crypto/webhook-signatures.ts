@@ -9,7 +9,7 @@ export function makeWebhookSecret(): string {
   return WEBHOOK_SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 }
 
-/** Makes `v1,` and HMAC-SHA-256 of `<id>.<timestamp>.<body>` in base64 (Standard Webhooks). @param timestamp seconds since 1970 */
+/** Returns `v1,` and the HMAC-SHA-256 of `<id>.<timestamp>.<body>` in base64 (Standard Webhooks). @param timestamp seconds since 1970 */
 export function signWebhook(secret: string, id: string, timestamp: number, body: string): string {
   const key = createSecretKey(secret.slice(WEBHOOK_SECRET_PREFIX.length), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;

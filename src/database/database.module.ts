@@ -7,7 +7,7 @@ import { PrimaryWal } from './replicas/primary-wal.js';
 import { isUnavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
-/** Time in ms for retries of the first connection at startup, when the database may be starting or the host busy. */
+/** Time in ms for which the first connection is retried at startup, when the database may still be starting. */
 const PATIENCE_MS = 5_000;
 
 async function connectPatiently(config: Config): Promise<DataSource> {
