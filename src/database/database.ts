@@ -22,7 +22,7 @@ const LONG_SHARE = 0.2;
 
 export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 
-/** Runs single statements without TypeORM; throws Unavailable if too many wait. Several writes need `dataSource.transaction`. */
+/** Runs single statements without TypeORM. For transactions, use `dataSource.transaction`. */
 @Injectable()
 export class Database {
   readonly #pool: Pool;
@@ -63,7 +63,7 @@ export class Database {
     return this.#query({ text, values });
   }
 
-  /** Runs a statement whose text is constant; prepares it if the session keeps it. */
+  /** Runs a statement whose text is constant; prepares it if possible. */
   async prepared<Row>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#query(this.#ownSessions ? { name: nameOf(text), text, values } : { text, values });
   }
@@ -83,14 +83,14 @@ export class Database {
     }
   }
 
-  /** Runs a statement that reads many rows, in a fifth of the pool's connections, at least one. @throws Unavailable also after waiting */
+  /** Runs a statement that reads many rows; few may run at a time. @throws Unavailable if too many wait, or one waits too long */
   async long<Row>({ name, text }: Pick<QueryConfig, 'name' | 'text'>, values: unknown[]): Promise<Row[]> {
     return this.#long.take(() =>
       this.#query({ ...(name !== undefined && this.#ownSessions ? { name } : {}), text, values }),
     );
   }
 
-  /** Opens connections on first use: many instances never do some kinds of work. After a failure, the next call opens them again. */
+  /** Returns the connections for background work; opens them on first use. After a failure, the next call tries again. */
   background(use: BackgroundUse): Promise<DataSource> {
     let opening = this.#background.get(use);
     if (!opening) {

@@ -10,9 +10,9 @@ interface Sort {
 }
 
 export interface CursorPosition {
-  /** The rows to read; `from` and `until` include the position. */
+  /** The side of the position whose rows to read; `from` and `until` include the position. */
   readonly side: 'after' | 'before' | 'from' | 'until';
-  /** The row's key as PostgreSQL's text, with microseconds for a time; null if the row has none. */
+  /** The row's sort key as text, with microseconds for a time; null if the row has no key. */
   readonly key: string | null;
   readonly id: number;
 }
@@ -53,31 +53,31 @@ export type SortOf<Query> = Pick<Sort, 'key' | 'type'> & {
 
 type SortKey<Name> = Name extends `-${infer Key}` ? Key : Name;
 
-/** The definition of a list. Its SQL is trusted, and `$1` is the member's id. */
+/** The definition of a list. In its SQL, `$1` is the member's id. */
 export interface ListDeclaration<Query extends ListQuery> {
   /** The list's unique name, a part of its prepared statements' names. */
   readonly name: string;
-  /** SQL of one item's JSON text, from `rows` and `shown`. */
+  /** SQL of one item's JSON text, from the tables of `rows` and `shown`. */
   readonly item: string;
   /** Tables that contain the list's rows, as the start of a FROM. */
   readonly rows: string;
-  /** Condition on the row's owner, or `true`; with the id, PostgreSQL finds a row by an index. */
+  /** Condition on the row's owner, or `true`. With a condition on the id, PostgreSQL can find a row by an index. */
   readonly own: string;
   /** Condition on the rows that the member may see. */
   readonly access: string;
-  /** More tables for items, as the rest of a FROM: one row per item. */
+  /** More tables for items, as the rest of a FROM; they must keep one row per item. */
   readonly shown?: string;
   /** More tables for filters and sorts, as the rest of a FROM; joined only if its alias is used. */
   readonly joined?: { readonly alias: string; readonly sql: string };
   readonly id: string;
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
-  /** SQL of the stored total, without `joined` and unusual filters. Else, one scan finds total and page; two if `few`. */
+  /** SQL of a stored total, for statements without `joined` and without {@link Conditions.given}. Otherwise, the rows are counted. */
   readonly total?: string;
   readonly few?: boolean;
 }
 
-/** The single result row of a page query; rows are numbered in the direction of reading. */
+/** The only result row of a page query; “first” and “last” refer to the direction of reading. */
 interface PageRow {
   /** JSON texts of the items in the list's order, separated by commas; UTF-8 bytes from a pipelined read; null if there are none. */
   items: Buffer | string | null;
@@ -99,14 +99,14 @@ interface PageStatement {
   /** Name of the prepared statement; undefined if sessions must not keep the statement. */
   readonly name: string | undefined;
   readonly text: string;
-  /** The same without the limit of {@link FEW} rows; undefined if `text` has no such limit. */
+  /** The statement without the limit of {@link FEW} rows; undefined if `text` has no such limit. */
   readonly long: string | undefined;
 }
 
-/** A scan of this many rows takes half a millisecond, short enough for a pipelined read. */
+/** Maximum number of rows that a pipelined read scans to count them, since it must be short. */
 const FEW = 200;
 
-/** Maximum prepared statements with filters per list: planning is slower than running, but each prepared statement needs 200 KB. */
+/** Maximum prepared statements with filters per list: planning is slower than running, but each prepared statement needs memory. */
 const MAX_FILTERED = 32;
 
 /** The parts of a request's WHERE: SQL that is constant in the code, and the request's values. */
@@ -124,7 +124,7 @@ export class List<Query extends ListQuery> {
 
   constructor(private readonly declaration: ListDeclaration<Query>) {}
 
-  /** Reads one page. @param position start of the page; undefined for the start of the list */
+  /** Reads one page. @param position where the page begins or ends; undefined for the first page */
   async page(
     database: Reads,
     userId: number,
@@ -281,7 +281,7 @@ FROM ${page(`
 
 const OPPOSITE = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
 
-/** SQL of the rows on one side of a position, for an index on (…, key, id). @param keyAt the key's placeholder; undefined for null */
+/** Condition for the rows on one side of a position, for an index on (…, key, id). @param keyAt the key's placeholder; undefined for null */
 function onSide(
   sort: Omit<Sort, 'key'> & { readonly key: string },
   id: string,

@@ -5,14 +5,14 @@ import { Replica } from './replicas/replica.js';
 import { Config } from '../config/config.js';
 
 const LOOK_MS = 250;
-/** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
+/** Prime near 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
 const SPREAD = 0x9e3779b1;
 
 /** The primary, or a replica; a replica's reads resolve with undefined if another server must serve them. */
 type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
 
-/** Reads from a replica (DATABASE_READ_URL) that has all of the member's writes; from the primary if no replica returns rows. */
+/** Reads from a replica (DATABASE_READ_URL) that has the member's announced writes, or from the primary if no replica returns rows. */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
@@ -38,7 +38,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.#replicas.map((replica) => replica.end()));
   }
 
-  /** Chooses where to read. @param recent excludes replicas with a lag over 1.5 s, for lists of all changes since a time */
+  /** Chooses where to read. @param recent excludes replicas that lag more than 1.5 s, for lists that promise all changes since a time */
   of(userId: number, { recent = false } = {}): Reads {
     if (this.#replicas.length === 0) return this.database;
     const need = this.log.needOf(userId, recent);
@@ -55,8 +55,8 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Ensures that no instance reads older data of one or all members: within 250 ms, each replica is current or avoided. @throws database
-   * errors if the announcement failed: the data is written, but success must not be reported yet
+   * Announces a write to the data of one or all members, and waits up to 250 ms for the replicas: then no instance reads older data.
+   * @throws database errors if the announcement failed: the data is written, but instances may still read older data
    */
   async advance(whom: Written): Promise<void> {
     if (this.#replicas.length === 0) return;
@@ -111,7 +111,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return (await ask(this.database))!;
   }
 
-  /** Assigns each member a preferred replica, for consistent views and warm caches. */
+  /** Returns the replicas, the member's preferred one first, for consistent views and warm caches. */
   #inOrder(userId: number): readonly Replica[] {
     const first = (Math.imul(userId, SPREAD) >>> 16) % this.#replicas.length;
     return [...this.#replicas.slice(first), ...this.#replicas.slice(0, first)];

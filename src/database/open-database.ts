@@ -7,7 +7,7 @@ import { readSchema, requireFit } from './schema/schema.js';
 import { isUnavailable, UnreachableDatabase } from './postgres/unavailable.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** Opens and migrates the database; in production, only checks migrations. @param meanwhile runs while it opens @throws OperatorError */
+/** Opens and migrates the database; in production, only checks its schema. @param meanwhile runs while the embedded database opens */
 export async function openDatabase(
   config: Config,
   prepare?: (dataSource: DataSource) => Promise<void>,

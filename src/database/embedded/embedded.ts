@@ -10,12 +10,12 @@ import { isListening } from '../../values/network.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 export interface EmbeddedDatabase extends EmbeddedAddress {
-  /** @param patienceMs time limit for other connected processes to finish, by default 5 s */
+  /** @param patienceMs time limit in ms for open connections to end, by default 5,000 */
   close(patienceMs?: number): Promise<void>;
 }
 
 /**
- * Serves the embedded database on a Unix socket, under a lock, since two PGlites would silently lose writes. @returns undefined if another
+ * Serves the embedded database on a Unix socket. Takes a lock, since two PGlites would silently lose writes. @returns undefined if another
  * process serves the database @throws OperatorError if PGlite is not installed, or the folder is unsafe, stays locked, or cannot be opened
  */
 export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {

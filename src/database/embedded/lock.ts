@@ -4,12 +4,12 @@ import { setTimeout } from 'node:timers/promises';
 import { randomUUID } from '../../crypto/random.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** The lock folder of an embedded database: locked while it contains a file. */
+/** Returns the path of an embedded database's lock folder; the database is locked while the folder contains a file. */
 export function embeddedLock(dataDir: string): string {
   return join(dataDir, 'embedded.holder');
 }
 
-/** Maximum attempts, a minute in all while a live process holds the lock: opening or closing the database is slow on a busy host. */
+/** Maximum attempts. They take a minute while a live process holds the lock, since opening or closing the database can be slow. */
 const MAX_ATTEMPTS = 300;
 const LOOK_MS = 200;
 

@@ -20,18 +20,18 @@ import { REPEATABLE_DIGEST } from '../schema/schema.js';
 import { MIGRATIONS } from '../schema/tables.js';
 import { sha256 } from '../../crypto/digests.js';
 
-/** Folder next to the build, where only users who may change the program can write. */
+/** A folder in the build (`dist`): users who cannot change the program must not be able to change snapshots. */
 const SNAPSHOTS = join(import.meta.dirname, '../../../.snapshots');
-/** Age from which other versions' snapshots, and drafts, count as unused. */
+/** Age in ms after which drafts and other versions' snapshots may be removed. */
 const OLD_MS = 3_600_000;
-/** Leaves out the two template databases: they are half of all files, and nobody creates another database. */
+/** Drops the template databases, so that copies are smaller: the server creates no other database. */
 const WITHOUT_TEMPLATES = [
   'UPDATE pg_database SET datistemplate = false',
   'DROP DATABASE template0',
   'DROP DATABASE template1',
 ];
 
-/** Fills an empty `folder` from the snapshot, in a tenth of a migration's time. Does nothing if {@link readySnapshot} finds none. */
+/** Copies the snapshot to `folder`, which is faster than migrations. Does nothing if there is no snapshot. */
 export async function fillFromSnapshot(folder: string): Promise<void> {
   const snapshot = await readySnapshot();
   if (snapshot === undefined) return;
@@ -41,7 +41,7 @@ export async function fillFromSnapshot(folder: string): Promise<void> {
   renameSync(draft, folder); // atomically
 }
 
-/** Finds or makes the snapshot; safe for concurrent processes. @returns its folder; undefined if there is none and none can be written */
+/** Finds or makes the snapshot; concurrent processes may do this. @returns its path; undefined if there is none and none can be written */
 export async function readySnapshot(): Promise<string | undefined> {
   const snapshot = join(SNAPSHOTS, await version());
   if (existsSync(snapshot)) return snapshot;
@@ -60,7 +60,7 @@ export async function readySnapshot(): Promise<string | undefined> {
   return snapshot;
 }
 
-/** A digest of the embedded PostgreSQL's version and all schema statements. */
+/** Returns a digest of PGlite's version and all schema statements. */
 async function version(): Promise<string> {
   const library = fileURLToPath(import.meta.resolve('@electric-sql/pglite'));
   const parts = [

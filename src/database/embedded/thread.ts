@@ -10,7 +10,7 @@ export interface EmbeddedFiles {
   readonly socket: string;
 }
 
-/** Makes the thread open a database. On the port, the thread responds, and receives the time limit in ms to close the database. */
+/** Asks the thread to open a database. The thread responds on `port`. A time limit in ms, sent to `port`, makes it close the database. */
 export interface ThreadRequest {
   readonly files: EmbeddedFiles;
   readonly port: MessagePort;
@@ -21,7 +21,7 @@ export interface ThreadResponse {
 }
 
 export interface OpenInThread {
-  /** @param patienceMs time limit for other connected processes to finish, by default 5 s */
+  /** @param patienceMs time limit in ms for open connections to end, by default 5,000 */
   close(patienceMs?: number): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export class EmbeddedThread {
   constructor() {
     this.#failed = new Promise<never>((_, reject) => {
       this.#worker.once('error', reject);
-      this.#worker.once('exit', (code) => reject(new Error(`its thread ended with ${code}`)));
+      this.#worker.once('exit', (code) => reject(new Error(`its thread exited with code ${code}`)));
     });
     this.#failed.catch(() => undefined);
   }

@@ -18,8 +18,8 @@ interface Message {
 const LAST_OF_A_QUERY = new Set([...'QSXp'].map((type) => type.charCodeAt(0)).concat(0));
 
 /**
- * Assigns PGlite's session to one connection per query or transaction. Replaces the socket server's queue, which in 0.2.17 interleaves
- * queries and rolls back other connections' transactions. Remove this class once a release passes embedded.ts's tests without it.
+ * Assigns PGlite's only session to one connection at a time, for a query or a transaction. Replaces the socket server's queue, which in
+ * 0.2.17 interleaves queries and rolls back other connections' transactions. Remove this class when the tests pass without it.
  */
 class Turns {
   #waiting: Message[] = [];
@@ -39,14 +39,14 @@ class Turns {
     return this.#waiting.length;
   }
 
-  /** After a disconnect, drops waiting messages. */
+  /** Drops the waiting messages of a closed connection. */
   clearQueueForHandler(connection: number): void {
     for (const { failed } of this.#waiting.filter((message) => message.connection === connection))
       failed(new Error('the connection is closed'));
     this.#waiting = this.#waiting.filter((message) => message.connection !== connection);
   }
 
-  /** After a disconnect, rolls back the open transaction. */
+  /** Rolls back the open transaction of a closed connection. */
   async clearTransactionIfNeeded(connection: number): Promise<void> {
     if (this.#holder !== connection) return;
     const ignore = () => undefined;
@@ -94,7 +94,7 @@ async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: num
     dataDir: folder,
     // The smallest WAL segment size, since every copy of the database includes these files.
     initDbStartParams: ['--wal-segsize=1'],
-    // The default of 128 MB takes longer to set up than the rest of the start.
+    // The default of 128 MB slows down the start.
     startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'],
   });
   const server = new PGLiteSocketServer({ db: database, path: socket, maxConnections: 100 });

@@ -49,7 +49,7 @@ const ENDS: ReadonlySet<string> = new Set(['COMMIT', 'ROLLBACK']);
 const LEFT = 'the caller has left';
 
 const CANCEL_TIMEOUT_MS = 1_000;
-/** Maximum wait for the end of a canceled statement; then its connection closes. */
+/** Maximum wait in ms for the end of a canceled statement; then its connection closes. */
 const GIVE_UP_MS = 60_000;
 
 type Callback = (error: Error | undefined, result?: QueryResult) => void;
@@ -57,7 +57,7 @@ type Callback = (error: Error | undefined, result?: QueryResult) => void;
 /**
  * Cancels late statements at the server and keeps their connection until they end. A COMMIT that waits for a standby outlives its client,
  * so reconnecting would use up all connections. Reports a commit without the standby's confirmation as Unavailable: its outcome is
- * unknown, and the write may be repeated. Ends a request's transaction, except during COMMIT, when its caller disconnects.
+ * unknown. When a request's caller disconnects, ends the request's transaction, except during COMMIT and ROLLBACK.
  */
 export class BoundedClient extends PrimaryClient {
   readonly #send: (query: string | QueryConfig, values?: unknown[]) => Promise<QueryResult>;
@@ -148,7 +148,7 @@ export class BoundedClient extends PrimaryClient {
     if (!ended) this.connection.stream.destroy();
   }
 
-  /** @returns whether the server accepted the request, after which the server closes the connection */
+  /** @returns whether the request was sent: the server responds only by closing the connection */
   #sendCancelRequest(): Promise<boolean> {
     const { host, port, processID, secretKey } = this as unknown as Record<'host', string> &
       Record<'port' | 'processID' | 'secretKey', number>;

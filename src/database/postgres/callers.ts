@@ -11,7 +11,7 @@ export class Requester {
 
 const callers = new AsyncLocalStorage<Requester>();
 
-/** Does the work of a request: the work's transactions end when its caller disconnects (see BoundedClient). */
+/** Runs work for a caller: its transactions end when the caller disconnects (see BoundedClient). */
 export function workFor<T>(caller: Requester, work: () => T): T {
   return callers.run(caller, work);
 }

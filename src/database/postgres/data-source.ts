@@ -71,7 +71,7 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
 
 const names = new Map<string, string>();
 
-/** Names a statement, whose text must be constant and contain no values, for all sessions of the process. */
+/** Returns the prepared statement's name for a text, which must be constant and contain no values. */
 export function nameOf(text: string): string {
   let name = names.get(text);
   if (name === undefined) names.set(text, (name = `statement-${names.size}`));
@@ -82,7 +82,7 @@ export function nameOf(text: string): string {
 export const keepsSessions = ({ connection }: EntityManager): boolean =>
   (connection as RetryingDataSource).ownSessions;
 
-/** Runs a statement of constant text in the manager's transaction, if any; prepares it if the session keeps it. */
+/** Runs a statement of constant text in the manager's transaction, if any; prepares it if possible. */
 export async function prepared<Row>(manager: EntityManager, text: string, values: unknown[]): Promise<Row[]> {
   const { connection, queryRunner } = manager;
   const client = queryRunner
@@ -104,7 +104,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
   const isStaging = use === 'feeding' || use === 'settling';
   const options = [
     ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
-    // These uses scan staged records, whose tables have no indexes.
+    // These uses may scan whole tables of staged records.
     ...(hasOwn ? [isStaging ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS] : []),
   ];
   const isForRequests = use === 'requests';
@@ -127,19 +127,19 @@ function poolOptions(config: Config, use: DataSourceUse) {
   };
 }
 
-/** Imports, feeds and checks scan whole tables, regardless of the role's settings for requests. */
+/** Lets imports, feeds and checks scan whole tables, regardless of the role's settings for requests. */
 const WHOLE_TABLES = '-c enable_seqscan=on -c enable_mergejoin=on';
 
 /** Connection timeout in ms if no caller waits. */
 const patienceOf = ({ databaseDeadlines: { connect } }: Config) => Math.max(5_000, connect);
 
-/** Parallel workers and JIT do not help short statements, and would let one caller's list take all cores. */
+/** Parallel workers and JIT do not help short statements; with parallel workers, one caller's list could take all cores. */
 const ONE_PROCESS = '-c max_parallel_workers_per_gather=0 -c jit=off';
 
 /** Avoids scans of whole tables: they are cheapest while a table is small, but sessions would keep these plans while the table grows. */
 export const REQUEST_PLANS = `${ONE_PROCESS} -c enable_seqscan=off -c enable_mergejoin=off`;
 
-/** Poolers and the embedded database share sessions and accept no options; docs/operators/scaling.md sets them for the role instead. */
+/** Tells whether connections have separate sessions and accept options. For poolers, docs/operators/scaling.md sets these for the role. */
 function hasOwnSessions(config: Config, use: DataSourceUse): boolean {
   return config.databaseUrl !== undefined && (use !== 'requests' || isDirect(config));
 }
@@ -161,7 +161,7 @@ export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAdd
   return { ...embeddedAddress(config.dataDir), username: 'postgres', password: '', database: 'postgres' };
 }
 
-/** Waits a little longer than the server's own limit, which fires first unless the server is gone or waits for a standby. */
+/** Returns the client's options. Its time limit for statements is 50 ms longer than PostgreSQL's, which normally applies first. */
 function bounds(config: Config, use: DataSourceUse, statementMs: number | undefined) {
   const answerMs = statementMs && statementMs + 50;
   if (!config.databaseUrl) return { query_timeout: answerMs }; // the embedded database accepts no CancelRequest, and has no standby
