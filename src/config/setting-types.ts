@@ -44,7 +44,7 @@ export const issuer = url('https:', 'http:').refine(
   'must have neither query nor fragment',
 );
 
-/** libpq accepts several hosts, but other programs that read the URL do not. */
+/** libpq accepts several hosts, but this server does not. */
 export const SEVERAL_HOSTS =
   'must name one host: the primary, or an HAProxy, PgBouncer or DNS name that points to the primary';
 

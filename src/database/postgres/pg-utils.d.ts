@@ -1,4 +1,4 @@
-/** pg serializes values with this untyped function: numbers, booleans and objects to text; a Buffer is unchanged. */
+/** Converts a statement's value for PostgreSQL; pg has no types for this function. */
 declare module 'pg/lib/utils.js' {
   export function prepareValue(value: unknown): string | Buffer | null;
 }

@@ -7,13 +7,13 @@ import { ReadConnection, type NamedStatement } from './read-connection.js';
 const CONNECTIONS = 2;
 /** Maximum statements in progress per connection; more go to the pool. */
 const MAX_IN_FLIGHT = 64;
-/** Time after which a read counts as stalled: a hot read takes well under a millisecond, and a stalled read blocks all later reads. */
+/** Maximum time in ms of a read: a hot read takes well under a millisecond, and a stalled read blocks all later reads. */
 const STALLED_MS = 250;
-/** Interval of checks; a connection without a response for three checks closes. */
+/** Interval of checks in ms; a connection that finishes no read during three checks closes. */
 const LOOK_MS = 100;
 const MAX_ATTEMPTS = 3;
 const RECONNECT_MS = 500;
-/** Codes of a data exception, and of a read that a replica canceled because the primary removed its rows (PostgreSQL, appendix A). */
+/** SQLSTATEs of data exceptions, and of reads that a replica canceled because of a conflict (PostgreSQL, appendix A). */
 const OF_THE_STATEMENT = /^(22|40001$)/;
 
 /** Publishes reads, without their parameters' values, in the caller's context: otherwise tracing (deploy/opentelemetry) would miss them. */
@@ -46,13 +46,13 @@ export class PipelinedReads {
     for (let count = 0; count < CONNECTIONS; count++) void this.#keepOpen(settings);
   }
 
-  /** The next connection (round-robin); undefined if this connection is down or fully used. */
+  /** Returns the next connection (round-robin); undefined if this connection is down or fully used. */
   next(): ReadConnection | undefined {
     const connection = this.connections[(this.#next = (this.#next + 1) % CONNECTIONS)];
     return connection && connection.inProgress < MAX_IN_FLIGHT ? connection : undefined;
   }
 
-  /** Rows come from `otherwise` if no connection is free, and after any failure. @param connection from {@link next} */
+  /** Reads rows, or calls `otherwise` if no connection is free or the read fails. @param connection from {@link next} */
   rows<Row>(
     statement: NamedStatement,
     values: readonly unknown[],
@@ -62,7 +62,7 @@ export class PipelinedReads {
     if (!connection) return otherwise();
     const read = () =>
       connection.read<Row>(statement, values).catch((fault: { readonly code?: string }) => {
-        // A statement's error leaves the connection intact; any other error closes it. In both cases, `otherwise` returns the rows.
+        // Errors of OF_THE_STATEMENT leave the connection open; any other error closes it.
         if (!OF_THE_STATEMENT.test(fault.code ?? '')) connection.destroy();
         return otherwise();
       });

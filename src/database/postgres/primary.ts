@@ -36,7 +36,7 @@ export class PrimaryClient extends SessionClient {
   }
 }
 
-/** pg reads the URL's certificate files whenever it makes a client. */
+/** Returns the error if pg cannot make a client, for example because it cannot read the URL's certificate files. */
 function faultOf(config: SessionConfig): Error | undefined {
   try {
     void new pg.Client(config);

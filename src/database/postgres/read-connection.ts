@@ -48,10 +48,9 @@ const EXECUTE_AND_SYNC = Buffer.concat([serialize.execute(), serialize.sync()]);
 const PREPARE_AGAIN = new Set(['26000', '0A000']);
 
 /**
- * Executes prepared statements in pipeline mode (PostgreSQL, “Pipelining”). pg connects, and pg-protocol writes and reads all messages
- * except rows, whose `bytes` column stays raw. pg's own `pipeline: true` needs 1.4 times the CPU (docs/contributors/performance.md). A
- * read prepares its statement if the session lacks it, which also works behind a pooler (`pooled`): names derive from texts.
- * Behind a pooler, each read requests its columns, since sessions may see a changed table at different times.
+ * Executes prepared statements in pipeline mode (PostgreSQL, “Pipelining”), faster than pg's own `pipeline: true`
+ * (docs/contributors/performance.md). A read prepares its statement if the session lacks it. This also works behind a pooler, since
+ * names derive from texts. Behind a pooler, each read requests its columns, since sessions may see a changed table at different times.
  */
 export class ReadConnection extends PrimaryClient {
   readonly #parser = new Parser();
@@ -65,7 +64,7 @@ export class ReadConnection extends PrimaryClient {
   #fault: DatabaseError | undefined;
   #lost: Error | undefined;
   #looks = 0;
-  /** Resolves when the connection is gone, regardless of the side that ended it. */
+  /** Resolves when either side has closed the connection. */
   readonly loss: Promise<void>;
 
   private constructor(config: PrimaryConfig) {
@@ -91,7 +90,7 @@ export class ReadConnection extends PrimaryClient {
     return this.#reads.length;
   }
 
-  /** Executes a statement after all statements in progress. @throws PostgreSQL's error, or why the connection was lost */
+  /** Executes a statement after all statements in progress. @throws PostgreSQL's error, or the connection's */
   read<Row>(statement: NamedStatement, values: readonly unknown[]): Promise<Row[]> {
     return new Promise((resolve, reject) => {
       if (this.#lost) throw this.#lost;

@@ -3,7 +3,7 @@ import { currentCaller } from './callers.js';
 
 /** Maximum connections for the server's own work. */
 const OWN = 2;
-/** Minimum time limit in ms for a connection for which no caller waits. */
+/** Minimum connection timeout in ms for the server's own work. */
 const PATIENCE_MS = 5_000;
 
 type Callback = (fault: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;

@@ -17,7 +17,7 @@ const UNPOOLED_FORMATS = {
   quote_all_identifiers: 'off',
 };
 
-/** Base of all clients of a PostgreSQL server: sets value formats, behind a pooler only some; a failure to connect is Unavailable. */
+/** Sets the formats of values (only some behind a pooler), and reports a failure to connect as Unavailable. */
 export class SessionClient extends pg.Client {
   protected readonly pooled: boolean;
 
@@ -54,7 +54,7 @@ export class SessionClient extends pg.Client {
 
 type Connected = ((error: Error) => void) & ((error: null, client: pg.Client) => void);
 
-/** Opens a pool of {@link SessionClient}s. Ignores errors of idle clients: the pool drops these, and statements report their errors. */
+/** Opens a pool of {@link SessionClient}s. Ignores errors of idle clients, which the pool removes. */
 export function openPool(options: PoolConfig & SessionConfig): pg.Pool {
   const Client = SessionClient as unknown as typeof pg.Client;
   const pool = new pg.Pool({ ...options, Client } as PoolConfig);

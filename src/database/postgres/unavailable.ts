@@ -6,7 +6,7 @@ export class Unavailable extends Error {
   override name = 'Unavailable';
 }
 
-/** No connection to the database was possible, so the command did nothing. */
+/** No connection to the database was possible. */
 export class UnreachableDatabase extends OperatorError {}
 
 /** Node's network errors; ENOENT if the embedded database's socket is missing. */
@@ -24,7 +24,7 @@ const TRANSIENT_STATES = /^(08|53|57|58|28|3D|25006|40001|40P01|55P03|25P03|25P0
 const TRANSIENT_MESSAGES =
   /^(timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client was closed|Client has encountered a connection error|Cannot use a pool after|Connection ended|Query runner already released|Database connection provided by a query runner was already released)/;
 
-/** Whether `error` (or its cause) means that the database is unreachable, overloaded or busy. */
+/** Tells whether `error` (or its cause) means that the database is unreachable, overloaded or busy. */
 export function isUnavailable(error: unknown): boolean {
   // Not instanceof: under a test runner, errors thrown by Node come from another realm.
   for (let cause = error; isNativeError(cause); cause = cause.cause) {

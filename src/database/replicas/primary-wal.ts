@@ -4,13 +4,13 @@ import { Config } from '../../config/config.js';
 import { NoticeChannel } from '../postgres/notice-channel.js';
 
 const HEARTBEAT_MS = 50;
-/** Without a heartbeat, an instance stops using replicas after this time; a writer waits at most this long for lagging replicas. */
+/** Time in ms without a heartbeat after which an instance stops using replicas; also a writer's maximum wait for replicas. */
 export const TRUST_MS = 250;
 export const MAX_LAG_SECONDS = 5;
 const MAX_LAG_MS = MAX_LAG_SECONDS * 1_000;
-/** Maximum lag for lists that promise all changes since a time: less than the margin of two seconds in schema/changes.sql. */
+/** Maximum lag in ms for lists that promise all changes since a time: less than the margin of two seconds in schema/changes.sql. */
 const MAX_RECENT_LAG_MS = 1_500;
-/** Lifetime of a proof: the database keeps every change mark for an hour (schema/changes.sql), so replicas still have the proof. */
+/** Lifetime of a proof in ms: the database keeps every change mark for an hour (schema/changes.sql), so replicas still have the proof. */
 const PROOF_MS = 600_000;
 /** Maximum marked members; above this number, all members count as marked. */
 const MAX_MARKS = 10_000;
@@ -30,7 +30,7 @@ export const ANNOUNCE = {
 FROM (SELECT ${POSITION} AS position OFFSET 0) here CROSS JOIN unnest(string_to_array($1, ',')) AS whom`,
 };
 
-/** Identifies a server by its start time, which changes after a restart. */
+/** Identifies a server by its start time, which changes with every restart. */
 export const SERVER = 'pg_postmaster_start_time()::text';
 
 const READ_POSITION = {
@@ -44,14 +44,14 @@ INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text R
 
 interface WalPosition {
   readonly position: number;
-  /** Time by `performance.now()`; the position is from this time or later. */
+  /** Time by `performance.now()`. */
   readonly at: number;
 }
 
 export interface ReadConsistency {
   /** Position in the primary's log, in bytes. */
   readonly position: number;
-  /** Number of the connection to the primary that reported the position. */
+  /** Number of the current connection to the primary. */
   readonly epoch: number;
   /** `taken_at` of a row of `change_marks` that this primary wrote. */
   readonly proof: string;
@@ -59,8 +59,8 @@ export interface ReadConsistency {
 }
 
 /**
- * Computes the log position that a read requires: the primary's position a few seconds ago, and the member's later writes, which
- * instances announce by NOTIFY. Without the channel or a timely heartbeat, the position is unknown, and the primary serves reads.
+ * Computes the log position that a read requires: the later of the primary's position a few seconds ago and that of the member's
+ * latest write, which instances announce by NOTIFY. Without a recent heartbeat, the position is unknown, and the primary serves reads.
  */
 @Injectable()
 export class PrimaryWal extends NoticeChannel {

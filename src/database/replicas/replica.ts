@@ -22,7 +22,7 @@ const LONG_SHARE = 0.2;
 /** Keeps sessions of a promoted server read-only. */
 const SESSION = `-c default_transaction_read_only=on ${REQUEST_PLANS}`;
 
-/** Reads the server's replay position, and whether the server has replayed the proof $1. */
+/** Reads the server's state: among others, its replay position, and whether it has the proof $1. */
 const LOOK = {
   name: 'look-at-replica',
   text: `SELECT pg_is_in_recovery() AS is_standby, COALESCE(pg_last_wal_replay_lsn() - '0/0', 0)::float8 AS position,
@@ -49,7 +49,7 @@ interface Seen {
   readonly askedAt: number;
 }
 
-/** One streaming replica. Its reads return data as recent as required. After undefined, or no rows, another server must serve the read. */
+/** A streaming replica, whose reads are as recent as required. If a read returns undefined or no rows, another server must serve it. */
 export class Replica {
   readonly #reads: PipelinedReads;
   readonly #pool: Pool;
@@ -96,7 +96,7 @@ export class Replica {
     for (const session of this.#reads.connections) void this.#look(session, need);
   }
 
-  /** Runs a hot read in a session from {@link sessionWith}. @returns undefined if there is no such session; no rows after a failure */
+  /** Runs a hot read. @returns undefined if no session is recent enough; undefined or no rows after a failure */
   async read<Row>(
     statement: NamedStatement,
     values: unknown[],
@@ -111,7 +111,7 @@ export class Replica {
     return this.query({ text, values }, need);
   }
 
-  /** Runs a statement that reads many rows. @returns undefined if too many of these run, or like {@link query} */
+  /** Runs a statement that reads many rows. @returns undefined if too many of these run, or if {@link query} returns undefined */
   async long<Row>(
     statement: QueryConfig,
     values: unknown[],
@@ -120,7 +120,7 @@ export class Replica {
     return this.#long.take(() => this.query<Row>({ ...statement, values }, need)).catch(() => undefined);
   }
 
-  /** Runs a statement in a session of the pool. @returns undefined if the server is not recent enough, or the read failed for any reason */
+  /** Runs a statement in a pooled session. @returns undefined if the pool is busy, the server is not recent enough, or the read fails */
   async query<Row>(query: QueryConfig, need: ReadConsistency): Promise<Row[] | undefined> {
     // The pool may take long to notice that a server is down.
     if (this.#pool.waitingCount > 0 || this.sessionWith(need) === undefined) return undefined;
@@ -160,7 +160,7 @@ export class Replica {
     return false;
   }
 
-  /** Measures the lag behind a position in seconds: 0 for the primary; Infinity if down, or if current but no replica of the primary. */
+  /** Returns the lag behind a position in seconds: 0 for the primary; Infinity if the server is down or seems not to follow the primary. */
   async lag(need: ReadConsistency): Promise<number> {
     const [session] = this.#reads.connections;
     const look = session && (await this.#look(session, need));

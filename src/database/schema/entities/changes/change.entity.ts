@@ -61,7 +61,7 @@ export class PlatformChange extends row({
   fields: jsonb.as<Record<string, string | null>>().nullable,
   /** For a consent: the granted or withdrawn scopes. */
   scopes: anyText.array.nullable,
-  /** For a notice: the type of the audit event that it reports. */
+  /** For a notice: its type. */
   notice: anyText.nullable,
   /** For a notice: the name of the app, key, link or passkey at that time. */
   name: anyText.nullable,

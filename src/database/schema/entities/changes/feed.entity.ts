@@ -3,7 +3,7 @@ import { bigint, boolean, bytea, jsonb, row, anyText, timestamptz } from '../../
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 
-/** The response to a key's first request with an Idempotency-Key, which repetitions get for a day. */
+/** The response to a key's first request with an Idempotency-Key; repeated requests get it for a day. */
 @Entity('idempotent_responses')
 @Expires({ at: 'created_at', kept: '24 hours' })
 @OfMember<IdempotentResponse>({ owner: ['key_id'], export: { none: 'responses to the platform’s own keys' } })
