@@ -30,7 +30,7 @@ interface Line {
 
 /** A parsed line: a row of its type's staging table, or its faults. */
 export interface ReadLine extends Omit<Line, 'fault'> {
-  /** Absent if the line names no known type. */
+  /** Present if there is a row; can be absent for a line with faults. */
   readonly type?: RecordType;
   readonly row?: StagedRow;
   /** At least one fault if there is no row. */
@@ -54,7 +54,7 @@ export interface Source {
   readonly ignored: readonly string[];
 }
 
-/** Reads a folder with a file per record type. @throws OperatorError if unreadable, or if a file exists both plain and compressed */
+/** Lists a folder's import files. @throws OperatorError if it cannot be read, or if a file exists both plain and compressed */
 export function folderSource(folder: string): Source {
   let names: string[];
   try {
@@ -86,7 +86,7 @@ export function folderSource(folder: string): Source {
   };
 }
 
-/** Reads one stream of lines that name their type. */
+/** Makes a source of one stream of lines that name their type. */
 export const streamSource = (stream: Readable): Source => ({
   files: [{ name: '-', open: () => stream, read: readFeedLine }],
   bytes: 0,
@@ -155,7 +155,7 @@ function parseRow(type: RecordType, value: unknown, removed: boolean): Pick<Read
 const pick = (record: object, fields: object) =>
   Object.fromEntries(Object.entries(record).filter(([name]) => Object.hasOwn(fields, name)));
 
-/** Lists keys of a line's record: lines with a common key cannot be written together. */
+/** Lists the keys of a line's record: lines with a common key are about the same record. */
 export function recordKeys({ type, row }: ReadLine): string[] {
   if (!type || !row) return [];
   return type.identities.flatMap((columns) => {
@@ -166,11 +166,11 @@ export function recordKeys({ type, row }: ReadLine): string[] {
   });
 }
 
-/** Maximum line length: the longest legitimate record, an event of 20,000 characters, has less than half of it, even with escapes. */
+/** Maximum line length: an event with a description of 20,000 characters needs less than half of it, even with escapes. */
 const MAX_LINE_BYTES = 1_048_576;
 const SHOWN_OF_A_LONG_LINE = 1_000;
 
-/** Reads non-blank lines of a stream or `.gz` in constant memory. @throws OperatorError if the source is unreadable */
+/** Reads a stream's non-blank lines, and decompresses a `.gz` file. @throws OperatorError if the source is unreadable */
 export async function* readLines(source: Readable, name: string): AsyncGenerator<Line[]> {
   const unpacked = name.endsWith('.gz') ? source.pipe(createGunzip({ chunkSize: 262_144 })) : source;
   source.on('error', (error) => unpacked.destroy(error));
@@ -228,12 +228,12 @@ class Splitter {
   }
 }
 
-/** Bad lines with their reasons, as NDJSON {file, line, reason, record}; replaces an older file when complete. */
+/** Writes bad lines with their reasons as NDJSON {file, line, reason, record}; replaces an older file when complete. */
 export class RejectsFile {
   readonly #draft: string;
   readonly #descriptor: number;
 
-  /** @throws OperatorError if the file cannot be written, or belongs to the import */
+  /** @throws OperatorError if the file cannot be written, or is one of the import's source files */
   constructor(
     private readonly path: string,
     { files }: Source,
@@ -242,7 +242,7 @@ export class RejectsFile {
       throw new OperatorError(`${path} is a file of the import itself: write the rejects elsewhere`);
     if (existsSync(path) && !statSync(path).isFile())
       throw new OperatorError(`${path} is not a file: name a file for the rejects`);
-    // Private, since records can contain password hashes.
+    // Only the owner may read the file, since records can contain password hashes.
     ({ draft: this.#draft, descriptor: this.#descriptor } = this.#orRefuse(() => openDraft(path)));
   }
 
@@ -267,7 +267,7 @@ export class RejectsFile {
     this.#orRefuse(() => renameSync(this.#draft, this.path), remedy);
   }
 
-  /** Closes the file, and deletes it unless {@link complete} renamed it. */
+  /** Closes the draft, and deletes it unless {@link complete} renamed it. */
   discard(): void {
     closeSync(this.#descriptor);
     rmSync(this.#draft, { force: true });

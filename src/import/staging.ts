@@ -6,20 +6,20 @@ import { columnsOf } from './fields.js';
 import { NEW_USERS, staged, type RecordType } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';
 
-/** Limits of one insert: large enough to be fast, small enough to limit memory and to delay other requests by only 5 ms. */
+/** Limits of one insert, which bound its memory, and how long it blocks other requests. */
 export const CHUNK_RECORDS = 4_000;
 const CHUNK_CHARACTERS = 500_000;
 
 /**
  * Planner settings for statements over staged lines: scan these lines, and find referenced rows by key. With PostgreSQL's default
- * random_page_cost of 4, a feed of 1,000 lines read 100,000 members seven times. A merge join would use only one of two keys.
+ * random_page_cost of 4, a feed of 1,000 lines read 100,000 members seven times. A merge join would use only one of a connection's two ids.
  */
 export const STAGED_PLANS =
   'SET LOCAL enable_seqscan = on; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 1.1';
 
 export const ARE_PENDING = 'SELECT EXISTS (SELECT FROM pending_members) AS pending';
 
-/** Takes the lock that allows one import at a time, disables timeouts, creates the staging tables. @throws OperatorError if it is taken */
+/** Prepares an import's transaction: lock, settings and staging tables. @throws OperatorError if another import is running */
 export async function beginImport(manager: EntityManager): Promise<void> {
   const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
     ADVISORY_LOCKS.import,
@@ -28,7 +28,7 @@ export async function beginImport(manager: EntityManager): Promise<void> {
   const [left] = await manager.query<{ pending: boolean }[]>(ARE_PENDING);
   if (!row!.free || left!.pending)
     throw new OperatorError('Another import is running: wait until it has ended');
-  // Without JIT, which took an eighth of the time of an import of 200,000 lines.
+  // JIT compilation took an eighth of the time of an import of 200,000 lines.
   await manager.query(`${STAGED_PLANS}; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL jit = off;
 SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
 DO $$ BEGIN
@@ -46,10 +46,10 @@ export async function createStaging(
   await manager.query(createSql(stagingTables(types), 'DROP'));
 }
 
-/** Staging tables by connection, empty after each commit: creating tables takes longer than a feed, and leaves dead rows in the catalog. */
+/** Names of the staging tables that each connection keeps: creating them is slow, and leaves dead rows in the catalog. */
 const TABLES = new WeakMap<object, Set<string>>();
 
-/** Creates the staging tables that the connection lacks, before a transaction begins. */
+/** Creates the staging tables that the connection lacks. Call before a transaction begins. */
 export async function keepStaging(runner: QueryRunner, types: readonly RecordType[]): Promise<void> {
   const connection = (await runner.connect()) as object;
   const has = TABLES.get(connection) ?? new Set();
@@ -57,7 +57,7 @@ export async function keepStaging(runner: QueryRunner, types: readonly RecordTyp
   const missing = stagingTables(types).filter(({ name }) => !has.has(name));
   if (missing.length === 0) return;
   const names = missing.map(({ name }) => name);
-  // Statistics of one row cause lookups by key. For an empty table, PostgreSQL would expect a full page, and scan all joined tables.
+  // With statistics of one row, PostgreSQL looks up joined rows by key; without statistics, it expects many rows.
   const statistics = names.map((name) => `INSERT INTO ${name} VALUES (0);\nANALYZE ${name}`);
   await runner.query([createSql(missing, 'DELETE ROWS'), ...statistics].join(';\n'));
   for (const name of names) has.add(name);
@@ -73,7 +73,7 @@ interface StagingTable {
   readonly columns: string;
 }
 
-/** Lists only the tables for these types and their references, since creating a table takes a millisecond. */
+/** Lists only the tables that these types need, since creating a table takes about a millisecond. */
 function stagingTables(types: readonly RecordType[]): StagingTable[] {
   const needed = RECORD_TYPES.filter((type) =>
     types.some(
@@ -91,7 +91,7 @@ export class Staging {
   /** The insert in progress: pg deprecates concurrent statements on a connection. */
   inserting: Promise<unknown> = Promise.resolve();
 
-  /** @param isPrepared whether the session keeps the tables, and the lines are so few that one plan suits all such feeds */
+  /** @param isPrepared whether to use prepared statements: for few lines in tables that the session keeps */
   constructor(
     readonly manager: EntityManager,
     readonly isPrepared = false,
@@ -109,7 +109,7 @@ export class Staging {
   }
 }
 
-/** Collects rows, and inserts up to {@link CHUNK_RECORDS} at once; the caller reads further rows while the database works. */
+/** Collects rows, and inserts them in chunks; the caller can add rows during an insert. */
 export class StagedRows {
   readonly #insert: string;
   #records: string[] = [];
@@ -146,7 +146,7 @@ export class StagedRows {
   }
 }
 
-/** Columns of the table of bad lines, with SQL types. `type` is the record's type; for a line without a type, the file. */
+/** Columns of the table of bad lines, with SQL types. `type` is the record's type, or the file's name for a line without a type. */
 export const REJECT_COLUMNS =
   'file integer, type text, line integer, path text, code text, reason text, text text';
 

@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 
-/** Cached names: for the list, PostgreSQL reads six hundred files (60 to 100 ms). */
+/** Cached names: for this list, PostgreSQL reads about 600 files (60 to 100 ms). */
 let names: ReadonlySet<string> | undefined;
 
-/** Loads the database's IANA time zones, once. Call before reading lines. */
+/** Loads the database's IANA time zones, once. Call before {@link isTimeZone}. */
 export async function learnTimeZones(database: Pick<EntityManager, 'query'>): Promise<void> {
   if (names) return;
   const rows = await database.query<{ name: string }[]>(
@@ -14,6 +14,6 @@ export async function learnTimeZones(database: Pick<EntityManager, 'query'>): Pr
 
 /** Tells whether the database has the time zone. */
 export function isTimeZone(name: string): boolean {
-  if (!names) throw new Error('the database’s time zones are not loaded yet');
+  if (!names) throw new Error('the database’s time zones are not loaded: call learnTimeZones first');
   return names.has(name);
 }
