@@ -23,7 +23,7 @@ import { OperatorError } from './values/operator-error.js';
 /** Pause before replacing a dead worker, to avoid a tight loop. */
 const REPLACE_MS = 1_000;
 
-/** Loads the application's code while the embedded database opens, and only in processes that serve requests. */
+/** Loads the application's code, which only processes that serve requests need. */
 const loadApp = () => import('./app.js');
 
 async function start(config: Config): Promise<void> {
@@ -72,7 +72,7 @@ async function logStart(config: Config): Promise<void> {
   );
 }
 
-/** @returns the function that ends the server */
+/** @returns a function that ends the server */
 async function serve(config: Config): Promise<() => Promise<void>> {
   const { closeApp, createApp } = await loadApp();
   const app = await createApp(config);
@@ -82,7 +82,7 @@ async function serve(config: Config): Promise<() => Promise<void>> {
   return () => closeApp(app);
 }
 
-/** Runs `count` server processes on one port; replaces dead ones. @returns `ready`: resolves when all listen, rejects with OperatorError */
+/** Runs `count` server processes on one port; replaces dead ones. `ready` rejects with OperatorError if one ends before it listens. */
 function superviseWorkers(count: number) {
   let ending = false;
   const fork = (): Worker => {
@@ -127,7 +127,7 @@ function onSignal(end: () => Promise<void>): void {
   }
 }
 
-/** Rejects a taken port before the start. Connects to the port, since a test listener would accept and then disconnect clients. */
+/** Connects to the port, since a test listener could accept clients. @throws OperatorError if the port or address cannot be used */
 async function refuseTakenPort(config: Config): Promise<void> {
   const { host, port } = config;
   const probe = createServer();
@@ -155,7 +155,7 @@ try {
   if (cluster.isPrimary) await start(config);
   else onSignal(await serve(config));
 } catch (error) {
-  // Operators get one line for problems that they can fix; other errors are bugs, shown with the stack.
+  // Operators can fix an OperatorError, so it needs no stack.
   console.error(error instanceof OperatorError ? error.message : error);
   process.exit(1);
 }

@@ -7,10 +7,10 @@ import { UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { readableOn } from '../values/colors.js';
 
-/** The color `--accent` of the style sheet. */
+/** The style sheet's `--accent` in light mode. */
 const ACCENT = '#1f55d8';
 
-/** Returns the color of the platform's mark and the browser's frame: the platform's color, darkened if white is not readable on it. */
+/** Returns the platform's color for its icons and `theme-color`, darkened if white is not readable on it. */
 export const themeOf = ({ platformColor = ACCENT }: Pick<Config, 'platformColor'>) =>
   readableOn(platformColor, '#ffffff', 4.5);
 
@@ -21,10 +21,10 @@ const markIn = (
 <path d="m8.6 12.1 2.4 2.4 4.4-4.8" fill="none" stroke="${color}" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></g></svg>
 `;
 
-/** Position of an indexed PNG's palette directly after the header (PNG, third edition, §11.2), and its number of colors. */
+/** Offset in bytes of the palette after an indexed PNG's header (PNG, third edition, §11.2), and the palette's number of colors. */
 const [PALETTE, COLORS] = [33, 16];
 
-/** Reads a PNG of the mark, and replaces its palette by shades from the color to white. @param file in this folder */
+/** Reads a PNG of the mark, and replaces its palette with shades from the color to white. @param file in this folder */
 function pixelsIn(file: 'card.png' | 'touch-icon.png', color: string): Buffer {
   const png = readFileSync(new URL(file, import.meta.url));
   const chunk = png.subarray(PALETTE + 4, PALETTE + 8 + 3 * COLORS);
@@ -88,7 +88,7 @@ export class IconsController {
     return this.#icon;
   }
 
-  /** The icon for phones that accept no SVG. */
+  /** The icon for phones that do not support SVG icons. */
   @Get('apple-touch-icon.png')
   touchIcon(): UnchangingDocument {
     return this.#touchIcon;

@@ -6,7 +6,7 @@ import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { mixed, readableOn } from '../values/colors.js';
 
-/** Headers of the responses of members' pages and OAuth, including redirects and JSON. {@link Layout.render} overrides some of them. */
+/** Default headers of members' pages and of OAuth responses; {@link Layout.render} replaces the Content-Security-Policy. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
     "default-src 'none'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
@@ -25,7 +25,7 @@ export class InlineText {
   }
 }
 
-/** Reads a style sheet, and removes comments and indentation, which are a seventh of its size. */
+/** Reads a style sheet without its comments and indentation. */
 const sheet = (name: string) =>
   readFileSync(new URL(name, import.meta.url), 'utf8').replace(/\/\*[^]*?\*\/|^\s+/gm, '');
 
@@ -35,7 +35,7 @@ interface TemplateData {
   readonly [name: string]: unknown;
 }
 
-/** Renders pages without external content. Styles and scripts are inline, which saves a round trip; the CSP allows them by hash. */
+/** Renders pages with inline styles and scripts, which the Content-Security-Policy allows by hash. */
 @Injectable()
 export class Layout {
   readonly #eta = new Eta({
@@ -54,7 +54,7 @@ export class Layout {
     this.#siteStyle = new InlineText(style + sheet('site.css'));
   }
 
-  /** @param template path below `src/`, without extension @param scripts it may contain @param formAction CSP sources; undefined: any */
+  /** @param template path below `src/`, without extension @param scripts of the template @param formAction CSP sources; undefined: any */
   render(
     template: string,
     data: TemplateData,
@@ -83,10 +83,10 @@ export class Layout {
   }
 }
 
-/** Background colors of the style sheet: `--ground` in light, `--card` in dark. */
+/** Background colors of the style sheet: `--ground` in light mode, `--card` in dark mode. */
 const [GROUND, DARK_CARD] = ['#f2f4f8', '#171b23'];
 
-/** Overrides the accent with the platform's color, made readable (WCAG 2.2, 1.4.3). */
+/** Returns CSS that replaces the accent colors with readable shades of the platform's color (WCAG 2.2, 1.4.3). */
 export function writePalette(color: string): string {
   const light = readableOn(color, GROUND, 4.5);
   const dark = readableOn(color, DARK_CARD, 6);
