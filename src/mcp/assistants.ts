@@ -24,7 +24,7 @@ const NAMED_BY = new Map(
   Object.entries({ 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }),
 );
 
-/** Serves MCP with its SDK: one server for the current revision, one for earlier ones. Replaces clients' ids, which may collide. */
+/** Serves MCP with two SDK servers: current and earlier revisions. Replaces requests' ids, since clients can use equal ids. */
 @Injectable()
 export class Assistants {
   readonly #exchanges = new Map<unknown, Exchange>();
@@ -82,7 +82,7 @@ export class Assistants {
     let status = 200;
     const answer = await new Promise<JSONRPCResponse>((resolve) => {
       exchange.settle = (settled) => {
-        // A request that reached no handler is malformed: the current revision then requires an error status.
+        // The SDK rejected the request before any handler ran: the current revision then requires an error status.
         if (!isHandled && era === 'current' && 'error' in settled)
           status = settled.error.code === METHOD_NOT_FOUND ? 404 : 400;
         resolve(settled);
@@ -91,7 +91,7 @@ export class Assistants {
       transport.onmessage!({ ...message, id }, extra);
       isHandled = true;
     });
-    // The SDK reports unreadable parameters as an internal error with a long text.
+    // The SDK reports invalid parameters as an internal error with a long text.
     if ('error' in answer && answer.error.code === INTERNAL_ERROR)
       return writeFault(status, { code: INVALID_PARAMS, message: 'Invalid params' }, message);
     const { headers = {} } = exchange.problem?.options ?? {};
@@ -113,7 +113,7 @@ export class Assistants {
       }));
   }
 
-  /** Makes a server that keeps no state between requests. @returns its open transport, which receives all messages */
+  /** Connects a server, which keeps no state between requests, to a transport. @returns the transport */
   async #serve(
     sdk: Sdk,
     classification: { era: 'modern' | 'legacy'; revision?: string },
@@ -131,7 +131,7 @@ export class Assistants {
   }
 }
 
-/** Responds to a message that no handler could process, with the message's id if it has one. */
+/** Makes an error response, with the message's id if it is valid. */
 export function writeFault(
   status: number,
   { code, message, data }: { readonly code: number; readonly message: string; readonly data?: unknown },

@@ -8,11 +8,11 @@ import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Assistants, writeFault, type MessageAnswer } from './assistants.js';
 
-/** Reads a body up to the size of the longest profile with every character escaped, and an envelope. */
+/** Reads a body; the limit suffices for the longest profile with every character escaped. */
 const readMessage = rawReader(131_072);
 const DEEPEST = 32;
 
-/** The API as a Model Context Protocol server: each message is an HTTP request; the server opens no streams. */
+/** The API as a Model Context Protocol server: each message is one HTTP request; the server opens no streams. */
 @Controller(ASSISTANTS_PATH)
 @RequireCredential()
 @OutsideApi()

@@ -18,7 +18,7 @@ import { Toolbox } from './toolbox.js';
 export class McpModule implements NestModule {
   constructor(private readonly config: Config) {}
 
-  /** Responds to a GET without a credential with the challenge: some clients send this GET before their first message. */
+  /** Rejects a GET without a credential with the challenge, since some clients send this GET before their first message. */
   configure(consumer: MiddlewareConsumer): void {
     const { publicUrl } = this.config;
     consumer

@@ -19,10 +19,10 @@ export interface RouteCall {
 
 const sources = new RouteParamsFactory();
 
-/** Rejects with the route's Problem. */
+/** Calls a route. @throws Problem of the route */
 export type CallRoute = (request: Request, response: Response, call: RouteCall) => Promise<JsonResponse>;
 
-/** Makes a function that calls a route's handler like the router. Check access first; after waits, the handler checks the scope again. */
+/** Makes a function that calls a route's handler without guards, interceptors and filters. Check access before calling it. */
 export function makeCaller(
   { controller, handler }: Route,
   modules: ModuleRef,

@@ -7,11 +7,11 @@ import type { Asked, Toolbox } from './toolbox.js';
 
 export type Sdk = typeof import('@modelcontextprotocol/server');
 
-/** Protocol revisions. In the current revision, each request has an envelope and no session; earlier revisions begin with `initialize`. */
+/** Revisions of the protocol; in earlier revisions, clients begin with `initialize`. */
 export const CURRENT = '2026-07-28';
 export const EARLIER: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26'];
 
-/** How clients may cache lists, which change only with the server's version and the credential. */
+/** How clients may cache lists; `private`, since lists depend on the credential. */
 const LIST = { ttlMs: 300_000, cacheScope: 'private' } as const;
 const PROFILE = 'member://profile';
 const EVENT = 'event://';
@@ -32,7 +32,7 @@ const MY_WEEK = {
     'Then list them by day, with their start in my time zone and their place, and mark those that I have not responded to yet.',
 };
 
-/** Error code for the client, not the model, in JSON-RPC's range for servers. */
+/** Code of protocol errors for Problems, from JSON-RPC's range for server errors. */
 const SERVER_ERROR = -32_000;
 
 export interface Exchange extends Asked {
@@ -46,7 +46,7 @@ interface Context {
   readonly mcpReq: { readonly id: unknown };
 }
 
-/** Makes a server without state between requests. @param exchangeOf finds the exchange by the internal id of its request */
+/** Makes an MCP server. @param exchangeOf finds the exchange by the internal id of its request */
 export function makeServer(
   sdk: Sdk,
   config: Config,
@@ -66,7 +66,7 @@ export function makeServer(
       capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
       instructions: INSTRUCTIONS,
       supportedProtocolVersions: [...EARLIER, CURRENT],
-      // Never called: the SDK checks only input that a server requests from clients. Routes check arguments.
+      // Never called: the SDK validates only input that a server requests from clients.
       jsonSchemaValidator: {
         getValidator: () => () => ({ valid: false, data: undefined, errorMessage: '' }),
       },
@@ -164,7 +164,7 @@ export function makeServer(
   return server;
 }
 
-/** The parts of a problem that a model can act on. */
+/** Returns the parts of a problem that a model can act on. */
 function factsOf({ definition: { code, meaning, fix }, detail = meaning, options }: Problem) {
   const { errors, extensions } = options;
   return { code, detail, fix, errors, ...extensions };

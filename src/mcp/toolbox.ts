@@ -18,7 +18,7 @@ export interface Asked {
   readonly principal: Principal;
 }
 
-/** The tools of the application, derived from the API's routes. */
+/** Tools for assistants, derived from the API's routes. */
 @Injectable()
 export class Toolbox {
   #known:
@@ -33,7 +33,7 @@ export class Toolbox {
     private readonly usage: Usage,
   ) {}
 
-  /** All tools, in the fixed order of the routes. */
+  /** Tools in the order of the routes, and functions that call the routes; built at the first use. */
   get #all() {
     if (this.#known) return this.#known;
     const routes = this.routeTable.routes.filter(
@@ -70,7 +70,7 @@ export class Toolbox {
     throw insufficientScope(this.config.publicUrl, request, FIRST_SCOPES.join(' '), principal.scopes);
   }
 
-  /** Runs a tool for the request's caller. @throws Problem for the scope, rate limit or arguments; or errors of the route */
+  /** Runs a tool for the request's caller. @throws Problem for the scope, rate limit or arguments, and errors of the route */
   async use(
     name: string,
     values: Readonly<Record<string, unknown>>,

@@ -16,22 +16,22 @@ type Call = (handler: string, call: RouteCall) => Promise<JsonResponse>;
 /** A tool for assistants, which calls one or more routes of the API. */
 export interface Tool {
   readonly name: string;
-  /** Requires one of these scopes; the result depends on the caller's scopes. */
+  /** The caller must have one of these scopes. */
   readonly scopes: readonly Scope[];
   readonly writes: boolean;
   readonly listed: Json;
   readonly listsChanges: boolean;
-  /** @throws Problem for a missing or unknown argument */
+  /** @throws Problem for a missing argument, and for an unknown one unless the tool writes */
   readonly check: (values: Readonly<Json>) => void;
-  /** @throws Problem of the route */
+  /** @throws Problem for an invalid argument, and errors of the route */
   readonly use: (values: Readonly<Json>, call: Call, scopes: readonly Scope[]) => Promise<Json>;
 }
 
-/** Additions to a route's tool, since models have no other documentation. */
+/** Additions to a route's tool, and replacements of its texts. */
 interface Tuning {
   readonly name?: string;
   readonly description?: string;
-  /** Default fields of an item: the fields that most questions need. */
+  /** Fields of an item that the tool returns by default. */
   readonly brief?: readonly string[];
   readonly defaults?: (values: Readonly<Json>) => Json;
   /** Handler of another route, whose fields the tool also returns. */
@@ -97,12 +97,12 @@ const VERSION = {
   type: 'string',
   description: '`version` from get_profile: nothing is saved if the profile has changed since then',
 };
-/** Default number of items: a model must read each item. */
+/** Default number of items; small, since a model reads each item. */
 const USUAL_ITEMS = 10;
-/** Omitted from lists by default: models cannot see images, and their URLs are long. */
+/** URLs of images, which lists omit by default, since they are long. */
 const IMAGES: readonly string[] = ['profile_picture', 'cover_image', 'icon_url'];
 
-/** Makes the tool of an API route; undefined if the route has no member data, or another tool covers it. */
+/** Makes a route's tool; undefined if the route requires no scope of members, or other tools cover it. */
 export function makeTool({ handler, controller, method }: Route): Tool | undefined {
   const scope = accessOf(handler, controller);
   const query = queryOfHandler(handler);
@@ -146,7 +146,7 @@ export function makeTool({ handler, controller, method }: Route): Tool | undefin
   };
 }
 
-/** Makes the tool that reads changes since a time from each of these lists. */
+/** Makes the tool that reads changes since a time from those of the lists that the caller may read. */
 export function changesTool(lists: readonly Tool[]): Tool {
   return {
     scopes: lists.flatMap(({ scopes }) => scopes),
@@ -211,7 +211,7 @@ function described({ name, title, description, properties, required, writes }: D
     check: (values: Readonly<Json>) => {
       const missing = required.find((one) => (values[one] ?? null) === null);
       if (missing !== undefined) throw faultIn(missing, 'missing_parameter', `${missing} is required.`);
-      // Routes check bodies, and report all faults at once.
+      // If the tool writes, the route checks the body, and reports all its faults at once.
       const unknown = writes ? undefined : Object.keys(values).find((one) => !Object.hasOwn(properties, one));
       if (unknown === undefined) return;
       const names = Object.keys(properties).join(', ') || 'none';
@@ -289,7 +289,7 @@ const without = (names: readonly string[], value: unknown): unknown =>
 
 const OF_DOCUMENT = '#/components/schemas/';
 
-/** Inlines referenced enumerations, so that models see the allowed values. */
+/** Inlines referenced schemas, so that models see the allowed values. */
 function inlined(schema: JsonSchema): JsonSchema {
   return JSON.parse(
     JSON.stringify(schema, (_, value: { $ref?: string } | null) =>
@@ -304,7 +304,7 @@ interface ObjectSchema extends JsonSchema {
 
 const propertiesIn = (schema: JsonSchema) => (inlined(schema) as ObjectSchema).properties;
 
-/** Lists the fields of a list's items, and the texts in their objects (`location.city`); undefined unless the response is a page. */
+/** Lists the fields of a list's items, and the texts in their objects (`location.city`); undefined if the response is not a list. */
 function fieldsOfItem(response: JsonSchema): string[] | undefined {
   const { data, pagination } = propertiesIn(response);
   if (!data || !pagination) return undefined;
@@ -318,7 +318,7 @@ function fieldsOfItem(response: JsonSchema): string[] | undefined {
   });
 }
 
-/** Returns a query's parameters as arguments, without the schema keywords that only query strings or generated clients need. */
+/** Returns a query's parameters as arguments, with default values and fewer schema keywords. */
 function describeArguments(query: QueryClass): Record<string, JsonSchema> {
   const defaults = new query() as Json;
   return Object.fromEntries(
