@@ -34,7 +34,7 @@ import {
 } from '../requests/page-requests.js';
 import { BrowserSessions, SignInForms } from '../sign-in/sign-in-steps.js';
 
-/** The member who is signed in on account or developer pages, and functions that respond to them. */
+/** A signed-in member on account or developer pages, and functions that send responses. */
 export interface Member {
   readonly response: Response;
   readonly user: SignedInUser;
@@ -43,11 +43,11 @@ export interface Member {
   readonly sessionKeys: readonly Buffer[];
   readonly by: { readonly actor: 'user'; readonly ip: string | null };
   readonly owner: Owner;
-  /** Sends one of the member's pages with the pending notice. */
+  /** Sends one of the member's pages, with the pending notice if there is one. */
   send(page: MemberPage, status?: number): void;
-  /** Redirects to another of the member's pages, which shows a notice. @param count number of affected items */
+  /** Redirects to another of the member's pages. @param done notice that the page shows @param count number of affected items */
   redirect(path: string, done?: FlashMessage, count?: number): void;
-  /** @returns URL of the sign-in that a form of this page requires; undefined after a recent sign-in */
+  /** @returns the path at which the member must first authenticate again; undefined after a recent sign-in */
   confirmationOn(page: SignInPage): Promise<string | undefined>;
 }
 
@@ -73,7 +73,7 @@ export class AccountPages {
     this.#notice = new BrowserCookie(config, 'pua_done', '__Secure-', 60);
   }
 
-  /** Finds the page's member. @throws AnsweredOtherwise if nobody is signed in, after sending the sign-in page or a redirect to it */
+  /** Finds the signed-in member. @throws AnsweredOtherwise if there is none, after sending a sign-in page or a redirect */
   async visitor(page: SignInPage, response: Response): Promise<Member> {
     const member = await this.#member(response);
     if (member) return member;
@@ -82,7 +82,7 @@ export class AccountPages {
     throw new AnsweredOtherwise();
   }
 
-  /** @param confirmedOn page that requires a recent sign-in @throws PageFault; AnsweredOtherwise after a redirect to this sign-in */
+  /** @param confirmedOn page on which the member must have signed in recently @throws PageFault; AnsweredOtherwise after a redirect */
   async sender(response: Response, form: Form, confirmedOn?: SignInPage): Promise<Sender> {
     const member = await this.sentBy(response, form);
     if (!member) throw new PageFault(401, 'signedOut');
@@ -92,7 +92,7 @@ export class AccountPages {
     throw new AnsweredOtherwise();
   }
 
-  /** Like {@link sender}, for a form that does not require a sign-in. */
+  /** Finds a form's sender. @returns undefined if nobody is signed in @throws PageFault if the form is not from our pages */
   async sentBy(response: Response, form: Form): Promise<Member | undefined> {
     requireOwnForm(this.csrf, response.req, form);
     return this.#member(response);
@@ -165,7 +165,7 @@ const TAKE = `WITH kept AS (${FIND} FOR UPDATE
 ), taken AS (UPDATE oauth_state s SET payload = NULL FROM kept WHERE s.key = kept.key
 ) SELECT key, payload FROM kept`;
 
-/** Runs a form's action only once, even if the form is sent again within ten minutes. Encrypts the result until a page shows it. */
+/** Runs a form's action only once, even if the form is sent again within ten minutes. Stores the result encrypted. */
 @Injectable()
 export class SentForms {
   constructor(
@@ -174,7 +174,7 @@ export class SentForms {
     private readonly keys: TokenKeys,
   ) {}
 
-  /** Runs `make` in a transaction, once per form; a concurrent form waits. @returns the result, unless already shown, and the form's id */
+  /** Runs `make` in a transaction, once per form. @returns the result, unless a page has shown it, and the form's id */
   async once<Made extends object>(
     { user, form }: Sender,
     make: (manager: EntityManager) => Promise<Made>,
@@ -204,7 +204,7 @@ export class SentForms {
   }
 }
 
-/** Distinguishes forms of different members with the same id. */
+/** Includes the member, since forms of different members can have the same id. */
 function idOf(userId: number, form: string): string {
   return `${userId}-${form}`;
 }

@@ -7,7 +7,7 @@ import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages } from '../rendering/pages.js';
 import { fieldText, OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 
-/** Stores the language chosen on an app's pages. They have a form instead of links, whose URLs would contain the app's parameters. */
+/** Stores a language chosen on a page of an app's request. The page has a form, since a link's URL would contain the request. */
 @Controller('account/language')
 @ServesPages()
 export class LanguageController {

@@ -112,7 +112,7 @@ export class SecurityController {
     member.redirect(SECURITY_PATH, 'notices-chosen');
   }
 
-  /** Checks the old password under the sign-in throttle, although the member is signed in. */
+  /** Changes the password. A wrong old password counts in the sign-in throttle. */
   @Post('password')
   async changePassword(@FormSender('security') member: Sender): Promise<void> {
     const { form, response } = member;
@@ -135,7 +135,7 @@ export class SecurityController {
     );
   }
 
-  /** Checks the old password last. @returns undefined if accepted; `changed` if a repeated form has already set the new password */
+  /** Checks the new password, then the old. @returns undefined if both are accepted; `changed` if the new password is already set */
   async #refusalOf(
     { response, user: { username } }: Member,
     old: string,

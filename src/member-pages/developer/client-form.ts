@@ -45,7 +45,7 @@ export function readForm(form: Form): ClientForm {
 
 export const EMPTY_FORM: ClientForm = { ...readForm({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
-/** Converts the form to changes of an app. @param profiles if there is only one, the form has no field @throws ClientFault for bad keys */
+/** Converts the form to changes of an app. @param profiles that the developer can choose @throws ClientFault for invalid keys */
 export function parseForm(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));
   return {
@@ -67,7 +67,7 @@ export function hasSecret({
   return secretMethodOf(method) !== null;
 }
 
-/** Splits a text into lines, without blank or duplicate lines. */
+/** Splits a text into trimmed lines, without blank or duplicate lines. */
 export function splitLines(text: string): string[] {
   return [...new Set(text.split(/\r?\n/).flatMap((line) => line.trim() || []))];
 }

@@ -205,7 +205,7 @@ export class DeveloperController {
     this.#clientChanged(developer, id, 'app-deleted', '/developer');
   }
 
-  /** Removes the app from this process's cache, and redirects with a notice; other processes use the change within a second. */
+  /** Announces the change, which removes the app from this process's cache, and redirects with a notice. */
   #clientChanged(developer: Member, id: string, done: FlashMessage, path = `/developer/clients/${id}`): void {
     this.revocations.announce({ kind: 'client', id });
     developer.redirect(path, done);

@@ -214,7 +214,7 @@ interface Step {
   readonly shown: { readonly path: string; readonly client: PageClient };
 }
 
-/** Whether the signed-in member must use a passkey, since the app requests an `acr` that the session lacks and that a passkey reaches. */
+/** Tells whether the signed-in member must use a passkey for the `acr` that the app requests. */
 function wantsPasskey({ prompt, session }: Interaction): boolean {
   return prompt.reasons.includes(PASSKEY_WANTED) && session?.accountId !== undefined;
 }

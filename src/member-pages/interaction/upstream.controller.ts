@@ -51,7 +51,7 @@ export class UpstreamController {
     else await this.sessions.decline(response, interaction, NOT_SIGNED_IN);
   }
 
-  /** Continues after a sign-out at the external identity provider: redirects to the app that requested it, or confirms the sign-out. */
+  /** Continues after a sign-out at the external identity provider: redirects to the app in `state`, or shows the signed-out page. */
   @Get('signed-out')
   signedOut(@Res() response: Response): void {
     const target = this.signOuts.targetOf(queryOf(response.req).get('state'));

@@ -39,7 +39,7 @@ export class NoticeChoices {
     return `${UNSUBSCRIBE_PATH}/${userId}-${notice.replace('.', '-')}-${code}`;
   }
 
-  /** @returns undefined if {@link linkTo} did not make the link */
+  /** @returns undefined if {@link linkTo} did not make the token, or members cannot mute the notice */
   read(token: string): { userId: number; notice: NoticeType } | undefined {
     const [, userId, kind, event, code] = TOKEN.exec(token) ?? [];
     const notice = `${kind}.${event}`;

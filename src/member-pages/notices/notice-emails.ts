@@ -16,10 +16,10 @@ import { NoticeChoices } from './notice-choices.js';
 const PAUSE_MS = 1_000;
 /** Maximum concurrent emails of this process, separately for bulk and urgent emails. */
 const MAX_CONCURRENT = 4;
-/** Seconds after which another instance sends the email, if the outcome is unknown. */
+/** Seconds after which a claimed email is due again if its outcome is not recorded. */
 const LEASE_SECONDS = (2 * MAX_SENDING_MS) / 1_000;
 const MAX_WAIT = `interval '3 days'`;
-/** Pause in ms if the mail server did not respond. */
+/** Pause in ms after an error without a response from the mail server. */
 const AWAY_MS = 5_000;
 const MAX_NAME_LENGTH = 60;
 
@@ -76,7 +76,7 @@ const PAGES: Partial<Record<NoticeType, string>> = {
   'calendar_link.created': '/account/calendar',
 };
 
-/** Emails the notices that the database queues (schema/notices.sql), if there is a mail server. */
+/** Emails the notices that the database queues (schema/notices.sql), if a mail server is configured. */
 @Injectable()
 export class NoticeEmails implements OnApplicationShutdown {
   readonly #outbox = new Outbox<NoticeEmail>({
@@ -85,7 +85,7 @@ export class NoticeEmails implements OnApplicationShutdown {
     failed: ({ message: reason }) =>
       this.logger.warn({ reason }, 'the outcome of an email could not be recorded'),
   });
-  /** When sending may resume after {@link AWAY_MS}, by `performance.now()`. */
+  /** Time at which sending resumes after a pause, by `performance.now()`. */
   #resumeAt = 0;
 
   constructor(

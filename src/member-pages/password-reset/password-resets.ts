@@ -37,7 +37,7 @@ const MAX_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
 
-/** Starts a reset if the address has a free daily slot and took none for {@link QUIET_SECONDS}. Concurrent resets compete for one slot. */
+/** Starts a reset if the address has a free daily slot, and took none for {@link QUIET_SECONDS}. Of concurrent resets, only one starts. */
 const BEGIN = `WITH member AS (
   SELECT u.id, u.username, u.email FROM users u
   WHERE u.folded_username = fold_case($1) AND u.email IS NOT NULL AND ${RESETTABLE} FOR SHARE
@@ -66,7 +66,7 @@ const USED = 'UsedPasswordReset';
 const FIND_USED = `SELECT key, payload FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND ${unexpired()}`;
 const FIND_MEMBER = `SELECT u.id, u.username FROM users u WHERE u.id = $1 AND ${RESETTABLE}`;
 
-/** Uses up the link ($4, $5: its record) and sets the password, which ends all sessions, apps' access, calendar and other reset links. */
+/** Uses up the link ($4, $5: its record), sets the password, and ends earlier sign-ins. */
 const FINISH = `WITH taken AS (
   DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND ${unexpired()} RETURNING user_id
 ), used AS (
@@ -77,7 +77,7 @@ const FINISH = `WITH taken AS (
   WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
 ), told AS (${recordEventIf('changed', 6)}) SELECT id, ${endedBy(`'user'`)} FROM changed`;
 
-/** Password resets by email. Responses reveal neither whether a member exists nor whether they have an email address. */
+/** Password resets by email. The response to a request reveals neither whether a member exists nor whether they have an email address. */
 @Injectable()
 export class PasswordResets implements OnApplicationShutdown {
   readonly #pending = new Set<Promise<void>>();
@@ -94,7 +94,7 @@ export class PasswordResets implements OnApplicationShutdown {
     private readonly states: OneTimeStates,
   ) {}
 
-  /** Sends an email if possible, but after the response, so that the response time reveals nothing. @throws Busy */
+  /** Sends an email if possible, but does not wait for it, so that the response time reveals nothing. @throws Busy */
   begin(username: string, language: string, ip: string | undefined): void {
     if (this.#pending.size >= MAX_PENDING) throw new Busy();
     const sent = this.#send(username, language, ip)
@@ -112,7 +112,7 @@ export class PasswordResets implements OnApplicationShutdown {
     return member;
   }
 
-  /** @returns the fault of the password or link; on success, the passkeys that still work @throws Busy */
+  /** @returns the fault of the password or link; on success, the member's id and the passkeys that still work @throws Busy */
   async finish(
     token: string,
     password: string,
@@ -131,7 +131,7 @@ export class PasswordResets implements OnApplicationShutdown {
       ip: from.ip ?? null,
       details: { sessions_kept: false },
     } as const;
-    // Queried first, so that the link stays unused if the database is unavailable.
+    // Queried first, so that the link stays unused if this query fails.
     const passkeys = await this.#passkeysOf(member.id);
     await this.signIn.unblock(member.username);
     const used = this.states.seal(USED, token, { id: member.id });
@@ -140,7 +140,7 @@ export class PasswordResets implements OnApplicationShutdown {
     return this.#finishAgain(token, password, from);
   }
 
-  /** Repeats the response if the link set this password; another password counts as a failed sign-in. */
+  /** Repeats the response to a used link if the password is the current one; another password counts as a failed sign-in. */
   async #finishAgain(token: string, password: string, from: SignInOrigin) {
     const used = await this.states.find<{ id: number }>(FIND_USED, USED, token);
     const [member] = used

@@ -3,7 +3,7 @@ interface Chart {
   readonly series: readonly { readonly counts: readonly number[] }[];
 }
 
-/** Fills of 8 × 8 pixels (path data) on a lighter ground, which distinguish series without color. */
+/** Patterns of 8 × 8 pixels (path data), which distinguish series without color. */
 export const PATTERNS: readonly string[] = [
   'M0 0h8v8H0z',
   'M0 0h8v4H0z',
@@ -15,7 +15,7 @@ export const PATTERNS: readonly string[] = [
 
 const GAP = 0.15;
 
-/** Computes a stacked bar chart in percentages. @returns bars by series, lines from top to bottom, indexes of labeled times, and sums */
+/** Computes a stacked bar chart in percentages. @returns bars by series, lines from top to bottom, labels, and sums by time */
 export function drawn({ series }: Chart) {
   const times = series[0]?.counts.length ?? 0;
   const sums = Array.from({ length: times }, (_, i) =>
@@ -43,7 +43,7 @@ export function drawn({ series }: Chart) {
   return { bars, lines, labels, sums };
 }
 
-/** The maximum of the axis: an even number, so that half of it is a whole number. */
+/** Returns the axis's maximum: an even number, so that half of it is a whole number. */
 function topOf(most: number): number {
   const power = 10 ** Math.max(0, Math.ceil(Math.log10(Math.max(1, most))) - 1);
   return [2, 4, 6, 10, 20].map((step) => step * power).find((step) => step >= most)!;

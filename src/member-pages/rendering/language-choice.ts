@@ -19,7 +19,7 @@ export class LanguageChoice {
     this.#origin = config.publicUrl;
   }
 
-  /** Stores the language of `?ui_locales=`, and redirects without this parameter. @param path of the page @returns whether it redirected */
+  /** Stores the language from `?ui_locales=`, and redirects to `path` without this parameter. @returns whether it redirected */
   choose(request: Request, response: Response, path = request.context.path): boolean {
     const query = queryOf(request);
     const language = query.get('ui_locales');

@@ -42,7 +42,7 @@ export class PlatformLogo {
     try {
       const bytes = await readBytes(new URL(platformLogoUrl));
       const type = imageType(bytes);
-      if (type === undefined) throw new Error('it is not a PNG, JPEG, WebP, GIF or SVG');
+      if (type === undefined) throw new Error('the logo is not a PNG, JPEG, WebP, GIF or SVG: convert it');
       this.image = { bytes, type };
     } catch (error) {
       const { message, cause } = error as Error;
@@ -57,7 +57,7 @@ async function readBytes(url: URL): Promise<Buffer> {
   for await (const chunk of url.protocol === 'file:' ? createReadStream(url) : await fetched(url)) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`); // the error ends the transfer
+    if (size > MAX_BYTES) throw new Error(`the logo has more than ${MAX_BYTES} bytes: make it smaller`); // the error ends the transfer
   }
   return Buffer.concat(chunks);
 }
@@ -68,7 +68,7 @@ async function fetched(url: URL): Promise<AsyncIterable<Uint8Array>> {
     redirect: 'error',
     signal: AbortSignal.timeout(MAX_WAIT_MS),
   });
-  if (!response.ok || response.body === null) throw new Error(`the response is ${response.status}`);
+  if (!response.ok || response.body === null) throw new Error(`the server responded with ${response.status}`);
   return response.body;
 }
 
@@ -104,7 +104,7 @@ export class LogosController {
   }
 }
 
-/** Serves an image; headers prevent an SVG that is opened directly from running scripts or loading content. */
+/** Makes the response with an image; its headers prevent an SVG from running scripts or loading content. */
 export function makeDocument({ bytes, type }: Image): UnchangingDocument {
   return new UnchangingDocument(bytes, {
     'Content-Type': type,

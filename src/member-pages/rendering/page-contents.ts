@@ -45,12 +45,12 @@ interface StepPage {
   readonly user: PageUser;
 }
 
-/** Contents of sign-in and consent pages. All texts may be untrusted; times are in the API's format. */
+/** Contents of pages for sign-in, consent, unsubscribing and password resets. Texts may be untrusted; times are in the API's format. */
 interface SignInPages {
   readonly 'sign-in': {
     readonly path: string;
     readonly csrf: string;
-    /** The app; null for the account pages. */
+    /** The app; null on account and developer pages. */
     readonly client: PageClient | null;
     /** `toDeveloper`: for the developer pages; `again`: a signed-in member authenticates again. Default: for the app or the account. */
     readonly lead?: 'toDeveloper' | 'again';
@@ -66,7 +66,7 @@ interface SignInPages {
   readonly consent: StepPage & {
     /** `required`: the form shows the scope, but members cannot deselect it; `writes`: the app can change data with this scope. */
     readonly scopes: readonly { name: string; checked: boolean; required: boolean; writes: boolean }[];
-    /** Whether the member consented to the client before. */
+    /** Whether the member has consented to the app before, and the app has not changed since. */
     readonly again: boolean;
     /** Digest of the details of an app that no admin registered. The form returns it, since the app can change before the consent. */
     readonly seen?: string | null;
@@ -75,7 +75,7 @@ interface SignInPages {
     /** Days without use after which the access ends. */
     readonly idle: number;
   };
-  /** Replaces the consent page for an app that the platform has not approved, unless the member is its owner or a tester. */
+  /** Replaces the consent page if the app is closed to the member: see `Consents.isClosedTo`. */
   readonly 'not-approved': StepPage;
   readonly unsubscribe: {
     readonly notice: NoticeType;
@@ -101,7 +101,7 @@ interface MemberPages {
       readonly scopes: readonly string[];
       readonly durations: readonly Duration[];
     })[];
-    /** Unapproved apps that the member is invited to test. */
+    /** Apps that the member tests, or is invited to test. */
     readonly invitations?: readonly (Pick<Invitation, 'client_id' | 'invited_by' | 'is_accepted'> & {
       readonly client: PageClient;
     })[];
@@ -184,7 +184,7 @@ interface MemberPages {
     readonly applied_at: string | null;
     readonly approved_at: string | null;
     readonly rejection: string | null;
-    /** The columns whose new values wait for an approval. */
+    /** Details of the app whose new values wait for an approval. */
     readonly changes: readonly ('name' | 'logo' | 'redirect_uris' | 'scopes')[];
     readonly canApply: boolean;
     readonly scopes: readonly string[];
@@ -221,7 +221,7 @@ interface MemberPages {
     readonly most: number;
   };
   readonly 'developer-made-secret': {
-    /** The app, for a client secret. For a webhook secret, `webhooks_of` is the app or key. */
+    /** Set for a client secret; for a webhook secret, `webhooks_of` is set instead. */
     readonly client_id?: string;
     readonly webhooks_of?: { readonly id: string; readonly name: string };
     readonly secret: string;
@@ -253,7 +253,7 @@ export interface DeveloperClient {
   readonly name: string;
   readonly type: 'web' | 'native';
   readonly state: keyof Texts['developer']['state'];
-  /** undefined if apps need no review and this app never had one. */
+  /** undefined if apps need no review, and this app has none. */
   readonly review?: ReviewState | undefined;
   readonly logo?: string | undefined;
 }

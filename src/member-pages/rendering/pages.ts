@@ -36,7 +36,7 @@ export interface Sending {
 const scriptIn = (file: string) =>
   new InlineText(readFileSync(new URL(`../templates/${file}`, import.meta.url), 'utf8'));
 
-/** Renders members' pages in the member's language. Everything except passkeys also works without scripts. */
+/** Renders members' pages in the chosen language. */
 @Injectable()
 export class Pages implements ShownPages {
   readonly languages = wording.LANGUAGES;
@@ -73,7 +73,7 @@ export class Pages implements ShownPages {
       .end(request.method === 'HEAD' ? undefined : html);
   }
 
-  /** Redirects to another origin, or to a path that may redirect there: see {@link onwardTo}. */
+  /** Sends a page that redirects to another origin, or to a path that may redirect there: see {@link onwardTo}. */
   leaveFor(response: Response, to: string): void {
     this.send(response, 200, onwardTo(to));
   }
@@ -123,13 +123,13 @@ export class Pages implements ShownPages {
   }
 }
 
-/** Query parameters that links to other languages repeat. Other parameters may be untrusted or secret. */
+/** Query parameters with which a page still offers links to other languages. Other parameters may be untrusted or secret. */
 const KEPT = ['of', 'other'];
 
-/** Maximum length of an app's request in a form: a form may have 16 KB, and a character may need three bytes. */
+/** Maximum length of an app's request in a form: a form may have 16 KB, and an encoded character may need three bytes. */
 const MAX_REPEATED_LENGTH = 5_000;
 
-/** Returns the choice of languages: links, only if the query has no parameters except {@link KEPT}; for an app's request, a form. */
+/** Returns the languages to offer; undefined if a query has parameters other than {@link KEPT}, or the app's request is too long. */
 function languagesOf(address: URLSearchParams | RepeatedRequest) {
   const names = [...wording.LANGUAGE_NAMES].map(([language, name]) => ({ language, name }));
   if ('to' in address) return address.to.length > MAX_REPEATED_LENGTH ? undefined : names;
@@ -141,7 +141,7 @@ function languagesOf(address: URLSearchParams | RepeatedRequest) {
   });
 }
 
-/** The id of a form, in the form's field `form`: see `SentForms`. */
+/** Pattern of the id in a form's field `form`: see `SentForms`. */
 export const FORM_ID = /^[\w-]{24}$/;
 
 /** Generates a {@link FORM_ID}. */
@@ -149,7 +149,7 @@ export function newFormId(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/** Redirects after a form, so that a reload does not resend it. */
+/** Redirects with 303, so that reloading the next page does not send a form again. */
 export function redirect(response: Response, location: string): void {
   response.status(303).set('Location', location).end();
 }

@@ -31,6 +31,6 @@ const BY_PATH = Object.entries(QUESTIONS).map(([route, question]) => [pathPatter
 /** Finds a form's question by its action. @throws Error if its route is not one of {@link QUESTIONS} */
 export function questionOf(action: string): Question {
   const found = BY_PATH.find(([path]) => path.test(action));
-  if (!found) throw new Error(`the form of ${action} has no question`);
+  if (!found) throw new Error(`the form of ${action} has no question: add its route to QUESTIONS`);
   return found[1];
 }

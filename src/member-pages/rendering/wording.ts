@@ -42,7 +42,7 @@ export const ENGLISH = textsIn('en');
 
 const SCOPE_ORDER = ['openid', 'profile', ...Object.keys(SCOPES), 'offline_access'];
 
-/** Sorts scopes in the order of all pages. */
+/** Sorts scopes in the order in which pages show them. */
 export const inOrder = (scopes: readonly string[]): readonly string[] =>
   scopes.toSorted((one, other) => SCOPE_ORDER.indexOf(one) - SCOPE_ORDER.indexOf(other));
 
@@ -64,7 +64,7 @@ function readTexts(language: string): Texts {
   };
 }
 
-/** The cookie of the chosen language. No security decision depends on this cookie. */
+/** The name of the cookie with the chosen language, without the prefix. */
 export const LANGUAGE_COOKIE = 'pua_language';
 const CHOSEN = new RegExp(`(?:^|; ?)(?:__Secure-)?${LANGUAGE_COOKIE}=([a-z]{2,3})(?:;|$)`);
 
@@ -102,7 +102,7 @@ function preferred(accept: string): string[] {
 
 const SEGMENTS = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Cuts untrusted text to one line of at most `longest` graphemes. Removes invisible characters, by which a name could imitate another. */
+/** Cuts untrusted text to one line of at most `longest` graphemes. Removes invisible characters, with which names could imitate others. */
 export function clip(text: string, longest: number): string {
   const line = asShown(text);
   if (line.length <= longest && /^[ -~]*$/.test(line)) return line; // skips segmenting, which takes 20 times as long
@@ -163,7 +163,7 @@ export class DateTimes {
     this.#relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
   }
 
-  /** @param moment in the API's format; `now` in ms since 1970 @returns `31 January 2026`, with or without time; `2 hours ago` */
+  /** @param moment in the API's format @param now in ms since 1970 @returns texts such as `31 January 2026` and `2 hours ago` */
   timestamp(moment: string, now = Date.now()) {
     const machine = `${moment.replace(' ', 'T')}Z`;
     const day = this.#days.format(new Date(machine));
@@ -180,12 +180,12 @@ export class DateTimes {
     return { machine, day, minute, ago };
   }
 
-  /** Formats seconds as a wait, rounded up: `125` → `3 minutes`. */
+  /** Formats a wait in seconds or, rounded up, in minutes: `125` → `3 minutes`. */
   wait(seconds: number): string {
     return seconds < 60 ? this.#counted(seconds, 'second') : this.#counted(Math.ceil(seconds / 60), 'minute');
   }
 
-  /** Formats a day in the API's format: `31 January 2026`, and in short `31 Jan`. */
+  /** Formats a day (given in the API's format) as `31 January 2026`, and in short as `31 Jan`. */
   day(day: string) {
     const date = new Date(day);
     return { long: this.#days.format(date), short: this.#shortDays.format(date) };
@@ -207,7 +207,7 @@ export class DateTimes {
   }
 }
 
-/** Returns `Once`, `30 days`, `Until I revoke it`. */
+/** Formats a duration, such as `Once`, `30 days` or `Until I revoke it`. */
 export function formatDuration(duration: Duration, { durations }: Texts, moments: DateTimes): string {
   return duration === 'once' || duration === 'unlimited'
     ? durations[duration]

@@ -41,7 +41,7 @@ import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH, LANGUAGES, chooseLanguage, textsIn } from '../rendering/wording.js';
 
-/** Pattern of a path parameter; paths with other characters match no page. */
+/** Pattern of a path parameter; a path with any other parameter matches no page. */
 const PARAMETER = '[\\w-]{1,100}';
 
 @Injectable()
@@ -119,7 +119,6 @@ export function requireOwnForm(csrf: Csrf, request: Request, form: Form): void {
   if (!csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
 }
 
-/** Limits for our forms, which have a few short fields. */
 const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
 const readUpload = express.raw({ type: 'multipart/form-data', limit: '96kb' });
 
@@ -185,7 +184,7 @@ export const OwnForm = asking(Csrf, async (csrf, context) => {
 /** Thrown after the server sent another page or a redirect: the caller must not respond. */
 export class AnsweredOtherwise extends Error {}
 
-/** Turns any error of a page into an error page. Stack traces go only to the log. */
+/** Sends an error page for an error of a page. Only the log contains stack traces. */
 @Catch()
 @Injectable()
 class PageFilter implements ExceptionFilter {
@@ -227,7 +226,7 @@ class PageFilter implements ExceptionFilter {
   }
 }
 
-/** Makes the 404 page, for missing pages and pages of other members. */
+/** Makes the 404 fault for a missing page, or a page of another member. */
 export function nothingHere(): PageFault {
   return new PageFault(404, 'nothingHere');
 }
@@ -243,11 +242,11 @@ function wordsOf({ status, code, reason }: PageFault): RejectionWords {
 
 const PAGE = 'oauth:page';
 
-/** Marks a controller of members' pages. It checks the sign-in itself; {@link PageRoutes} runs first. */
+/** Marks a controller of members' pages, which checks the sign-in itself. */
 export const ServesPages = () =>
   applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), LimitsByAddress(), UseFilters(PageFilter));
 
-/** Unstyled 503 pages: with the style sheet, they would cost as much as normal pages. */
+/** 503 pages without a style sheet, so that rejecting requests stays cheap. */
 const BUSY_PAGES = new Map(
   LANGUAGES.map((language) => {
     const [title, message] = textsIn(language).faults.busy;
@@ -278,7 +277,7 @@ const BUSY_JSON_HEADERS = busyHeaders({
 export const rejectBusyOauth: RejectBusy = (request, response) => {
   const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
   const { accept } = request.headers;
-  // Browsers accept HTML when they open a page; programs send no `Accept`, or request JSON.
+  // Browsers accept HTML when they open a page; other programs usually do not.
   if (isForPrograms(path) || accept?.includes('text/html') !== true)
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
   else {

@@ -25,7 +25,7 @@ const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM 
 
 type StoredPasskey = Pick<Passkey, 'id' | 'user_id' | 'public_key' | 'user_handle' | 'backup_eligible'>;
 
-/** Requires a higher counter, unless both are 0: if not, the passkey may be cloned (WebAuthn level 3, §6.1.1), or the proof was used. */
+/** Rejects a counter that is not higher, unless both are 0: the passkey may be cloned (WebAuthn level 3, §6.1.1), or the proof was used. */
 const USE = `WITH used AS (
   UPDATE passkeys p SET sign_count = $2, backed_up = $3, last_used_at = now() FROM users u
   WHERE p.id = $1 AND u.id = p.user_id AND u.disabled_at IS NULL AND ($2::bigint > p.sign_count OR ($2::bigint = 0 AND p.sign_count = 0))
@@ -47,7 +47,7 @@ const ALGORITHMS = [-8, -7, -257];
 
 const bytes = (most: number) => z.base64url().min(1).max(most);
 
-/** Schema of a credential from the pages' script (WebAuthn level 3, §5.1); parsing drops other properties. */
+/** Common properties of credentials from the pages' script (WebAuthn level 3, §5.1); parsing drops unknown properties. */
 const CREDENTIAL = { id: bytes(1364), type: z.literal('public-key') };
 const ASSERTION = z.object({
   ...CREDENTIAL,
@@ -90,7 +90,7 @@ export class PasskeyCeremonies {
     this.#domain = passkeyDomain(config);
   }
 
-  /** Whether this server offers passkeys; if not, callers must not use this class. */
+  /** Whether this server offers passkeys. */
   get areOffered(): boolean {
     return this.#domain !== undefined;
   }
@@ -99,7 +99,7 @@ export class PasskeyCeremonies {
     if (!this.areOffered) throw new PageFault(400, 'malformed');
   }
 
-  /** Options for `navigator.credentials.get`, without a list of passkeys, which would reveal members. */
+  /** Makes options for `navigator.credentials.get`, without a list of passkeys, which would reveal members. */
   async signInOptions(request: Request, of: string): Promise<PublicKeyCredentialRequestOptionsJSON> {
     return {
       challenge: await this.#challenge('PasskeySignIn', request, { of }),
@@ -201,7 +201,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /** Adds a passkey. @param text the credential as JSON @returns false if rejected; true even if added before @throws Unconfirmed */
+  /** Adds a passkey. @param text the credential as JSON @returns false if rejected; true also if added before @throws Unconfirmed */
   async register(text: unknown, name: string, by: SignedInMember, request: Request, of: string) {
     const credential = parsed(ATTESTATION, text);
     const taken = await this.#take('PasskeyRegistration', credential, request, of);
@@ -238,7 +238,7 @@ export class PasskeyCeremonies {
       const attestation = decodeAttestationObject(
         Uint8Array.from(Buffer.from(response.response.attestationObject, 'base64url')),
       );
-      // Rejects an attestation, which the server did not request: to verify it, the library would fetch a list from an untrusted URL.
+      // Rejects attestations with certificates: to verify them, the library could fetch a revocation list from an untrusted URL.
       const format = attestation.get('fmt');
       const isPlain = format === 'none' || (format === 'packed' && !attestation.get('attStmt').get('x5c'));
       if (!isPlain) return undefined;
@@ -262,7 +262,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /** Binds a challenge to the requesting browser, whose CSRF token was checked. @throws PageFault if this server offers no passkeys */
+  /** Makes a challenge for the browser. Check its CSRF token first. @throws PageFault if this server offers no passkeys */
   async #challenge(model: OneTimeModel, request: Request, state: Challenged): Promise<string> {
     this.requireOffered();
     const challenge = randomBytes(32).toString('base64url');
@@ -270,7 +270,7 @@ export class PasskeyCeremonies {
     return challenge;
   }
 
-  /** @returns undefined unless this browser received the challenge for this purpose, and the challenge is unexpired and unused */
+  /** @returns undefined if the challenge is unknown, used or expired, or belongs to another browser or purpose */
   async #take(
     model: OneTimeModel,
     credential: { readonly response: { readonly clientDataJSON: string } } | undefined,

@@ -68,7 +68,7 @@ export class SignInForms {
     this.pages.send(response, reason ? SIGN_IN_STATUSES[reason] : 200, { ...shared, ...page }, sending);
   }
 
-  /** @param way a label of the metrics @returns the member, after remembering the browser; or the contents of the next page */
+  /** @param way label of the metric @returns the sign-in, after setting a device cookie; or the fault to show */
   withPassword(response: Response, form: Form, way: Labels['way']): Promise<SignedIn | SignInRejection> {
     const username = fieldText(form.username);
     return this.#counted(response, { way, method: 'password' }, async () => {
@@ -153,7 +153,7 @@ export class BrowserSessions {
     return user && { session, user };
   }
 
-  /** Returns the member of the session or interaction just read; undefined if the member is disabled. */
+  /** Returns the member of the session or interaction just read; undefined if the account is another, or the member is disabled. */
   user(accountId: string): SignedInUser | undefined {
     const { member } = this.database.current!.signIn;
     if (!member?.active || String(member.userId) !== accountId) return undefined;
@@ -188,7 +188,7 @@ export class BrowserSessions {
     context.cookies.set(name, null, sessionCookie(this.config));
   }
 
-  /** Removes the member from the session before another continues. Without this, the library would send a self-submitting page. */
+  /** Removes the member from the session before another member continues; otherwise, the library would send a self-submitting page. */
   async #forgetMember(response: Response): Promise<void> {
     const { session } = await this.#of(response);
     if (session.accountId === undefined) return;
@@ -227,7 +227,7 @@ export class BrowserSessions {
     redirect(response, interaction.returnTo);
   }
 
-  /** Explains why a step has ended (Back, reload), or redirects to the request's open step. @returns the error to throw instead */
+  /** Explains why a step has ended, or sends the browser back into the app's request. @returns the error to throw */
   async explain(response: Response, error: unknown, uid: string): Promise<unknown> {
     if (!isStepGone(error)) return error;
     const { params, open } = (await this.states.completed(uid)) ?? {};
