@@ -132,7 +132,7 @@ async function refuseTakenPort(config: Config): Promise<void> {
   const { host, port } = config;
   const probe = createServer();
   try {
-    // First listens on any port, to check that the address belongs to this host.
+    // First listens on any free port, to check that the address belongs to this host.
     await once(probe.listen(0, host), 'listening');
   } catch (error) {
     throw portFault(config, error as NodeJS.ErrnoException);

@@ -162,7 +162,7 @@ export class AccountController {
     await this.#showCalendar(visitor, { made: await this.forms.take<MadeLink>(visitor) });
   }
 
-  /** Creates a link, which the next page shows once. Neither the redirect's URL nor a cookie contains the link. */
+  /** Creates a calendar link; the next page shows it once. Neither the redirect's URL nor a cookie contains the link. */
   @Post('calendar/create')
   async createLink(@FormSender('calendar') member: Sender): Promise<void> {
     const name = asShown(fieldText(member.form.name));

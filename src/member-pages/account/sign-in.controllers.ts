@@ -29,7 +29,7 @@ export function signInController(page: SignInPage): Type {
     @Get('upstream')
     async signInUpstream(@Res() response: Response): Promise<void> {
       const prompted = queryOf(response.req).has('other');
-      // With `other`, a signed-in member must authenticate again; anyone else can choose another account.
+      // With `other`, the external identity provider must prompt; a member with a session here must authenticate again.
       const confirms = prompted && (await this.sessions.current(response)) !== undefined;
       const wishes = { prompted, maxAge: confirms ? 0 : undefined };
       this.pages.leaveFor(response, await this.upstream.begin(response, { account: page }, wishes));

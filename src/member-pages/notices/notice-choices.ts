@@ -33,7 +33,7 @@ export class NoticeChoices {
     this.#hmac = new Hmac(config.secrets, 'unsubscribe');
   }
 
-  /** @returns the path of the page that mutes the notice without a sign-in */
+  /** @returns the path of the page on which the member can mute the notice without a sign-in */
   linkTo(userId: number, notice: NoticeType): string {
     const code = this.#hmac.of(`${userId}:${notice}`).toString('base64url');
     return `${UNSUBSCRIBE_PATH}/${userId}-${notice.replace('.', '-')}-${code}`;

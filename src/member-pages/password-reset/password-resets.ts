@@ -32,7 +32,7 @@ const QUIET_SECONDS = 300;
 const MAX_PER_DAY = 5;
 const DAY_SECONDS = 86_400;
 
-/** Maximum emails in progress; further callers must try again. */
+/** Maximum emails in progress; further requests get {@link Busy}. */
 const MAX_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';

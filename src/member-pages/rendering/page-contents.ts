@@ -58,7 +58,7 @@ interface SignInPages {
     readonly fault?: SignInFault;
     /** Displayed name of the external identity provider; undefined if none is configured. */
     readonly login: string | undefined;
-    /** Whether the external identity provider must ask the member to sign in or choose an account, even within its session. */
+    /** Whether the external identity provider must prompt, even within its session. */
     readonly prompted?: boolean;
     /** `only`: the app requests a passkey, so the page has no password field. */
     readonly passkeys: 'too' | 'only' | undefined;
@@ -108,7 +108,7 @@ interface MemberPages {
     readonly more?: number;
   };
   readonly calendar: {
-    /** URL at which the member must first authenticate again; the page then omits the form. */
+    /** Path at which the member must first authenticate again; the page then omits the form. */
     readonly confirm?: string | undefined;
     readonly longest: number;
     readonly most: number;
@@ -135,7 +135,7 @@ interface MemberPages {
   };
   readonly security: {
     readonly fault?: keyof Texts['security']['faults'] | undefined;
-    /** URL at which the member must first authenticate again; until then, the page allows no changes. */
+    /** Path at which the member must first authenticate again; until then, the page allows no changes. */
     readonly confirm?: string | undefined;
     readonly passkeys?:
       | {
@@ -146,7 +146,7 @@ interface MemberPages {
           readonly full: boolean;
         }
       | undefined;
-    /** Emails that members can mute; undefined if this server sends no emails. */
+    /** Notices that members can mute; undefined if this server sends no emails. */
     readonly notices?: readonly { readonly notice: NoticeType; readonly muted: boolean }[] | undefined;
     readonly password: 'none' | 'on' | 'off';
     readonly retryAfterSeconds?: number | undefined;
