@@ -8,10 +8,10 @@ export const SUPPORTED_DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA'];
 
 type ToPath = Pick<Request, 'context'>;
 
-/** Scopes that assistants request first; they request write scopes when needed. */
+/** Scopes that the server suggests to assistants first: all read scopes. */
 export const FIRST_SCOPES = Object.keys(READ_SCOPES);
 
-/** Makes `WWW-Authenticate` (RFC 6750 §3) with the metadata URL (RFC 9728 §5.1). Clients compare its `resource` with their URL (§3.3). */
+/** Makes the `WWW-Authenticate` header (RFC 6750 §3) with the URL of the resource metadata (RFC 9728 §5.1). */
 function challenge(
   publicUrl: string,
   { context }: ToPath,
@@ -37,7 +37,7 @@ export function missingCredentials(publicUrl: string, request: ToPath): Problem 
   });
 }
 
-/** Makes the 401 for an invalid credential without the reason, which only the log and the developer console have. */
+/** Makes the 401 for an invalid credential. The response does not contain `reason`. */
 export function rejection(
   publicUrl: string,
   { kind, scheme }: Credential,
@@ -55,7 +55,7 @@ export function rejection(
   return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
 }
 
-/** Checks that the caller has a scope; null for none. @throws Problem insufficient_scope */
+/** Checks that the caller has the scope; null requires no scope. @throws Problem insufficient_scope */
 export function requireScope(publicUrl: string, request: Request, scope: string | null): void {
   const granted: readonly string[] = request.principal!.scopes;
   if (scope !== null && !granted.includes(scope)) throw insufficientScope(publicUrl, request, scope, granted);

@@ -422,17 +422,17 @@ postgres.describe('client documents on a server', () => {
       ],
       [
         'a document about another client',
-        'has another client_id',
+        'its client_id must be its URL',
         (response) => sendJson(response, documentOf('https://other.example/c')),
       ],
       [
         'a secret',
-        'contains a secret',
+        'it must not contain a client_secret',
         (response, id) => sendJson(response, documentOf(id, { client_secret: 'x' })),
       ],
       [
         'a client that has a secret',
-        'requires a shared secret',
+        'its token_endpoint_auth_method must be none or private_key_jwt',
         (response, id) =>
           sendJson(response, documentOf(id, { token_endpoint_auth_method: 'client_secret_post' })),
       ],

@@ -31,17 +31,17 @@ interface FoundClient extends StoredClient, Record<string, unknown> {
   readonly is_disabled: boolean;
   /** Whether the client's document was last read more than an hour ago; null for a client without a document. */
   readonly is_stale: boolean | null;
-  /** Whether the client's document was last read more than a day ago, so that the client must not be used before a new read. */
+  /** Whether the client's document was last read more than a day ago: then it must be read before the client is used. */
   readonly is_gone: boolean | null;
 }
 
 const MAX_CLIENTS = 1_000;
-/** Maximum age of an entry in ms, so that manual changes in the database, most of which send no notice, take effect. */
+/** Maximum age of an entry in ms: some manual changes in the database send no notice. */
 const REMEMBERED_MS = 900;
 
 /**
- * Remembers clients for 0.9 s, which saves one of three round trips of a token request (docs/contributors/performance.md). Uses them
- * only while the revocation channel is trusted. Statements that read codes and tokens reject disabled clients at once.
+ * Remembers clients for at most 0.9 s, to save queries, and uses them only while the revocation channel is trusted.
+ * Statements that read codes and tokens reject disabled clients at once.
  */
 @Injectable()
 export class ClientCache {
@@ -58,7 +58,7 @@ export class ClientCache {
     });
   }
 
-  /** Treats a disabled client as unknown. @param algorithms of the loaded keys @throws Unavailable if that of its ID tokens is missing */
+  /** Finds an enabled client. @param algorithms of the loaded keys @throws Unavailable if they cannot sign its ID tokens */
   async find(id: string, algorithms: ReadonlySet<string>): Promise<AdapterPayload | undefined> {
     let found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
     if (found?.has_document === true && isSignedWithUnknownKey(found))
@@ -83,7 +83,7 @@ export class ClientCache {
 
   async #current(client: FoundClient, isForgotten: boolean): Promise<StoredClient | undefined> {
     if (client.is_disabled || (client.has_document && !this.documents.areRead)) return undefined;
-    // Members use the app, so it keeps working for a day without a readable document.
+    // A stored client keeps working for a day while its document cannot be read.
     if (client.is_gone || isForgotten) return this.documents.keep(client.id);
     if (client.is_stale) this.documents.renew(client.id);
     return client;
@@ -140,7 +140,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
   };
 }
 
-/** Makes a digest of the data that a consent depends on. Omits keys behind a URL, which may change, and the order of a key's properties. */
+/** Makes a digest of the details on which a consent depends. Ignores the order of properties, and keys at a `jwks_uri`. */
 function hash({ name, redirect_uris, jwks, jwks_uri, profile, secret_auth_method }: StoredClient): string {
   const inOrder = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -47,12 +47,12 @@ export interface StoredClient extends Omit<
 }
 
 const HOUR_MS = 3_600_000;
-/** Lifetime of a remembered fault: short, since developers correct their documents. */
+/** Lifetime of a remembered fault: short, since developers correct their documents and try again. */
 const FAILURE_REMEMBERED_MS = 30_000;
 const MAX_UNKNOWN_KEYS_PER_MINUTE = 1;
-/** Maximum documents read per minute for a caller's address, so that anonymous callers use up only their own share. */
+/** Maximum documents read per minute for the callers of one network. */
 const MAX_READS_PER_MINUTE = 30;
-/** Maximum documents read per minute from one host, for all callers, to protect that host. */
+/** Maximum documents and key sets read per minute from one host, for all callers together, to protect that host. */
 const MAX_READS_PER_MINUTE_AND_HOST = 60;
 const MAX_CONCURRENT_PER_ADDRESS = 4;
 const MAX_CONCURRENT = 100;
@@ -82,11 +82,11 @@ const KEEP = `WITH kept AS (
   RETURNING c.xmax = 0 AS is_new
 ), recorded AS (${recordEventIf('kept WHERE is_new', 2)}) SELECT FROM kept`;
 
-/** Reads clients from the documents at their ids' URLs (CLIENT_ID_METADATA_DOCUMENTS); stores a row only after a member's consent. */
+/** Reads clients from their metadata documents, whose URLs are the clients' ids (CLIENT_ID_METADATA_DOCUMENTS). */
 @Injectable()
 export class ClientDocuments {
   readonly #read = new LRUCache<string, StoredClient>({ max: 500, ttl: HOUR_MS });
-  /** Errors of documents, separate so that they cannot evict known clients. */
+  /** Faults of documents, in a separate cache so that they cannot evict known clients. */
   readonly #failed = new LRUCache<string, string>({ max: 5_000, ttl: FAILURE_REMEMBERED_MS });
   readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
   readonly #waiting = new Map<string, number>();
@@ -100,7 +100,7 @@ export class ClientDocuments {
     private readonly logger: Logger,
   ) {}
 
-  /** @returns undefined without a valid document: see {@link faultOf} @throws Unavailable if too many documents are read */
+  /** @returns undefined if the client has no valid document @throws Unavailable if too many documents are being read */
   async find(clientId: string): Promise<StoredClient | undefined> {
     if (!clientId.startsWith('https://')) return undefined;
     const request = this.database.current!;
@@ -159,16 +159,17 @@ export class ClientDocuments {
 
   async #readKeys(uri: string): Promise<object> {
     try {
-      if (!isPageUrl(uri)) throw new Error('it is not an https URL');
+      if (!isPageUrl(uri)) throw new Error('use a valid https URL');
       const url = new URL(uri);
-      if (!this.#spent.spend(budgetOfHost(url))) throw new Error('too many documents are read from its host');
+      if (!this.#spent.spend(budgetOfHost(url)))
+        throw new Error('this server has read too many documents from its host: try again in a minute');
       return (await this.https.readJson(url)) as object;
     } catch (error) {
       throw new Error(`jwks_uri: ${reasonOf(error as Error)}`, { cause: error });
     }
   }
 
-  /** Forgets a document that lacks a key, so that the next use reads it again. @returns false if forgotten within the last minute */
+  /** Forgets a document that lacks a key, at most once per minute. @returns whether the next use reads the document */
   forget(clientId: string): boolean {
     if (this.#reading.has(clientId)) return true;
     if (!this.#spent.spend({ [`keys of ${clientId}`]: MAX_UNKNOWN_KEYS_PER_MINUTE })) return false;
@@ -194,7 +195,7 @@ export class ClientDocuments {
     this.database.serve(request, () => this.keep(clientId)).catch(() => undefined);
   }
 
-  /** Creates or renews the client's row, to which consents and grants refer. @returns and throws as {@link find} */
+  /** Reads the client's document, and creates or renews its row. @returns undefined if the document is not valid */
   async keep(clientId: string): Promise<StoredClient | undefined> {
     const client = await this.find(clientId);
     if (!client) return undefined;
@@ -223,7 +224,7 @@ export class ClientDocuments {
 
 const budgetOfHost = ({ host }: URL) => ({ [`from ${host}`]: MAX_READS_PER_MINUTE_AND_HOST });
 
-/** Gives internal and missing host names the same reason, since callers see it. */
+/** Returns the reason that callers see: the same for internal and for missing host names. */
 function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
   return syscall?.startsWith('query') === true ? NOT_PUBLIC : message.slice(0, 200);
 }
@@ -231,7 +232,7 @@ function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
 const NO_DOCUMENT_URL =
   'the client_id is not a valid document URL: use https, a path and at most 100 characters, but no user, fragment, dot segments or port 443';
 
-/** Tells whether the id is a document URL (draft-ietf-oauth-client-id-metadata-document §3): also in normal form, ≤ 100 characters. */
+/** Tells whether the id is a normalized document URL (draft-ietf-oauth-client-id-metadata-document §3), ≤ 100 characters. */
 export function isDocumentUrl(clientId: string): boolean {
   if (clientId.length > 100 || !/^https:\/\/[\x21-\x7e]+$/.test(clientId)) return false;
   const url = URL.parse(clientId);
@@ -254,21 +255,21 @@ function parseKeysUri(document: unknown): string | undefined {
   return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;
 }
 
-/** Finds the fault of a redirect URI of a document’s client. @returns undefined if there is none */
+/** Finds the fault of a redirect URI of a client with a metadata document. */
 export function findRedirectFault(
   clientId: string,
   uri: string,
   type: StoredClient['type'],
   production: boolean,
 ): string | undefined {
-  // A document may name only its own pages, or an app on the member's device.
+  // An https redirect URI must have the document's origin.
   if (isHttps(uri) && URL.parse(uri)!.origin !== new URL(clientId).origin)
     return `the redirect URI ${uri} has another origin than the document`;
   const fault = redirectUriFault(uri, type, production);
   return fault && new ClientFault(fault, 'redirect_uris', uri).message;
 }
 
-/** Reads the client from its document. @param readKeys the keys at {@link parseKeysUri} @throws Error if the document is not acceptable */
+/** Reads the client from its document. @param readKeys the keys at its `jwks_uri` @throws Error if the document is not acceptable */
 export function parseClient(
   clientId: string,
   document: unknown,
@@ -276,12 +277,12 @@ export function parseClient(
   readKeys?: object,
 ): StoredClient {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
-    throw new Error('the document is not a JSON object');
+    throw new Error('the document must be a JSON object');
   const said = document as Readonly<Record<string, unknown>>;
-  if (said.client_id !== clientId) throw new Error('the document has another client_id');
+  if (said.client_id !== clientId) throw new Error('its client_id must be its URL');
   const methods = parseAuthMethods(said);
-  if (methods.length === 0) throw new Error('the document requires a shared secret');
-  if ('client_secret' in said) throw new Error('the document contains a secret');
+  if (methods.length === 0) throw new Error('its token_endpoint_auth_method must be none or private_key_jwt');
+  if ('client_secret' in said) throw new Error('it must not contain a client_secret');
   const { origin, host } = new URL(clientId);
   const uris = [said.redirect_uris].flat().filter((uri): uri is string => typeof uri === 'string');
   const isApp = said.application_type === 'native' || uris.some((uri) => !isHttps(uri));
@@ -289,13 +290,14 @@ export function parseClient(
   const named = typeof said.client_name === 'string' ? nameFrom(said.client_name) : '';
   const keys = (readKeys ?? said.jwks ?? null) as { keys: object[] } | null;
   const jwks = methods.includes('private_key_jwt') ? keys : null;
-  if (jwks === null && !methods.includes('none')) throw new Error('the document has no jwks and no jwks_uri');
+  if (jwks === null && !methods.includes('none'))
+    throw new Error('private_key_jwt requires jwks or jwks_uri');
   const scope = typeof said.scope === 'string' ? said.scope.split(' ').filter(isScope) : ALL_SCOPES;
   const name = named || host.slice(0, 100);
   const faultOf = (uri: string) => findRedirectFault(clientId, uri, type, production);
   const redirect_uris = uris.filter((uri) => faultOf(uri) === undefined).slice(0, MAX_REDIRECT_URIS);
   if (redirect_uris.length === 0 && uris.length > 0) throw new Error(faultOf(uris[0]!));
-  // Accepts only the document's origin, so that a document cannot direct requests at other hosts.
+  // Accepts only a URI of the document's origin, so that a document cannot direct requests at other hosts.
   const logoutUri = said.backchannel_logout_uri;
   const isOwn = typeof logoutUri === 'string' && URL.parse(logoutUri)?.origin === origin;
   const backchannel_logout_uri = isOwn ? logoutUri : null;
@@ -334,7 +336,7 @@ export function parseClient(
   };
 }
 
-/** Checks the parsed URL, since schemes may be in capitals. */
+/** Checks the parsed URL, since the scheme may be in capitals. */
 function isHttps(uri: string): boolean {
   return URL.parse(uri)?.protocol === 'https:';
 }

@@ -13,7 +13,7 @@ import { MinuteBudgets } from '../failures/rejections.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
 import type { ClientSecret } from './client-documents.js';
 
-/** Maximum wrong secrets of a client per address and minute; other addresses are not affected. */
+/** Maximum wrong secrets of a client per network and minute; other networks are not affected. */
 const MAX_WRONG_PER_MINUTE = 10;
 
 const USED_SECRETS = `UPDATE oauth_client_secrets s SET last_used_at = GREATEST(s.last_used_at, r.at) FROM (
@@ -40,7 +40,7 @@ export class ClientSecrets {
     this.#used = usage.tally('a client secret', USED_SECRETS);
   }
 
-  /** Compares `sent` with all hashes: timing must not reveal which one matches. @throws for an expired secret, or too many wrong ones */
+  /** Compares `sent` with all hashes, so that timing does not reveal which one matches. @throws if expired, or after too many wrong secrets */
   matches(client: Client, sent: string): boolean {
     const budget = {
       [`${client.clientId} ${networkOf(this.requests.current!.ip ?? '')}`]: MAX_WRONG_PER_MINUTE,

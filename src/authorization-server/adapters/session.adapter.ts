@@ -40,7 +40,7 @@ const UPDATE = `UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, 
   upstream_subject_key = $10::bytea, upstream_session_key = $11::bytea, clients = $12::jsonb
 WHERE uid_key IN ($13, $14) AND`;
 
-/** Stores a grant and its code if the consent still allows the grant. A request that narrows the consent waits for this lock. */
+/** Stores a grant and its code if the consent still allows the scopes. The lock delays a request that narrows the consent. */
 function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken, condition: string): string {
   const id = parameters.add(grant.id);
   const clientId = parameters.add(grant.clientId);
@@ -62,7 +62,7 @@ function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken,
 )`;
 }
 
-/** Stores nothing if the sign-in ended or the step was continued. Stores neither grant nor code if the consent no longer allows them. */
+/** Stores nothing if the sign-in ended, or another request continued the step. Stores no grant and code that the consent does not allow. */
 function storing(
   parameters: SqlParameters,
   isFound: boolean,
@@ -98,8 +98,8 @@ interface Outcome {
 }
 
 /**
- * Stores encrypted browser sessions, and finds them by keys of id and uid. Reads member and consent with the session, and holds grant and
- * code until the session is stored, which saves statements.
+ * Stores encrypted browser sessions, and finds them by id or uid. To save statements, reads the member and the consent with the session,
+ * and stores the grant and the code with it.
  */
 export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;
@@ -129,7 +129,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
 
   const findByUid = (uid: string) => findBy('uid_key', keys.keysOf('Session.uid', uid));
 
-  /** @throws SessionNotFound if the step was continued, or sign-in or consent ended; InvalidGrant if member or client is gone */
+  /** @throws SessionNotFound if step, sign-in or consent ended; InvalidGrant if member or client was deleted */
   async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { signIn, authorization, userAgent, ip } = database.current!;
     const { jti: _, ...stored } = payload;
@@ -170,14 +170,14 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   return { find, findByUid, upsert, destroy: (id) => endSession(database, id) };
 }
 
-/** Ends a browser session: at sign-out by an app's request or on the account page. @param event recorded if the session existed */
+/** Ends a browser session. @param event recorded if the session existed */
 export async function endSession(database: OauthDatabase, id: string, event?: NewAuthEvent): Promise<void> {
   const candidates = eitherOf(database.keys.keysOf('Session', id));
   if (event) await database.rows(SIGN_OUT, [...candidates, ...database.eventValues(event)]);
   else await database.rows(END, candidates);
 }
 
-/** Lists the session's clients with their `sid`; the database notifies these clients of the session's end. */
+/** Returns the `sid` of each client of the session; the database needs them to record the session's end for each client. */
 function clientsOf({ authorizations = {} }: AdapterPayload): Record<string, string> {
   return Object.fromEntries(
     Object.entries(authorizations).flatMap(([id, { sid }]) => (sid === undefined ? [] : [[id, sid]])),

@@ -19,7 +19,7 @@ import {
   type UpstreamSession,
 } from '../requests/oauth-database.js';
 
-/** Finds a state, with the member, consent and session of an interaction, which the next step needs. */
+/** Finds a state; for an interaction also the member, consent and session, which the next step needs. */
 const FIND_STATE = {
   name: 'find-state',
   text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, s.client_id, ${MEMBER},
@@ -33,10 +33,10 @@ WHERE s.key IN ($1, $2) AND s.model = $3 AND ${unexpired('s.expires_at')}`,
 const CONSUME = `UPDATE oauth_state SET consumed_at = now()
 WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1`;
 
-/** Model in the storage key of an ended interaction, so that no request can continue the interaction. */
+/** Model name in the key of an ended interaction: another name, so that no request can continue the interaction. */
 const ENDED = 'EndedInteraction';
 
-/** Keeps an ended step for members who return: see {@link OneTimeStates.completed}. @param session key of the next step's session */
+/** SQL that ends a step, and keeps it for {@link OneTimeStates.completed}. @param session SQL of the key of the next step's session */
 export const ending = (at: number, session = 'session_uid_key') => `UPDATE oauth_state
 SET key = CASE key WHEN $${at} THEN $${at + 2}::bytea ELSE $${at + 3}::bytea END, session_uid_key = ${session},
   expires_at = LEAST(expires_at, now() + interval '10 minutes')
@@ -70,7 +70,7 @@ const DECIDED = `WITH ${SIGNED_IN}, decided AS (
 )`;
 const RECORDED = `${DECIDED}, recorded AS (${recordEventIf('decided', 6)})`;
 
-/** SQL that sets a column of the consent: to `earlier`, or if the app's details have changed, to only the new value. */
+/** SQL that sets a column of the consent to `earlier`, or to the new value if the app's details have changed. */
 const keeping = (column: string, earlier: string) =>
   `${column} = CASE WHEN c.seen_as IS DISTINCT FROM EXCLUDED.seen_as THEN EXCLUDED.${column} ELSE ${earlier} END`;
 
@@ -89,7 +89,7 @@ const CONSENTED = `${RECORDED}, remembered AS (
     )}
 )`;
 
-/** Stores encrypted interactions (a sign-in or consent in progress) and pushed authorization requests, for less than an hour. */
+/** Stores encrypted interactions (a sign-in or consent in progress) and pushed authorization requests. */
 export function stateAdapter(
   database: OauthDatabase,
   model: 'Interaction' | 'PushedAuthorizationRequest',
@@ -102,13 +102,13 @@ export function stateAdapter(
     const payload = row && encryption.open<AdapterPayload>(row.payload, model, row.key);
     if (!payload) return undefined;
     const { signIn, authorization } = database.current ?? {};
-    // Compares the clients here, because the library uses the pushed `state` and response mode before it compares them.
+    // Compares the clients here, because the library uses the pushed `state` and response mode before it compares the clients.
     const { clientId } = authorization ?? {};
     if (clientId !== undefined && isPushedByAnother(payload, clientId)) return undefined;
     if (row.user_id !== null) signIn?.relyOn(row.user_id, row, row.client_id);
     const { session_payload: session, session_key: sessionKey } = row;
     if (signIn && session) signIn.sessionRow = { ...row, payload: session, key: sessionKey };
-    // The browser session must store the identity provider's session of a new sign-in.
+    // The browser session is stored with the identity provider's session of a new sign-in.
     const login = payload.result?.login as { upstream?: UpstreamSession } | undefined;
     if (login && signIn) {
       signIn.upstream = login.upstream;
@@ -164,7 +164,7 @@ function sealing(
   return { signedIn, key, earlierKey, sealed: encryption.seal(stored, model, key!) };
 }
 
-/** Stores a decision and its effects; later decisions have no effect. @throws SessionNotFound if step or sign-in ended; InvalidGrant */
+/** Stores the first decision and its effects; ignores later decisions. @throws SessionNotFound if step or sign-in ended; InvalidGrant */
 export async function answer(
   database: OauthDatabase,
   interaction: Interaction,
@@ -187,12 +187,12 @@ export async function answer(
   if (!found.consumed) throw new errors.SessionNotFound('the sign-in was ended');
 }
 
-/** Ends the interaction if the request stored no session. @throws SessionNotFound if another request continued it */
+/** Ends the interaction of a request that stored no session. @throws SessionNotFound if another request continued it */
 export async function endStep(database: OauthDatabase, ended: readonly unknown[]): Promise<void> {
   if ((await database.rows(END, ended)).length === 0) throw stepGone();
 }
 
-/** @returns the member whose sign-in an interaction relies on; null if it prompts for a sign-in */
+/** @returns the member whose sign-in an interaction relies on; null if there is none */
 function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): number | null {
   const before = prompt?.name === 'login' ? undefined : (lastSubmission?.login ?? session);
   const accountId = (result?.login ?? before)?.accountId;
@@ -247,7 +247,7 @@ interface CompletedStep {
   readonly open?: { readonly uid: string; readonly sessionKey: Buffer } | undefined;
 }
 
-/** Stores encrypted state for a browser's later request. Only one request can {@link OneTimeStates.take} it, even of parallel requests. */
+/** Stores encrypted state for a browser's later request. Only one of several parallel requests can {@link OneTimeStates.take} it. */
 @Injectable()
 export class OneTimeStates {
   constructor(private readonly database: OauthDatabase) {}

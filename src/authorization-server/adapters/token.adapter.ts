@@ -5,7 +5,7 @@ import type { NewToken, OauthDatabase } from '../requests/oauth-database.js';
 import { endGrant, findToken, payloadOf } from '../requests/stored-token.js';
 import { TokenExchange } from '../requests/token-exchange.js';
 
-/** Stores codes, access tokens and refresh tokens. At the token endpoint, {@link TokenExchange} handles them. */
+/** Stores codes, access tokens and refresh tokens; at the token endpoint through {@link TokenExchange}. */
 export function tokenAdapter(database: OauthDatabase, model: string): Partial<Adapter> {
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const exchange = TokenExchange.of(Provider.ctx);
@@ -18,7 +18,7 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
     // Does not store the session's uid, since these tokens do not end with their session.
     const { jti: _, sessionUid: __, ...stored } = payload;
     const { ctx } = Provider;
-    // The library binds refresh tokens to the code's key for public clients only.
+    // The library binds refresh tokens to a DPoP key for public clients only.
     if (model === 'RefreshToken' && rulesOf(ctx!.oidc.client!).bindsRefreshTokens)
       stored.jkt ??= ctx!.oidc.accessToken?.jkt;
     const grantId = payload.grantId!;
@@ -46,7 +46,7 @@ const FIND_GRANT = {
   text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND LEAST(expires_at, access_ends_at) > now()',
 };
 
-/** Stores grants: one per sign-in to an app, with the member's consent. Their ids are not secret. */
+/** Stores grants: the scopes that a member allowed an app at one sign-in. Their ids are not secret. */
 export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const token = TokenExchange.of(Provider.ctx)?.token;
