@@ -49,7 +49,7 @@ export class AuthorizationServer implements OnModuleInit {
     await this.#build();
   }
 
-  /** Rebuilds the provider after a rotation. Does not replace deleted keys: an admin who lost SECRET_KEY deletes them, then restarts. */
+  /** Rebuilds the provider if the signing keys have changed; not if all were deleted: the next start creates new keys. */
   @Periodic({
     work: 'signing_keys',
     everyMs: 1_000,
@@ -115,7 +115,7 @@ const FIND_ACCOUNT = {
 };
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 
-/** Returns the adapter of each oidc-provider model, without methods for disabled features. @param algorithms those of the loaded keys */
+/** Makes the function that returns the adapter of an oidc-provider model. @param algorithms of the loaded keys */
 export function adapterFactory(
   database: OauthDatabase,
   clients: ClientCache,

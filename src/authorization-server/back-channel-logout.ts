@@ -50,8 +50,8 @@ interface Logout {
 }
 
 /**
- * Notifies clients of ended sessions (OpenID Connect Back-Channel Logout 1.0). The database records them (`tell_clients` in
- * schema/sign-ins.sql); this class sends the notices, with retries like webhooks.
+ * Notifies clients of ended sessions (OpenID Connect Back-Channel Logout 1.0). The database stores the notices (`tell_clients` in
+ * schema/sign-ins.sql); this class sends them, and retries like webhooks.
  */
 @Injectable()
 export class BackChannelLogout implements OnApplicationShutdown {
@@ -105,7 +105,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
     const { taken, status, error, gone } = outcome;
     if (!taken && stop.aborted) return void (await this.database.rows(AGAIN, [id, 0, attempts]));
     const isRemoved = gone && (await this.#removeUri(client_id, url));
-    // A URI registered in the meantime gets the notice at once.
+    // If the client has changed its URI in the meantime, the new URI gets the notice at once.
     const wait = isRemoved ? undefined : gone ? 0 : waitAfter(attempts - 1, outcome);
     this.meter.count('logout_attempts_total', {
       outcome: taken ? 'delivered' : wait === undefined ? 'dead' : 'failed',
@@ -119,7 +119,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
       );
   }
 
-  /** @returns false if the URL is no longer the app's URI */
+  /** Removes the app's URI and its pending notices. @returns false if the app has another URI by now */
   #removeUri(clientId: string, url: string): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       const [, clients] = await manager.query<[unknown, number]>(REMOVE_URI, [clientId, url]);
@@ -131,13 +131,13 @@ export class BackChannelLogout implements OnApplicationShutdown {
     });
   }
 
-  /** Makes a new logout token (§2.4) for each attempt, valid for two minutes. */
+  /** Makes a logout token (§2.4), which is valid for two minutes. */
   #token({ client_id, user_id, sid }: Logout): Promise<string> {
     const request = new OauthRequest(randomUUID(), undefined, undefined, () => undefined);
     return this.database.serve(request, async () => {
       const { provider } = this.server;
       const client = await provider.Client.find(client_id);
-      if (!client) throw new Error('the client no longer exists');
+      if (!client) throw new Error('the client does not exist or is disabled');
       const token = new provider.IdToken({}, { client });
       const claims = { sub: String(user_id), sid, jti: randomUUID(), events: { [LOGOUT]: {} } };
       for (const [name, value] of Object.entries(claims)) token.set(name, value);

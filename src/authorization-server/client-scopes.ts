@@ -2,7 +2,7 @@ import type { Client } from 'oidc-provider';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
 
-/** Makes the API's resource identifier (RFC 8707), the audience of every access token. */
+/** Returns the API's resource identifier (RFC 8707), the audience of every access token. */
 export function apiResource(config: Config): string {
   return `${config.publicUrl}/api/public`;
 }

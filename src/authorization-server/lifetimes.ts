@@ -21,7 +21,7 @@ export const LIFETIMES = {
   upstreamEnd: 60 * MINUTE,
   /** For the library only: access ends `idleSeconds` after its last use. */
   grant: 181 * DAY,
-  /** Access under an old consent, which the member gave before members could choose the duration. */
+  /** Access under a consent that the member gave before members could choose the duration. */
   earlierGrant: 14 * DAY,
   /** Maximum storage time of a used refresh token, to detect reuse. */
   usedRefreshToken: 30 * DAY,

@@ -6,7 +6,7 @@ import { apiResource, SUPPORTED_SCOPES } from './client-scopes.js';
 
 const AUTH_METHODS = unionOf(({ authMethods }) => authMethods);
 
-/** Corrects the metadata (RFC 8414, RFC 9728 §4), in which the library lists unavailable features, and sets `Cache-Control`. */
+/** Corrects the library's metadata (RFC 8414, RFC 9728 §4), and sets `Cache-Control` for metadata and keys. */
 export async function correctMetadata(
   ctx: KoaContextWithOIDC,
   next: () => Promise<void>,

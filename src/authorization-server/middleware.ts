@@ -37,7 +37,7 @@ import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { TokenExchange } from './requests/token-exchange.js';
 
-/** Reasons audited even without a member: pages cannot read the response to `origin_not_allowed`; the others may be attacks. */
+/** Reasons of rejections that the audit log contains even if the member is unknown. */
 const RECORDED: readonly RejectionReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
@@ -147,8 +147,8 @@ export class Middleware {
   }
 
   /**
-   * Responds 503 after the deadline or without a database, regardless of the library's response. Logs every failure; unless it is a 503,
-   * stores it in the audit log, or without a member in {@link Rejections}. Records requests of members' apps for their developers.
+   * Responds 503 after the deadline, or if the database is unavailable. Logs every failure, and stores it unless it is a 503: in the audit
+   * log if the member is known, else in {@link Rejections}. Records requests of members' apps for their developers.
    */
   async #answerFailures(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const request = this.database.current!;
@@ -324,7 +324,7 @@ export class Middleware {
     ctx.status = 303;
   }
 
-  /** Lets an authorization without a prompt use only one read and one write: see {@link sessionAdapter}. */
+  /** Lets {@link sessionAdapter} read the consent with the session. Ends a step that was not ended with the session's write. */
   async #gatherAuthorizations(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const { authorization } = this.database.current!;
     const { client_id: clientId } = ctx.query;

@@ -33,7 +33,7 @@ const PREFLIGHT_OF_REGISTRATION = {
   'Access-Control-Max-Age': '7200',
 };
 
-/** Handles limits and the library's routes before the API. Paths must match exactly, so that no other spelling bypasses a limit. */
+/** Applies rate limits and serves the library's routes, before the API. Serves only exact paths: other spellings must not bypass limits. */
 @Injectable()
 export class OauthRoutes {
   #limitedPages: ReadonlySet<string> | undefined;
@@ -136,7 +136,7 @@ export class OauthRoutes {
         page: new PageFault(403, 'foreignForm').page(context.id),
       });
     } else if (isRedirected) {
-      // Browsers send no cookies with a form from another site, but they send them after a redirect.
+      // Browsers do not send our cookies with a form from another site, but send them with the redirected request.
       response.set(SECURITY_HEADERS).redirect(303, `${path}?${new URLSearchParams(text)}`);
     } else {
       const handle = () => this.server.handle(request, response);
@@ -158,7 +158,7 @@ export class OauthRoutes {
     });
   }
 
-  /** Rejects a secret in a URL, right or wrong, because logs may contain the URL. */
+  /** Rejects a client secret in a URL, even a wrong one, because logs may contain the URL. */
   async #refuseSecret(request: Request, response: Response, { clientId }: ExposedSecret): Promise<void> {
     const { context } = request;
     const words = { error: 'invalid_request', reason: 'secret_in_url' } as const;
@@ -181,7 +181,7 @@ export class OauthRoutes {
     });
   }
 
-  /** Replaces the assistants' resource (RFC 8707 §2) by the API, the audience of all tokens. @param text of a query or form */
+  /** Replaces the assistants' resource (RFC 8707 §2) by the API's, the audience of all tokens. @param text of a query or form */
   #ofWholeApi(text: string): string {
     if (!this.config.assistants || !text.includes('resource=')) return text;
     const { publicUrl } = this.config;
@@ -193,7 +193,7 @@ export class OauthRoutes {
     return pairs.join('&');
   }
 
-  /** Responds to programs as in RFC 6749 §5.2, and to browsers with a page. */
+  /** Rejects a request: responds to programs as in RFC 6749 §5.2, and to browsers with a page. */
   async #refuse(
     request: Request,
     response: Response,

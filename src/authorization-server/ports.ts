@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import type { Client } from 'oidc-provider';
 import type { ErrorPage, FaultName } from './failures/page-fault.js';
 
-/** A client as members see it. The name, logo and links are only the client's own claims. */
+/** A client as pages show it to members. */
 export interface PageClient {
   readonly name: string;
   /** Host of the redirect URI, or its scheme if it is not http(s); for a client with a metadata document, the document's host. */
@@ -17,11 +17,11 @@ export interface PageClient {
   readonly policy?: string | undefined;
 }
 
-/** Describes a client for pages. @param redirectUri the request's; default: the first registered URI */
+/** Describes a client for pages. @param redirectUri the URI in the request; default: the first registered URI */
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
-    // Members can trust a client's claims about itself only as far as they trust its host.
+    // A client can claim any name, so members must see its host.
     host: hostOf(
       client.has_document === true ? client.clientId : (redirectUri ?? client.redirectUris?.[0] ?? ''),
     ),
@@ -38,7 +38,7 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
   };
 }
 
-/** Returns the path of a client’s logo. */
+/** Returns the path of a client's logo. */
 export function clientLogoPath(clientId: string): string {
   return `/logos/client?${new URLSearchParams({ client_id: clientId })}`;
 }
@@ -66,7 +66,7 @@ export interface SignedOutPage {
 
 export type FormFields = Readonly<Record<string, string>>;
 
-/** Redirects, or sends a form, to another origin: at once, or after a click. */
+/** A page that leads, or sends a form, to another origin: at once if `isAutomatic`, else after a click. */
 export interface OnwardPage {
   readonly name: 'onward';
   readonly to: string;
@@ -108,6 +108,6 @@ export abstract class ShownPages {
 }
 
 export abstract class UpstreamSignOut {
-  /** @returns the provider's sign-out URL, if any @param target page afterwards (default: ours) @param isRepeated if a form was resent */
+  /** @returns the provider's sign-out URL, if any @param target the next page (default: ours) @param isRepeated if a form was resent */
   abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;
 }

@@ -8,7 +8,7 @@ import { API_PREFIX, ASSISTANTS_PATH, RESOURCE_METADATA_PREFIX } from '../http/p
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { apiNameOf, Config } from '../config/config.js';
 
-/** Publishes the API's authorization server and scopes (RFC 9728 §3), also for assistants, which compare `resource` with their URL. */
+/** Publishes the resource metadata (RFC 9728 §3) of the API and of the assistants' endpoint. */
 @Controller(RESOURCE_METADATA_PREFIX)
 @Public()
 @OutsideApi()

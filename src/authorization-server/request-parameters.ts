@@ -41,7 +41,7 @@ const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
   ui_locales: 100,
 };
 
-/** Maximum size of these parameters together, in bytes of JSON: an encrypted request then stays under 8 KB. */
+/** Maximum size of these parameters together, in bytes of JSON. */
 const MAX_REQUEST_BYTES = 5120;
 
 /** Maximum lengths in characters by name; the server ignores other names (RFC 6749 §3.1 and §3.2). */
@@ -62,7 +62,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   xsrf: 200,
 };
 
-/** A secret in a URL, or in a form that a redirect would turn into a URL. */
+/** A client secret in a URL, or in a form that a redirect would turn into a URL. */
 export interface ExposedSecret {
   readonly clientId: string | undefined;
 }
@@ -150,7 +150,7 @@ function faultOfWhole(path: string, parameters: readonly Parameter[]): string | 
   return bytes > MAX_REQUEST_BYTES ? 'the authorization request is too long' : undefined;
 }
 
-/** Moves a public client's id to `client_id`. Libraries that only support HTTP Basic send it with an empty password (RFC 6749 §2.3.1). */
+/** Moves a public client's id from HTTP Basic to `client_id`: some libraries send it with an empty password (RFC 6749 §2.3.1). */
 function withoutEmptyPassword({ headers }: IncomingMessage, form: string): string {
   const clientId = clientOfEmptyPassword(headers.authorization);
   if (clientId === undefined) return form;
@@ -160,7 +160,7 @@ function withoutEmptyPassword({ headers }: IncomingMessage, form: string): strin
   return named === undefined ? `${form}&${new URLSearchParams({ client_id: clientId })}` : form;
 }
 
-/** Parses HTTP Basic credentials with a form-encoded id and an empty password (RFC 6749 §2.3.1). */
+/** Returns the form-encoded id in HTTP Basic credentials with an empty password (RFC 6749 §2.3.1), decoded. */
 function clientOfEmptyPassword(authorization: string | undefined): string | undefined {
   const [, encoded] = /^Basic ([A-Za-z0-9+/]+={0,2})$/i.exec(authorization ?? '') ?? [];
   const [, id] = /^([^:]+):$/.exec(Buffer.from(encoded ?? '', 'base64').toString()) ?? [];

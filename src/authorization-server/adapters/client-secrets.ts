@@ -40,7 +40,7 @@ export class ClientSecrets {
     this.#used = usage.tally('a client secret', USED_SECRETS);
   }
 
-  /** Compares `sent` with all hashes, so that timing does not reveal which one matches. @throws if expired, or after too many wrong secrets */
+  /** Compares `sent` with all hashes: timing must not reveal which one matches. @throws if it has expired, or after too many wrong ones */
   matches(client: Client, sent: string): boolean {
     const budget = {
       [`${client.clientId} ${networkOf(this.requests.current!.ip ?? '')}`]: MAX_WRONG_PER_MINUTE,

@@ -27,7 +27,7 @@ const CONCERNED: { readonly [Reason in RejectionReason]?: string } = {
   resource: 'resource',
 };
 
-/** Parameters whose values developers see, without possible secrets. Codes, tokens and proofs are never visible. */
+/** Parameters whose values developers see, with possible secrets masked. */
 const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
   redirect_uri: withMarkedQuery,
   post_logout_redirect_uri: withMarkedQuery,
@@ -47,7 +47,7 @@ interface RefusedRequest extends RejectionWords {
   readonly failure: Error;
 }
 
-/** Records, for the member who developed an app, its request to the authorization server: the response and the wrong parameter. */
+/** Records a request of a member's app for the app's developer: the result, and the wrong parameter. */
 export function recordDeveloperRequest(
   requests: DeveloperRequests,
   ctx: KoaContextWithOIDC,
@@ -61,7 +61,7 @@ export function recordDeveloperRequest(
   const id = client?.clientId ?? sent.client_id;
   if (typeof id !== 'string' || !UUID.test(id)) return;
   const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));
-  // The library's error contains the rejected scope.
+  // The error for a scope contains the rejected scope.
   const { scope } = (refused?.failure ?? {}) as { scope?: unknown };
   const value = (parameter === 'scope' && scope) || sent[parameter ?? ''];
   requests.record(
@@ -87,7 +87,7 @@ function missingOf({ reason, failure }: RefusedRequest): string | undefined {
   return MISSING_PARAMETER.exec(said ?? '')?.[1];
 }
 
-/** Replaces the query, which may contain secrets, by `?…`: redirect URIs are compared with their query, so developers must see the `?`. */
+/** Replaces a URL's query, which may contain secrets, by `?…`, so that developers see that the URL has a query. */
 function withMarkedQuery(sent: unknown): string | null {
   const place = placeOf(sent);
   return place !== null && (sent as string).includes('?') ? `${place}?…` : place;

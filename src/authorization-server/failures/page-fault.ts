@@ -40,7 +40,7 @@ export interface ErrorPage {
     readonly host?: string;
   };
   readonly retryAfterSeconds?: number;
-  /** For developers: the RFC's error code. */
+  /** For developers: the OAuth error code. */
   readonly code?: string | undefined;
   /** For developers: what is wrong, in English. */
   readonly detail?: string | undefined;
@@ -49,14 +49,14 @@ export interface ErrorPage {
     { readonly name: string; readonly value: string; readonly registered: readonly string[] } | undefined;
 }
 
-/** A fault that a page explains in the member's language; its reason goes to the log. */
+/** A fault that a page explains in the member's language. */
 export class PageFault extends Error {
   constructor(
     readonly status: number,
     readonly fault: FaultName,
     readonly code?: string,
     readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
-    /** Reason for the log and the list of rejections; by default, the status determines it. */
+    /** Reason for the log and the list of rejections. */
     readonly reason?: RejectionReason,
     /** Detail for the log, without the caller's input. */
     readonly detail?: string,
@@ -85,7 +85,7 @@ const FAULTS: Readonly<Record<string, FaultName>> = {
   invalid_request_uri: 'expired',
 };
 
-/** Turns any error into a fault for members. @param signingOut reports a failed sign-out instead of the error's own fault */
+/** Turns any error into a fault for members. @param signingOut whether the member was signing out */
 export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   if (error instanceof PageFault) return error;
   if (isUnavailable(error)) return SERVER_BUSY;
@@ -105,7 +105,7 @@ const UNREGISTERED: {
   unregistered_post_logout_redirect_uri: ['post_logout_redirect_uri', 'postLogoutRedirectUris'],
 };
 
-/** Returns the unregistered parameter as sent, and the registered values; both are for the developer, and not secret. */
+/** Returns the unregistered parameter as sent, and the registered values, which are not secret. */
 export function unregisteredOf(
   error: Error,
   parameters: Readonly<Record<string, unknown>> | undefined,

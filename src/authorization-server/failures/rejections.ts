@@ -9,7 +9,7 @@ import { OauthDatabase } from '../requests/oauth-database.js';
 import { KNOWN_ERRORS, type RejectionWords } from '../reasons/rejection-reasons.js';
 
 const MAX_PER_MINUTE = 100;
-/** Maximum kept rejections per address, so that developers find their own rejections during a flood. */
+/** Maximum rejections kept per minute from one network, so that a flood from it does not use up the limit for all. */
 const MAX_PER_MINUTE_AND_ADDRESS = 10;
 
 const KEEP = `INSERT INTO oauth_refusals (error_id, route, error, reason, client_id, redirect_uri, ip)
@@ -18,7 +18,7 @@ ON CONFLICT (place) DO UPDATE SET occurred_at = EXCLUDED.occurred_at, error_id =
   error = EXCLUDED.error, reason = EXCLUDED.reason, client_id = EXCLUDED.client_id, redirect_uri = EXCLUDED.redirect_uri,
   ip = EXCLUDED.ip`;
 
-/** A rejection without a member. The caller's values are untrusted. */
+/** A rejection without a known member. `clientId` and `redirectUri` are as sent, and untrusted. */
 export interface Rejected extends RejectionWords {
   readonly errorId: string;
   readonly route: string;
@@ -33,7 +33,7 @@ const RECORD_ONCE = `WITH first AS (
     WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
 ) ${recordEventIf('first', 1)}`;
 
-/** Keeps, for admins, the latest 10,000 rejections without a known member: without secrets, and at most 100 a minute from each process. */
+/** Keeps the latest 10,000 rejections without a known member, for admins; each process stores at most 100 per minute. */
 @Injectable()
 export class Rejections {
   readonly #kept = new MinuteBudgets();
@@ -50,7 +50,7 @@ export class Rejections {
     this.meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
   }
 
-  /** Stores a rejection; only logs an error, so that the response does not fail. */
+  /** Stores a rejection. Logs an error of the database instead of throwing it, so that the response does not fail. */
   async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Rejected): Promise<void> {
     const budgets = { all: MAX_PER_MINUTE, [networkOf(ip ?? '')]: MAX_PER_MINUTE_AND_ADDRESS };
     if (!this.#kept.spend(budgets)) return;
@@ -76,13 +76,13 @@ export class Rejections {
   }
 }
 
-/** Random UUIDs, like the ids of members' apps, are not secret. */
+/** Matches UUIDs, such as the ids of members' apps, which are not secret. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Matches characters in a row that may be a token, code, key or hash. */
+/** Matches a run of characters that may be a token, code, key or hash. */
 const LONG_RUN = /[\w%~+=-]{20,}/g;
 /** Matches words and short numbers, which are not secret. */
 const WORDS = /^([a-z]+|\d{1,4})([-_]([a-z]+|\d{1,4}))*$/i;
-/** Schemes of URLs without a location, whose content may be secret. */
+/** Schemes of URLs without a host, whose content may be secret. */
 const OPAQUE = ['data:', 'javascript:', 'blob:', 'about:', 'mailto:'];
 
 /** Masks possible secrets, and returns the first `longest` characters; null for empty text, and for values that are not text. */
@@ -96,7 +96,7 @@ export function maskedInput(sent: unknown, longest: number): string | null {
     .slice(0, longest);
 }
 
-/** Returns scheme, host and masked path of a URL; of an opaque URL only the scheme. Codes and tokens may follow the path. */
+/** Returns a URL's scheme, host and masked path; only the scheme of an opaque URL. Omits the query, which may contain secrets. */
 export function placeOf(redirectUri: unknown): string | null {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri.slice(0, 2_000)) : null;
   if (!url) return null;

@@ -4,11 +4,11 @@ import { rulesOf } from '../../clients/profiles.js';
 import { because } from '../reasons/rejection-reasons.js';
 import { LIFETIMES } from '../lifetimes.js';
 
-/** Maximum seconds by which a client's clock may be fast, for `nbf`; {@link LATEST_IAT} limits `iat`. */
+/** Tolerance of the library's time checks in seconds; {@link LATEST_IAT} limits the `iat` of assertions. */
 export const CLOCK_TOLERANCE = 10;
 const LATEST_IAT = 60;
 
-/** Tells whether a request without PKCE must be rejected. @throws InvalidRequest if PKCE is optional, but the request has no nonce */
+/** Tells whether an authorization request must use PKCE. @throws InvalidRequest if PKCE is optional, but the request has no nonce */
 export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
   if (client.pkce === 'off') return false;
   if (client.pkce !== 'optional') return true;

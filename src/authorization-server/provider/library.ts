@@ -15,7 +15,7 @@ import { randomBytes } from '../../crypto/random.js';
 import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
 import type { FormFields } from '../ports.js';
 
-/** Replacements for which the library has no option. */
+/** Functions that replace parts of the library for which it has no option. */
 export interface Replacements {
   /** Sends a response to the client by a form. Default: a page without our headers and texts. */
   readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
@@ -27,7 +27,7 @@ export interface Replacements {
   readonly scopesOf: (sent: string) => readonly string[];
 }
 
-/** All changes to the library's internals are in this file: `library.spec.ts` fails if an upgrade breaks a change. */
+/** Creates the provider with {@link Replacements}. Only this file patches the library; `library.spec.ts` tests the patches. */
 export function createLibrary(
   issuer: string,
   configuration: Configuration,
@@ -153,7 +153,7 @@ export function putBack(request: IncomingMessage, body: Buffer): void {
   Object.defineProperties(request, { readable: { value: true }, iterator: { value: () => [body] } });
 }
 
-/** Signs on the calling thread: WebCrypto's thread pool takes longer than an ES256 signature (40 µs), and waits for password hashing. */
+/** Signs on the calling thread: in WebCrypto's thread pool, a signature would wait for password hashing. */
 export class SynchronousSigningKey extends ExternalSigningKey {
   readonly #signer: Signer;
 

@@ -22,7 +22,7 @@ import { passkeyClasses, keepEssentialClasses, signInPolicy } from './sign-in-po
 import type { OauthDatabase } from '../requests/oauth-database.js';
 import { TokenExchange } from '../requests/token-exchange.js';
 
-/** Paths of the authorization server, matched exactly before the library sees them. */
+/** Paths of the authorization server's endpoints. */
 export const ROUTES = {
   authorization: '/oauth/authorize',
   token: '/oauth/token',
@@ -34,12 +34,12 @@ export const ROUTES = {
   end_session: '/oauth/logout',
 } as const;
 
-/** Some clients try to register here if the metadata has no `registration_endpoint`; registration is impossible. */
+/** Some clients try to register here if the metadata has no `registration_endpoint`; the server rejects them. */
 export const REGISTRATION = '/register';
 
 export const SIGN_OUT = `${ROUTES.end_session}/confirm`;
 
-/** Paths of pages that members can open again without effects. */
+/** Paths of pages that can be shown again in another language. */
 export const REOPENABLE: readonly string[] = [
   ROUTES.authorization,
   ROUTES.end_session,
@@ -67,13 +67,13 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
 };
 const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
 
-/** Returns the HTTP methods that the library accepts at a path; undefined if it does not serve the path. */
+/** Returns the HTTP methods of a path in {@link METHODS}, or of one that resumes an authorization; undefined for others. */
 export function methodsAt(path: string): readonly string[] | undefined {
   if (RESUME_PATH.test(path)) return READ;
   return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
 }
 
-/** Tells whether programs, including pages of any origin, call this endpoint; browsers open all other endpoints. */
+/** Tells whether this endpoint is for programs, including scripts of any origin; browsers open the others as pages. */
 export function isForPrograms(path: string): boolean {
   return methodsAt(path)?.includes('OPTIONS') === true;
 }
@@ -96,7 +96,7 @@ interface ProviderParts
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
 }
 
-/** Creates the authorization server: oidc-provider with options that differ from its defaults, each with a reason. */
+/** Creates the authorization server from oidc-provider. */
 export function createProvider(parts: ProviderParts): Provider {
   const { config, database } = parts;
   const secure = config.publicUrl.startsWith('https:');
@@ -114,7 +114,7 @@ export function createProvider(parts: ProviderParts): Provider {
     clientAuthMethods: unionOf(({ authMethods }) => authMethods), // default: also client_secret_jwt, which needs the secret itself
     pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: only public clients need PKCE
     allowOmittingSingleRegisteredRedirectUri: false, // the client must send the redirect URI (OpenID Connect Core §3.1.2.1)
-    // Default: sometimes. Rotation at each use detects replay; a token whose every use requires the client's key needs no rotation.
+    // Rotation at each use detects replay; a token that can be used only with the client's key needs no rotation.
     rotateRefreshToken: (ctx) => {
       const { rotatesRefreshTokens } = rulesOf(ctx.oidc.client!);
       if (!rotatesRefreshTokens) TokenExchange.of(ctx)!.accept(true);
@@ -153,7 +153,7 @@ export function createProvider(parts: ProviderParts): Provider {
         Configuration['enabledJWA']
       >['clientAuthSigningAlgValues'],
     },
-    // Default: allows several audiences, and validity for years: the database would keep each id that long.
+    // Default: accepts several audiences, and assertions that are valid for years: the database would have to keep their ids.
     assertJwtClientAuthClaimsAndHeader: (ctx, claims, header, client) => {
       checkAssertion(
         claims,
@@ -162,7 +162,7 @@ export function createProvider(parts: ProviderParts): Provider {
         config.publicUrl + ROUTES.token,
         client,
       );
-      // Other servers could misuse an assertion with this audience: accepted until clients implement draft-ietf-oauth-rfc7523bis.
+      // Accepts the token endpoint as audience, until clients implement draft-ietf-oauth-rfc7523bis.
       if (claims.aud !== config.publicUrl)
         parts.logger.info(
           { client_id: ctx.oidc.client!.clientId },
@@ -187,7 +187,7 @@ export function createProvider(parts: ProviderParts): Provider {
       },
       claims: (ctx: KoaContextWithOIDC, value: string | undefined) => keepEssentialClasses(ctx, value),
     },
-    // Default: only `sub`, more on request. Here ID tokens always have the sign-in's time and method; userinfo returns the grant's claims.
+    // Default: `openid` includes only `sub`. Here ID tokens also contain the time and method of the sign-in.
     claims: {
       openid: ['sub', 'auth_time', 'amr', 'acr'],
       profile: ['preferred_username', 'name', 'picture'],
@@ -255,7 +255,7 @@ export function createProvider(parts: ProviderParts): Provider {
     },
 
     formats: {
-      // A grant's id grants no access, and is written to logs.
+      // A grant's id can be shorter, since it grants no access.
       bitsOfOpaqueRandomness: (_ctx, token) => (token.kind === 'Grant' ? 128 : 256),
     },
 
@@ -294,7 +294,7 @@ function knownScopes(text: string): string[] {
   return scopes;
 }
 
-/** Derives the DPoP nonce secret (RFC 9449 §8) from the signing key, since instances may disagree about SECRET_KEY. */
+/** Derives the DPoP nonce secret (RFC 9449 §8) from the signing key, since instances may have different SECRET_KEYs during its rotation. */
 function nonceSecret({ d }: SigningJwk): Buffer {
   return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
 }

@@ -12,7 +12,6 @@ export async function rejectOtherResponses(
     const { client_id: clientId, response_type: type, request } = ctx.query;
     const mode = responseModeOf(request) ?? ctx.query.response_mode;
     const query: typeof ctx.query = { ...ctx.query, response_mode: mode };
-    // The library repeats this lookup, which then uses the cache.
     const allowed =
       mode === 'form_post' && typeof clientId === 'string'
         ? (await Client.find(clientId))?.responseModes

@@ -22,7 +22,7 @@ export const PASSKEY_WANTED = 'passkey_wanted';
 const isReached = (asked: readonly string[], reached: string | undefined) =>
   reached !== undefined && (asked.includes(reached) || (reached === 'phrh' && asked.includes('phr')));
 
-/** Keeps only the essential classes of `claims` (OpenID Connect Core §5.5.1.1), which replace the voluntary `acr_values`. */
+/** Keeps only the essential `acr` values of `claims` (OpenID Connect Core §5.5.1.1), and replaces `acr_values` by them. */
 export function keepEssentialClasses({ oidc }: KoaContextWithOIDC, claims: string | undefined): void {
   const values = essentialClasses(claims);
   const kept = values && { id_token: { acr: { essential: true, values } } };
@@ -60,7 +60,7 @@ function parsed(claims: string): unknown {
   }
 }
 
-/** Decides when a member must sign in again. */
+/** Adds checks to the library's prompts, which decide when a member must sign in. */
 export function signInPolicy(config: Config, database: OauthDatabase): interactionPolicy.DefaultPolicy {
   const { Check } = interactionPolicy;
   const prompts = interactionPolicy.base();
@@ -71,7 +71,7 @@ export function signInPolicy(config: Config, database: OauthDatabase): interacti
     const asked = classesIn(params?.acr_values).filter((one) => classes.includes(one));
     if (asked.length === 0 || isReached(asked, session?.acr)) return false;
     const { login } = result ?? {};
-    // Another prompt after a sign-in by passkey or external identity provider in this request could repeat without end.
+    // If the member has just signed in by passkey or external identity provider, another prompt could repeat without end.
     if (login && (login.upstream !== undefined || login.amr?.includes('pwd') !== true)) return false;
     if (session?.accountId === undefined) return true;
     const hasUsedOne = session.acr !== undefined && classes.includes(session.acr);
@@ -84,7 +84,7 @@ export function signInPolicy(config: Config, database: OauthDatabase): interacti
     new Check(PASSKEY_WANTED, 'the app asks for a passkey', 'login_required', canStepUp),
   );
   prompts.get('login')!.checks.add(
-    // Default: claimsParameter would handle all `claims`, and its checks of `acr` would prompt repeatedly.
+    // The library's option claimsParameter would handle all `claims`, and its checks of `acr` would prompt repeatedly.
     new Check('class_wanted', 'the app requires a class of sign-in', 'login_required', async (ctx) => {
       const { params, session, result } = ctx.oidc;
       const essential = essentialClasses(params?.claims);

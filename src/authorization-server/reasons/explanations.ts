@@ -33,7 +33,7 @@ function explainEnd(ctx: KoaContextWithOIDC, { ended_at, reason }: EndedAccess):
   return `the access ended at ${ended_at} UTC: ${why}`;
 }
 
-/** Explains faults of the client's document or profile, and of refresh tokens, since the library only says "invalid"; {} for others. */
+/** Explains faults of the client's document or profile, and of refresh tokens. @returns {} for other errors */
 export function explain(
   ctx: KoaContextWithOIDC,
   { error, reason }: RejectionWords,

@@ -1,6 +1,6 @@
 import { errors } from 'oidc-provider';
 
-/** Reasons of rejections: word → meaning. The library's messages contain the caller's input, so logs get only these words. */
+/** Reasons of rejections: word → meaning. Logs get these words, since the library's messages can contain the caller's input. */
 export const REJECTION_REASONS = {
   unknown_client: 'The client does not exist or is disabled',
   unregistered_redirect_uri: 'The redirect URI is not registered for the client',
@@ -86,7 +86,7 @@ export const KNOWN_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 export interface RejectionWords {
-  /** The `error` code of the response (RFC 6749 and its successors). */
+  /** The `error` code of the response (RFC 6749 and other specifications). */
   readonly error: string;
   readonly reason: RejectionReason;
 }
@@ -144,7 +144,7 @@ export const COMPOSED_TEXTS = {
     'bad_client_authentication',
 } as const satisfies Readonly<Record<string, RejectionReason>>;
 
-/** Matches the library's text about missing parameters; group 1 is the first name. */
+/** Matches the library's text about missing parameters; group 1 is the name of the first one. */
 export const MISSING_PARAMETER = /^missing required parameters? '([a-z_]{1,40})'/;
 const PATTERNS: readonly (readonly [RegExp, RejectionReason])[] = [
   [MISSING_PARAMETER, 'missing_parameter'],
@@ -164,7 +164,7 @@ export function because<Thrown extends Error>(reason: RejectionReason, error: Th
   return error;
 }
 
-/** Finds the code and reason for counting and recording an error. @param error from the library or a page */
+/** Returns the code and reason of an error, for metrics, logs and the audit log. */
 export function classify(error: Error): RejectionWords {
   const {
     error: code,

@@ -30,13 +30,13 @@ export class Consents {
     private readonly config: Config,
   ) {}
 
-  /** @returns undefined without a consent for the client with its current details */
+  /** @returns the member's consent to the client; undefined if there is none for the client's current details */
   async find(userId: number, client: Client): Promise<Consent | undefined> {
     const consent = await this.#read(userId, client.clientId);
     return consent && isSeen(client, consent) ? consent : undefined;
   }
 
-  /** Tells whether the platform reviews members' apps, has not approved this app, and the member neither owns nor tests it. */
+  /** Tells whether the app lacks a required approval, and the member neither owns nor tests it. */
   async isClosedTo(userId: number, client: Client): Promise<boolean> {
     if (!this.config.reviewsApps || client.by_member !== true || client.is_approved === true) return false;
     return (await this.database.read(FIND_USABLE, [userId, client.clientId])).length === 0;
@@ -71,9 +71,9 @@ export class Consents {
   }
 
   /**
-   * Creates a grant from the current decision. Without a prompt, uses an earlier consent that has not ended, if it decided on every
-   * requested scope and allows this origin; one that rejects all requested API scopes prompts again. Native clients always prompt: other
-   * apps can claim their redirect URI (RFC 8252 §8.6).
+   * Creates a grant from the decision in this interaction, or from an earlier consent that has not ended, covers every requested scope,
+   * allows this origin, and does not reject all requested API scopes. A native client cannot use an earlier consent: other apps can claim
+   * its redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;
@@ -113,7 +113,7 @@ export const seenAs = (client: Client): string | null => (client.seen_as as stri
 
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);
 
-/** Tells whether the member rejected all requested API scopes: then the next request prompts again, so that the member can allow some. */
+/** Tells whether the member rejected all requested API scopes: then the server asks the member again. */
 export function asksForRejectedOnly({ rejected }: Consent, asked: readonly string[]): boolean {
   const [, api] = split(asked);
   return api.length > 0 && api.every((scope) => rejected.includes(scope));

@@ -48,7 +48,7 @@ async function readParameters(ctx: KoaContextWithOIDC): Promise<string> {
   ]);
 }
 
-/** Interval of deletions in ms: even if one run fails, a kept response is deleted within 15 s after its token's use. */
+/** Interval of deletions in ms. */
 const PAUSE_MS = 2_000;
 const BATCH = 1_000;
 
@@ -58,7 +58,7 @@ const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
   WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '${REPEAT_SECONDS} s'
   ORDER BY consumed_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
 
-/** Deletes kept responses, in every instance: with a used token and a database copy, an attacker could decrypt live tokens. */
+/** Deletes kept responses: with a used refresh token and a copy of the database, an attacker could decrypt valid tokens. */
 @Injectable()
 export class RefreshGracePeriod {
   constructor(private readonly database: Database) {}

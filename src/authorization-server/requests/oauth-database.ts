@@ -16,13 +16,13 @@ import { addressOf } from '../../values/network.js';
 import { because } from '../reasons/rejection-reasons.js';
 import type { Duration } from '../../clients/access-durations.js';
 
-/** A session at the external identity provider, as base64url HMACs. When that session ends, they find the browser session to end. */
+/** HMACs (base64url) that identify a session at the external identity provider, to find browser sessions that end with it. */
 export interface UpstreamSession {
   /** HMAC of `sub`. */
   readonly subject: string;
   /** HMAC of `sid`; null if the provider sent none. */
   readonly session: string | null;
-  /** When the member returned from the provider: database clock, seconds since 1970, with fraction. Sessions of older versions lack it. */
+  /** Time when the member returned from the provider: database clock, seconds since 1970; undefined in sessions of older versions. */
   readonly at?: number;
 }
 
@@ -30,11 +30,11 @@ export interface UpstreamSession {
 export interface Consent {
   readonly granted: readonly string[];
   readonly rejected: readonly string[];
-  /** Origins that get codes without a prompt; null for the origins of all redirect URIs of the client. */
+  /** Origins of redirect URIs that get codes without a prompt; null for all redirect URIs of the client. */
   readonly redirect_origins: readonly string[] | null;
   /** Digest of the app's details when the member consented: see `seenAs`. */
   readonly seen_as: string | null;
-  /** null if the member could not choose. */
+  /** null if the member could not choose a duration. */
   readonly duration: Duration | null;
   readonly has_ended: boolean;
 }
@@ -51,14 +51,14 @@ interface MemberRow extends Omit<Consent, 'granted'> {
   readonly active: boolean;
   readonly username: string;
   readonly display_name: string;
-  /** null without a consent or a known client. */
+  /** null if there is no consent, or the client is unknown. */
   readonly granted: Consent['granted'] | null;
 }
 
 export const CONSENT = `c.granted, c.rejected, c.redirect_origins, c.seen_as, c.duration,
   COALESCE(c.access_ends_at <= now(), false) AS has_ended`;
 
-/** Columns of a member (`u`) and their consent (`c`) that a request needs, to read in one statement. */
+/** Columns of a member (`u`) and their consent (`c`) that a request needs. */
 export const MEMBER = `${SIGN_INS_VALID_SINCE} AS valid_since, u.disabled_at IS NULL AS active, u.username, u.display_name,
   ${CONSENT}`;
 
@@ -82,7 +82,7 @@ export interface NewToken {
 interface NewAccess {
   /** Seconds until access ends; null for no end. */
   readonly seconds: number | null;
-  /** The chosen duration; null if an earlier consent applies. Except for `once`, access also ends with the consent, unless it was replaced. */
+  /** The duration that the member chose; null if an earlier consent applies. */
   readonly chosen: Duration | null;
   /** Seconds without use after which the access ends. */
   readonly idleSeconds: number;
@@ -95,7 +95,7 @@ export interface NewGrant extends NewAccess {
   readonly scopes: readonly string[];
 }
 
-/** Finds the member $1 if their sign-in ($2) is still valid. A statement that ends sign-ins waits for this lock, and finds the new rows. */
+/** Finds and locks the member $1 if their sign-in ($2) is still valid. A statement that ends sign-ins waits for the lock. */
 export const SIGNED_IN = `signed_in AS (
   SELECT FROM users u WHERE u.id = $1::bigint AND u.disabled_at IS NULL AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $2::bigint
   FOR KEY SHARE
@@ -108,17 +108,17 @@ const NOBODY = 0;
 class RequestSignIn {
   /** The {@link SIGN_INS_VALID_SINCE} of each member on whose sign-in this request relies: writes require the same value. */
   readonly validSince = new Map<number, number | null>();
-  /** The member that was read last, with their consent for this client. */
+  /** The member that was read last, with their consent to the client. */
   member?: MemberRow & { readonly userId: number; readonly clientId: string | null | undefined };
   /** The row of the session, read with the interaction. */
   sessionRow?: SessionRow;
   sessionUid?: string;
   /** The session at the external identity provider, kept when the browser session is stored again. */
   upstream?: UpstreamSession | undefined;
-  /** Whether the sign-in came through the external identity provider, which may have ended its session in the meantime. */
+  /** Whether the interaction's sign-in came through the external identity provider, which may have ended its session by now. */
   cameUpstream = false;
 
-  /** Records the member on whose sign-in the request relies, and keeps the first `valid_since`. @param clientId whose consent was read */
+  /** Records the member on whose sign-in the request relies, and keeps the first `valid_since`. @param clientId client of the consent */
   relyOn(userId: number, row: MemberRow, clientId: string | null | undefined): void {
     if (!this.validSince.has(userId)) this.validSince.set(userId, row.valid_since);
     this.member = { ...row, userId, clientId };
@@ -139,16 +139,16 @@ export interface Authorization {
   access?: NewAccess;
   grant?: NewGrant;
   code?: NewToken | undefined;
-  /** Parameters of the statements for the interaction that this request continues, and for the next interaction. */
+  /** Parameters of the statements that end the continued interaction (`ended`) and store the next one (`begun`). */
   ended?: readonly unknown[] | undefined;
   begun?: readonly unknown[] | undefined;
 }
 
-/** A request in progress: within it, {@link OauthDatabase.current}. */
+/** A request in progress: {@link OauthDatabase.current} while it is served. */
 export class OauthRequest {
   /** The first error, since the library hides errors behind its own response. */
   failure?: Error | undefined;
-  /** Whether the request gets 503, since the database or another resource was unavailable or slow: it runs no further statements. */
+  /** Whether the request gets 503, and runs no further statements. */
   unavailable = false;
   readonly signIn = new RequestSignIn();
   readonly authorization: Authorization = {};
@@ -178,7 +178,7 @@ export class OauthRequest {
 }
 
 /**
- * The authorization server's database: stores HMACs instead of secrets, and encrypts sensitive data. Keeps no transaction open between
+ * Runs the authorization server's statements, and provides the keys and the encryption for stored data. Keeps no transaction open between
  * statements. Runs no further statements of a request that gets 503.
  */
 @Injectable()
@@ -229,7 +229,7 @@ export class OauthDatabase {
   }
 }
 
-/** Handles rows whose grant, client or member was deleted meanwhile (foreign key, 23503). @throws InvalidGrant; other errors of `write` */
+/** Rejects a write whose grant, client or member was deleted meanwhile (foreign key, 23503). @throws InvalidGrant, or error of `write` */
 export async function rejectOrphans<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;

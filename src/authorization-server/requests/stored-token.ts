@@ -18,7 +18,7 @@ interface TokenRow extends Partial<EndedAccess> {
   readonly grant: AdapterPayload | null;
   readonly user_id: number;
   readonly user_active: boolean;
-  /** Seconds until the member’s chosen access duration expires; null if unlimited. */
+  /** Seconds until the app's access ends, even if it is used; null for no end. */
   readonly seconds_left: number | null;
   /** The earlier of the token's expiry and the end of the app's access, in seconds since 1970. */
   readonly ends_at: number;
@@ -63,7 +63,7 @@ const FIND = {
 
 const ENDS = 'LEAST(t.expires_at, g.expires_at, g.access_ends_at)';
 
-/** Also finds unused tokens after their end, even if they were deleted, so that the app gets the reason. */
+/** Also finds expired unused tokens, and deleted tokens (`ended_refresh_tokens`), so that the response can give the reason. */
 const FIND_REFRESH_TOKEN = {
   name: 'find-refresh-token',
   text: `${finding(
@@ -98,7 +98,7 @@ export function payloadOf(token: StoredToken, isConsumed: boolean): AdapterPaylo
   const { model, id, payload, ends_at, used_seconds_ago } = token;
   return {
     ...payload,
-    // The stored expiry may be outdated: members can change the end of access, and each use extends a refresh token that stays valid.
+    // The payload's expiry may be outdated: members can change the end of access, and each use extends a refresh token that stays valid.
     ...(model === 'RefreshToken' ? { exp: Math.floor(ends_at) } : {}),
     ...(isConsumed ? { consumed: Math.floor(Date.now() / 1000 - (used_seconds_ago ?? 0)) } : {}),
     jti: id,
