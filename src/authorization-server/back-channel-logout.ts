@@ -119,7 +119,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
       );
   }
 
-  /** Removes the app's URI and its pending notices. @returns false if the app has another URI by now */
+  /** Removes the URI, and the app's pending notices. @returns false if it is no longer the app's URI */
   #removeUri(clientId: string, url: string): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       const [, clients] = await manager.query<[unknown, number]>(REMOVE_URI, [clientId, url]);

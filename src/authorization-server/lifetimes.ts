@@ -19,7 +19,7 @@ export const LIFETIMES = {
   anonymousSession: 10 * MINUTE,
   /** Storage time of the mark that a session ended at the external identity provider: longer than any sign-in takes. */
   upstreamEnd: 60 * MINUTE,
-  /** For the library only: access ends `idleSeconds` after its last use. */
+  /** For the library only: the database decides when a grant expires. */
   grant: 181 * DAY,
   /** Access under a consent that the member gave before members could choose the duration. */
   earlierGrant: 14 * DAY,

@@ -255,7 +255,7 @@ function parseKeysUri(document: unknown): string | undefined {
   return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;
 }
 
-/** Finds the fault of a redirect URI of a client with a metadata document. */
+/** Finds the fault of a redirect URI that a metadata document's client uses. */
 export function findRedirectFault(
   clientId: string,
   uri: string,

@@ -62,7 +62,7 @@ function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken,
 )`;
 }
 
-/** Stores nothing if the sign-in ended, or another request continued the step. Stores no grant and code that the consent does not allow. */
+/** Stores nothing if the sign-in ended, or another request continued the step. Stores no grant or code that the consent does not allow. */
 function storing(
   parameters: SqlParameters,
   isFound: boolean,

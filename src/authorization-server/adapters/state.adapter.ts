@@ -33,7 +33,7 @@ WHERE s.key IN ($1, $2) AND s.model = $3 AND ${unexpired('s.expires_at')}`,
 const CONSUME = `UPDATE oauth_state SET consumed_at = now()
 WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1`;
 
-/** Model name in the key of an ended interaction: another name, so that no request can continue the interaction. */
+/** Model name for the key of an ended interaction; differs from `Interaction`, so that no request can continue it. */
 const ENDED = 'EndedInteraction';
 
 /** SQL that ends a step, and keeps it for {@link OneTimeStates.completed}. @param session SQL of the key of the next step's session */

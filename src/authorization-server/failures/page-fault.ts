@@ -96,7 +96,7 @@ export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   return new PageFault(error.statusCode, signingOut ? 'wrongSignOut' : fault, error.error);
 }
 
-/** By reason: a parameter that must be registered, and the client metadata that lists the registered values. */
+/** By reason: a parameter that must be registered, and the client metadata with the registered values, if any. */
 const UNREGISTERED: {
   readonly [Reason in RejectionReason]?: [string, ('redirectUris' | 'postLogoutRedirectUris')?];
 } = {

@@ -123,7 +123,7 @@ export function createProvider(parts: ProviderParts): Provider {
     // Default: only with offline_access, which requires prompt=consent. Here always, unless access ends within the time of `once`.
     issueRefreshToken: (ctx, client) =>
       Promise.resolve(client.grantTypeAllowed('refresh_token') && secondsLeft(ctx) > secondsOf('once')!),
-    // Default: tokens end with the browser session. Here apps keep their access.
+    // Default: tokens without offline_access end with the browser session. Here apps keep their access.
     expiresWithSession: () => Promise.resolve(false),
     revokeGrantPolicy: () => true, // default: revoking an access token does not revoke its refresh token
     clockTolerance: CLOCK_TOLERANCE, // default 15 s; for stored tokens, the database's clock decides the expiry
