@@ -161,8 +161,7 @@ export class ClientDocuments {
     try {
       if (!isPageUrl(uri)) throw new Error('use a valid https URL');
       const url = new URL(uri);
-      if (!this.#spent.spend(budgetOfHost(url)))
-        throw new Error('this server has read too many documents from its host: try again in a minute');
+      if (!this.#spent.spend(budgetOfHost(url))) throw new Error('too many requests to its host: try later');
       return (await this.https.readJson(url)) as object;
     } catch (error) {
       throw new Error(`jwks_uri: ${reasonOf(error as Error)}`, { cause: error });
@@ -290,8 +289,7 @@ export function parseClient(
   const named = typeof said.client_name === 'string' ? nameFrom(said.client_name) : '';
   const keys = (readKeys ?? said.jwks ?? null) as { keys: object[] } | null;
   const jwks = methods.includes('private_key_jwt') ? keys : null;
-  if (jwks === null && !methods.includes('none'))
-    throw new Error('private_key_jwt requires jwks or jwks_uri');
+  if (jwks === null && !methods.includes('none')) throw new Error('private_key_jwt needs jwks or jwks_uri');
   const scope = typeof said.scope === 'string' ? said.scope.split(' ').filter(isScope) : ALL_SCOPES;
   const name = named || host.slice(0, 100);
   const faultOf = (uri: string) => findRedirectFault(clientId, uri, type, production);
