@@ -13,7 +13,7 @@ interface MemberColumn {
   readonly type: string;
   readonly isKey: boolean;
   readonly default: string;
-  /** The referenced table, if this column alone is the foreign key. */
+  /** The entity that this column references. */
   readonly reference: { readonly to: object; readonly cascades: boolean } | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface MemberTable extends Required<Omit<MemberTableDeclaration<AnyRow
   readonly columns: readonly MemberColumn[];
 }
 
-/** All tables with `@OfMember`, referencing tables before referenced ones, and tables that reference none (such as users and logs) last. */
+/** All tables with `@OfMember`: referencing tables before referenced tables; tables without references (such as logs) last. */
 export const MEMBER_TABLES: readonly MemberTable[] = referringFirst(ENTITIES.flatMap(tableOf));
 
 function tableOf(entity: object): MemberTable[] {
@@ -66,14 +66,14 @@ function referringFirst(tables: readonly MemberTable[]): MemberTable[] {
   return [...ordered.filter(refers), ...ordered.filter((table) => !refers(table))];
 }
 
-/** The referenced table, if its rows belong to members but are not members. */
+/** Returns the table with `@OfMember` that the owner column references; undefined for `users`. */
 function throughOf(table: MemberTable, owner: string): { to: MemberTable; cascades: boolean } | undefined {
   const { reference } = table.columns.find(({ name }) => name === owner) ?? {};
   const to = MEMBER_TABLES.find(({ entity }) => entity === reference?.to);
   return reference && to && to.name !== 'users' ? { to, cascades: reference.cascades } : undefined;
 }
 
-/** Returns the owner columns that contain members' ids; the others refer to tables of members. */
+/** Returns the owner columns that contain members' ids; the others reference another table with `@OfMember`. */
 export const memberColumnsOf = (table: MemberTable) =>
   table.owner.filter((column) => !throughOf(table, column));
 
@@ -91,7 +91,7 @@ export function areTheirs(table: MemberTable, alias: string, isOne: (column: str
 
 export const ERASED = 'SELECT id FROM users WHERE erased_at IS NOT NULL';
 
-/** Erases rows of members ($1, an array) from a table. */
+/** Deletes or clears the rows of members ($1, an array) in a table. */
 export interface Erasure {
   readonly table: string;
   readonly statement: string;
@@ -105,7 +105,7 @@ const users = MEMBER_TABLES.find(({ name }) => name === 'users')!;
 /** SQL: assignments that clear personal columns of a row in `users`; an erasure also replaces the username. */
 export const CLEARED_OF_USERS = clearing((users.erase as { clear: readonly string[] }).clear);
 
-/** Erases all rows except kept ones and those in `users`, referencing rows first. Rows that a foreign key deletes need no statement. */
+/** Erasures of all tables except `users` and kept tables, referencing tables first. Rows that a foreign key deletes need none. */
 export const ERASURES: readonly Erasure[] = MEMBER_TABLES.flatMap((table) => {
   const { name, erase, owner } = table;
   if (table === users || (erase !== 'delete' && 'keep' in erase)) return [];
@@ -143,7 +143,7 @@ export interface MemberRows {
   readonly descending?: boolean;
 }
 
-/** The parts of the data export that contain rows of one table. */
+/** Parts of the data export, each with the rows of one table. */
 export const EXPORTED_ROWS: readonly MemberRows[] = MEMBER_TABLES.flatMap((table) =>
   'as' in table.export ? [rowsOf(table, table.export)] : [],
 );

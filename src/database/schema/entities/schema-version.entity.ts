@@ -11,7 +11,7 @@ export class CompatibleMigration extends row({
 @Entity('schema_versions')
 export class SchemaVersion extends row({
   digest: anyText.primary,
-  /** Statements by the object's name in DROP. */
+  /** Statements of schema/ by the created object's name, as in a DROP statement. */
   objects: jsonb.as<Readonly<Record<string, string>>>(),
   applied_at: timestamptz.sqlDefault('clock_timestamp()'),
 }) {}

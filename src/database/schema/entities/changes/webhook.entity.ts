@@ -24,16 +24,16 @@ export class WebhookEndpoint extends row({
   id: anyText.primary,
   url: anyText,
   types: anyText.array,
-  /** Messages follow the access of this client or of {@link WebhookEndpoint.key_id}; if both are null, the platform's access. */
+  /** The endpoint belongs to this client or to {@link WebhookEndpoint.key_id}; if both are null, to the platform. */
   client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
   key_id: anyText.nullable.refersTo(() => ApiKey, 'CASCADE'),
   /** Encrypted. */
   secret: bytea.unselected,
-  /** Encrypted; signs in addition to the current secret until {@link WebhookEndpoint.previous_secret_until}. */
+  /** Encrypted; the server signs messages also with this secret until {@link WebhookEndpoint.previous_secret_until}. */
   previous_secret: bytea.nullable.unselected,
   previous_secret_until: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
-  /** Time of the first failed attempt since the last accepted message; null if there is none. */
+  /** Start of the current series of failures; null if there is none. */
   failing_since: timestamptz.nullable,
   disabled_at: timestamptz.nullable,
   disabled_because: anyText.as<'admin' | 'failing' | 'gone'>().nullable,
@@ -42,7 +42,7 @@ export class WebhookEndpoint extends row({
 @Entity('webhook_deliveries')
 @Expires({ at: 'ended_at', kept: '7 days', only: `status <> 'pending'` })
 @OfMember<WebhookDelivery>({
-  // Apps still get the message that their access to an erased member has ended.
+  // Apps still get the message that their access to an erased member's data has ended.
   only: `type <> 'access.ended'`,
   export: {
     none: 'messages to webhook endpoints, until seven days after their end; the change is in the export',
@@ -53,11 +53,11 @@ export class WebhookDelivery extends row({
   id: uuid.unique.sqlDefault('gen_random_uuid()'),
   endpoint_id: anyText.refersTo(() => WebhookEndpoint, 'CASCADE'),
   type: anyText,
-  /** Member whose lists changed; 0 if the message is not about one member. */
+  /** Member whom the message is about; 0 if it is not about one member. */
   user_id: bigint,
   thing_id: bigint,
   changed_at: timestamptz,
-  /** `withheld`: the credential no longer has access; `dead`: the server makes no further attempts. */
+  /** `withheld`: the client or key no longer has access; `dead`: the server makes no further attempts. */
   status: anyText.as<'pending' | 'delivered' | 'dead' | 'withheld'>().default('pending'),
   /** Completed attempts since the message was created or resent on request. */
   attempts: integer.default(0),
@@ -70,7 +70,7 @@ export class WebhookDelivery extends row({
   error: anyText.nullable,
   duration_ms: integer.nullable,
   ended_at: timestamptz.nullable,
-  /** Only for a message about access. */
+  /** null unless the message is about an app's or a key's access. */
   details: jsonb.as<AccessDetails>().nullable,
 }) {}
 
@@ -82,7 +82,7 @@ export interface AccessDetails {
   readonly reason: 'member' | 'app' | 'platform' | 'expired' | 'unused' | null;
 }
 
-/** A change to an app's access, or its end. Triggers write the row; a moment later it becomes a message (schema/access-messages.sql). */
+/** A note that an app's access changed or ended. Triggers write the notes; `tell_apps_of_access` turns them into messages. */
 @Entity('access_changes')
 @OfMember<AccessChange>({
   erase: { keep: 'the server notifies apps, seconds later, that their access has ended' },
@@ -92,7 +92,7 @@ export class AccessChange extends row({
   id: identity('ALWAYS'),
   user_id: bigint,
   client_id: anyText,
-  /** For a grant that ended. */
+  /** null unless a grant ended. */
   reason: anyText.as<'member' | 'app' | 'platform' | 'expired' | 'unused'>().nullable,
   ended_at: timestamptz.nullable,
   scopes: anyText.array.nullable,

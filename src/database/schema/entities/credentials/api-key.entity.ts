@@ -20,7 +20,7 @@ import { User } from '../../../../resources/profile/table.js';
 @ForeignKey(() => ApiKey, ['replaced_by'], ['id'])
 export class ApiKey extends row({
   id: anyText.primary,
-  /** null for a platform key, to which `api_keys_owner_check` allows other scopes. */
+  /** null for a platform key; `api_keys_owner_check` restricts its scopes to `platform:…`. */
   user_id: bigint.nullable.refersTo(() => User),
   name: anyText,
   environment: anyText.as<'live' | 'test'>(),
@@ -40,12 +40,12 @@ export class ApiKey extends row({
   replaced_by: anyText.nullable,
   /** Time of the notice to the member that the key expires soon. */
   ending_notified_at: timestamptz.nullable,
-  /** Times of the messages to the key's webhooks: it expires soon, and it has ended. If only the second is sent, both have its time. */
+  /** Set when webhooks are told that the key expires soon; at the latest, together with {@link ApiKey.ended_told_at}. */
   ending_told_at: timestamptz.nullable,
   ended_told_at: timestamptz.nullable,
 }) {}
 
-/** Use of a key, written in batches. */
+/** Use of a key, and its exposure in a browser. */
 @Entity('api_key_usage')
 @OfMember<ApiKeyUsage>({ owner: ['key_id'], export: { in: 'keys' } })
 export class ApiKeyUsage extends row({
@@ -53,7 +53,7 @@ export class ApiKeyUsage extends row({
   last_used_at: timestamptz.nullable,
   last_used_ip: inet.nullable,
   uses_count: bigint.default(0),
-  /** First request with the key from a browser, and the page's origin; without it, Sec-Fetch-Site or `unknown`. */
+  /** Time of the first recorded request that a browser sent with the key. */
   exposed_at: timestamptz.nullable,
   exposed_origin: anyText.nullable,
 }) {}

@@ -14,7 +14,7 @@ import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 
-/** An audit event without secrets. Triggers prevent changes, except for the member's erasure, and for seven days also deletion. */
+/** An audit event, without secrets. Triggers allow changes only for an erased member, and deletion only after seven days. */
 @Entity('auth_events')
 @Expires({ at: 'occurred_at', kept: { setting: 'auditRetentionSeconds' } })
 @OfMember<AuthEvent>({
@@ -26,7 +26,7 @@ export class AuthEvent extends row({
   occurred_at: timestamptz.sqlDefault('now()'),
   /** `<object>.<verb>`, as in `key.created`: see docs/operators/audit.md. */
   type: anyText,
-  /** `admin` is the command line. */
+  /** `admin`: an operator at the command line. */
   actor: anyText.as<'user' | 'client' | 'admin' | 'system'>(),
   user_id: bigint.nullable,
   client_id: anyText.nullable,
@@ -62,13 +62,13 @@ export class DeveloperRequest extends row({
   /** A reason from docs/operators/audit.md. */
   reason: anyText.nullable,
   parameter: anyText.nullable,
-  /** The value sent, without possible secrets. */
+  /** The parameter's value as sent, without possible secrets. */
   value: anyText.nullable,
   error_id: anyText.nullable,
   duration_ms: integer.nullable,
 }) {}
 
-/** Number of requests of a member's own app or key in one hour with the same route and outcome. */
+/** Number of requests of a member's own app or key in one hour with the same method, route and outcome. */
 @Entity('developer_request_counts')
 @Expires({ at: 'hour', kept: '30 days' })
 @OfMember<DeveloperRequestCount>({
@@ -93,7 +93,7 @@ export class DeveloperRequestCount extends row({
   requests: bigint,
 }) {}
 
-/** A rejection without a member, found by its error id. At most 10,000: the next replaces the oldest, since anyone can cause any number. */
+/** A rejected request of an unknown member, found by its error id. Only 10,000 are kept, since anyone can cause rejections. */
 @Entity('oauth_refusals')
 @Expires({ at: 'occurred_at', kept: '30 days' })
 export class OauthRejection extends row({
@@ -107,7 +107,7 @@ export class OauthRejection extends row({
   reason: anyText,
   /** As sent, without possible secrets; the client may not exist. */
   client_id: anyText.nullable,
-  /** As sent, without query, fragment and possible secrets. */
+  /** Without query, fragment and possible secrets. */
   redirect_uri: anyText.nullable,
   ip: inet.nullable,
 }) {}

@@ -20,13 +20,13 @@ export class LoginThrottle extends row({
   key: bytea.primary,
   attempts: integer,
   window_ends_at: timestamptz,
-  /** Number of consecutive blocks, which determines the next block's duration. */
+  /** Determines the next block's duration: the number of blocks since the last sign-in or longer pause. */
   blocks: integer.default(0),
   /** For each attempt in progress: the time after which the attempt counts as a failure unless settled. */
   under_way: timestamptz.array.sqlDefault("'{}'::timestamptz[]"),
 }) {}
 
-/** Requests that all instances admitted in a window. Unlogged: lost after a crash. */
+/** Requests of one caller that all instances admitted in a window. Unlogged: lost after a crash. */
 @Entity('rate_limit_counts')
 // An instance with a slow clock may still count in the previous window.
 @Expires({ at: 'to_timestamp(window_number * 60)', kept: '3 minutes' })

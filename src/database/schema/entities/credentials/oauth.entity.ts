@@ -26,7 +26,7 @@ export class OauthClient extends row({
   type: anyText.as<'web' | 'native'>(),
   redirect_uris: anyText.array,
   post_logout_redirect_uris: anyText.array.sqlDefault("'{}'"),
-  /** Origins whose pages may call the OAuth endpoints and MCP; if empty, the defaults of `allowedOriginsOf`. */
+  /** Origins of the client's pages; if empty, `allowedOriginsOf` chooses the defaults. */
   allowed_origins: anyText.array.sqlDefault("'{}'"),
   scopes: anyText.array,
   /** Public keys of a confidential client (private_key_jwt); null for a public client, empty for a client with a secret. */
@@ -39,7 +39,7 @@ export class OauthClient extends row({
   profile: anyText.as<'oauth21' | 'oidc' | 'fapi2'>().default('oauth21'),
   /** `optional`: the client may omit PKCE if it sends a nonce. */
   pkce: anyText.as<'required' | 'optional' | 'off'>().default('required'),
-  /** How the client sends its secret; null for a client that authenticates with keys, or is public. */
+  /** How the client sends its secret; null for a public client, and for a client with keys. */
   secret_auth_method: anyText.as<'client_secret_basic' | 'client_secret_post'>().nullable,
   created_at: timestamptz.sqlDefault('now()'),
   disabled_at: timestamptz.nullable,
@@ -55,15 +55,15 @@ export class OauthClient extends row({
   owner_id: bigint.nullable.refersTo(() => User),
   /** Whether the owner disabled the client: the owner cannot enable a client that others disabled. */
   disabled_by_owner: boolean.default(false),
-  /** Maximum duration of access that members can choose; null for the client type's default (`clients/access-durations.ts`). */
+  /** Maximum duration of access that members can choose; null for the default (`clients/access-durations.ts`). */
   longest_access: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
   /** The owner's last application for a review; reasons by scope. */
   application: jsonb.as<{ purpose: string; reasons: Record<string, string> }>().nullable,
   /** Time of the application that waits for a review; null if none waits. */
   applied_at: timestamptz.nullable,
-  /** Time at which the platform approved the current columns. */
+  /** Time of the last approval by the platform; null if there is none. */
   approved_at: timestamptz.nullable,
-  /** Why the platform rejected the last application; null if it did not. */
+  /** Why the platform rejected the last application; null if it did not reject it. */
   rejection: anyText.nullable,
   /** Changes by the owner of an approved app that wait for approval; the logo in base64. */
   pending_changes: jsonb.as<{
@@ -84,13 +84,13 @@ export class AppTester extends row({
   client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
   /** The username that the app's owner typed, normalized for comparison. */
   username: anyText.primary,
-  /** Active member with this username at the invitation; null if there was none, which the app's owner cannot see. */
+  /** Active member with this username at the time of the invitation; null if there was none. Hidden from the app's owner. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
   invited_at: timestamptz.sqlDefault('now()'),
   accepted_at: timestamptz.nullable,
 }) {}
 
-/** A secret of a confidential client without private_key_jwt. During a rotation, two are valid. */
+/** A secret of a confidential client without private_key_jwt. During a rotation, two can be valid. */
 @Entity('oauth_client_secrets')
 @Expires({ at: 'expires_at', kept: '7 days' })
 @OfMember<OauthClientSecret>({
@@ -120,19 +120,19 @@ export class OauthConsent extends row({
   client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
   granted: anyText.array,
   rejected: anyText.array,
-  /** Origins that get codes without a prompt; null: those of the app's redirect URIs, until these change. */
+  /** Origins of redirect URIs for which the consent counts; null: all of the app's, until they change. */
   redirect_origins: anyText.array.nullable,
   /** Digest of the app's details when the member consented; null for an app that an admin registered. */
   seen_as: anyText.nullable,
   /** Duration that the member chose last; null for a consent from before members could choose. */
   duration: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
-  /** End of the consent: afterwards, each request of the app prompts; null for no end. */
+  /** End of the consent: afterwards, the member must consent again; null for no end. */
   access_ends_at: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
   updated_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** Unused or just used refresh token of ended access: the app gets the reason. Triggers write it when grants and tokens are deleted. */
+/** The last or the previous refresh token of ended access: an error response to it contains the reason. Triggers write the row. */
 @Entity('ended_refresh_tokens')
 @Expires({ at: 'ended_at', kept: '30 days' })
 export class EndedRefreshToken extends row({
@@ -143,7 +143,7 @@ export class EndedRefreshToken extends row({
   reason: anyText.as<'member' | 'app' | 'platform' | 'expired' | 'unused'>(),
 }) {}
 
-/** A token family: one sign-in of a member to a client on one device. Its id is not a credential. */
+/** A token family: the tokens of one sign-in of a member to a client. Its id is not a credential. */
 @Entity('oauth_grants')
 @Expires({ at: 'expires_at' })
 @Expires({ at: 'access_ends_at', name: 'ended_access' })
@@ -154,11 +154,11 @@ export class OauthGrant extends row({
   client_id: anyText.refersTo(() => OauthClient, 'CASCADE'),
   payload: jsonb.as<Record<string, unknown>>(),
   created_at: timestamptz.sqlDefault('now()'),
-  /** Expiry without use, up to a day late: written at most once a day. The sweeper sets the current time if no token is left. */
+  /** Expiry without use; up to a day late, to save writes. If no token is left, the sweeper sets it to the current time. */
   expires_at: timestamptz,
   /** Expiry that the member chose; null for none. Servers of the previous version insert the default. */
   access_ends_at: timestamptz.nullable.sqlDefault("now() + interval '14 days'"),
-  /** Times of the notices to member and app that the grant expires soon. */
+  /** Times of the notices that the access ends soon: to the member, and to the app. */
   ending_notified_at: timestamptz.nullable,
   ending_told_at: timestamptz.nullable,
 }) {}
@@ -188,7 +188,7 @@ const END_GRANTS = {
 
 /** An authorization code, access token or refresh token, found by an HMAC of its secret. */
 @Entity('oauth_tokens')
-// The row stays for ten minutes, because a second use of the code reveals a theft.
+// A code stays for ten minutes after its expiry, because its second use reveals a theft.
 @Expires({
   at: 'expires_at',
   kept: '10 minutes',
@@ -233,9 +233,9 @@ export class OauthSession extends row({
   expires_at: timestamptz,
   user_agent: anyText.nullable,
   ip: inet.nullable,
-  /** For a session from the external identity provider: HMAC of the subject there. */
+  /** For a session from the external identity provider: HMAC of the provider's `sub`. */
   upstream_subject_key: bytea.nullable,
-  /** For such a session: HMAC of the provider's session. */
+  /** For such a session: HMAC of the provider's `sid`; null if the provider sent none. */
   upstream_session_key: bytea.nullable,
   /** Clients in which this session signed the member in, by id, with the `sid` in each client's ID token. */
   clients: jsonb.as<Record<string, string>>().sqlDefault("'{}'"),
@@ -260,7 +260,7 @@ export class OauthLogout extends row({
   due_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** State such as interactions, pushed authorization requests and used proofs, for minutes; counts of password resets, for a day. */
+/** Temporary state, such as interactions, pushed authorization requests, used proofs, and counts of password resets. */
 @Entity('oauth_state')
 @Expires({ at: 'expires_at' })
 @OfMember<OauthState>({
@@ -278,7 +278,7 @@ export class OauthState extends row({
     | 'PasskeyRegistration'
     | 'PasswordReset'
   >(),
-  /** For an interaction: the member on whose sign-in it relies, if any; for a password reset or its count: the member. */
+  /** For an interaction: the member whose sign-in it relies on, if any; for a password reset or its count: the member. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
   /** For an interaction: the app that sent the request. */
   client_id: anyText.nullable,

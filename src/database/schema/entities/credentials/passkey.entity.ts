@@ -3,7 +3,7 @@ import { bigint, boolean, bytea, identity, row, anyText, timestamptz } from '../
 import { OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
-/** A passkey of a member (a credential record of WebAuthn level 3, §4). Contains no secret: only the member has the private key. */
+/** A passkey of a member: a credential record (WebAuthn Level 3, §4), without secrets. */
 @Entity('passkeys')
 @Unique('passkeys_credential_id_key', ['credential_id'])
 @OfMember<Passkey>({

@@ -7,12 +7,12 @@ import { User } from '../../../../resources/profile/table.js';
 @OfMember<MutedNotice>({ export: { as: 'muted_notices' } })
 export class MutedNotice extends row({
   user_id: bigint.primary.refersTo(() => User, 'CASCADE'),
-  /** Type of the audit event. */
+  /** Type of the audit event for which the member gets no emails. */
   notice: anyText.primary,
   muted_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** A notice whose email is pending. The sender drops it after three days; without a mail server, the sweeper deletes it. */
+/** A notice whose email is pending. The sender drops it after three days; if there is no mail server, the sweeper deletes it after four. */
 @Entity('notice_emails')
 @Expires({ at: 'created_at', kept: '4 days' })
 @OfMember<NoticeEmail>({
@@ -21,11 +21,11 @@ export class MutedNotice extends row({
 export class NoticeEmail extends row({
   id: identity('ALWAYS'),
   user_id: bigint,
-  /** Type of the audit event. */
+  /** Type of the reported audit event. */
   notice: anyText,
   /** Name of the app, key, link or passkey. */
   name: anyText.nullable,
-  /** Whether the notice is one of many that are due at the same time: these do not delay other notices. */
+  /** Whether the notice announces an end of access: such notices, often many at once, do not delay others. */
   is_bulk: boolean,
   created_at: timestamptz.sqlDefault('now()'),
   /** Number of started attempts. */

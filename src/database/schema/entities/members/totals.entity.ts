@@ -3,7 +3,7 @@ import { bigint, boolean, date, identity, row, anyText, timestamptz } from '../.
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
-/** Uses of a member's scope by an app or key on one day, written in batches. */
+/** Number of uses of one scope by an app or key for one member on one day, written in batches. */
 @Entity('member_usage')
 @Expires({ at: 'day', kept: '90 days' })
 @OfMember<MemberUsage>({ export: { as: 'usage' } })
@@ -19,7 +19,7 @@ export class MemberUsage extends row({
   last_used_at: timestamptz,
 }) {}
 
-/** A name change that not all denormalized columns contain yet. Only the database writes this table. */
+/** A name change that some denormalized columns may lack. Only the database's triggers and functions write this table. */
 @Entity('renamed_users')
 @OfMember<RenamedUser>({
   erase: { keep: 'for seconds, until the server has updated the name in all columns' },
@@ -28,18 +28,18 @@ export class MemberUsage extends row({
 export class RenamedUser extends row({
   id: identity('ALWAYS'),
   user_id: bigint,
-  /** null until all columns had the new name once; checked again when all transactions before this number (xid8) have ended. */
+  /** null until a check finds the new name in all columns; the last check waits for all transactions below this number (xid8). */
   settled_before: bigint.nullable,
 }) {}
 
-/** One row: the number of active members at the last compaction of deltas, the denominator of every rarity. */
+/** One row: the number of active members, without the deltas that are not compacted yet. */
 @Entity('platform_totals')
 export class PlatformTotals extends row({
   id: boolean.primary.default(true),
   active_users_count: bigint.default(0),
 }) {}
 
-/** Row counts of a member's lists. Not an entity, since its rows are deltas without a key. Only the database writes this table. */
+/** Row counts of a member's lists. Not an entity, since the table has no key. Only the database writes this table. */
 @OfMember<UserTotals>({
   table: 'user_totals',
   erase: { keep: 'counts of deleted rows become zero' },
