@@ -1,4 +1,4 @@
-/** Numbers a statement's parameters. The text may depend on flags and counts, never on a value: PostgreSQL prepares each text. */
+/** Numbers a statement's parameters. The text must not depend on values, since PostgreSQL prepares each different text. */
 export class SqlParameters {
   /** @param values of parameters whose numbers the text already contains */
   constructor(readonly values: unknown[] = []) {}

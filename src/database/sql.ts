@@ -1,10 +1,8 @@
 import type { ValueSql } from '../model/json-text.js';
-/** SQL that more than one feature uses. */
-
-/** The URL of the event `e`, for participants `p` who may see it. */
+/** The online URL of the event `e`; NULL unless the participant `p` may see it. */
 export const ONLINE_URL = `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`;
 
-/** A member's stored total: compacted counts plus later changes, exact in the statement's snapshot. */
+/** A member's total: the compacted count plus deltas, exact in the statement's snapshot. */
 export function totalOfMember(
   column: 'events_count' | 'connections_count' | 'achievements_count',
   userId = '$1',
@@ -24,14 +22,14 @@ export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since)
 /** SQL that sets who ends access in this transaction, for the stored reason. @param actor SQL: `user`, `client`, else the platform */
 export const endedBy = (actor: string) => `set_config('public_user_api.ended_by', ${actor}, true)`;
 
-/** Prevents use of an index by expiry: PostgreSQL could choose this index while the table is empty, and sessions keep plans. */
+/** SQL: whether a row is unexpired. Uses no index by expiry: PostgreSQL could choose it while the table is empty, and keep the plan. */
 export const unexpired = (column = 'expires_at') => `(${column} > now()) IS TRUE`;
 
-/** Joins a row by key (`users u`) with LATERAL: a plan made on a small table would scan the whole table, and sessions keep plans. */
+/** Joins a row of a table (`users u`) by key: for a plain join, PostgreSQL could choose a scan while the table is small, and keep it. */
 export const keyed = (table: string, condition: string) =>
   `LATERAL (SELECT * FROM ${table} WHERE ${condition} LIMIT 1) ${table.split(' ')[1]} ON true`;
 
-/** SQL of a text's sort key: the code points of the lower-cased text. */
+/** SQL of a text's sort key: the case-folded text, compared by code points. */
 export function foldedText(sql: string): ValueSql {
   return `(fold_case(${sql}) COLLATE "C")`;
 }
@@ -41,14 +39,14 @@ export function contains(folded: string, placeholder: string): string {
   return `strpos(${folded}, fold_case(${placeholder})) > 0`;
 }
 
-/** SQL of a comparison regardless of case. */
+/** SQL of a case-insensitive comparison for equality. */
 export function equals(text: string, placeholder: string): string {
   return `fold_case(${text}) = fold_case(${placeholder})`;
 }
 
-/** No open transaction can add a change with a lower transaction number, so readers that stop below it miss no change. */
+/** No transaction with a lower number is still open, so readers that stop below this number miss no change. */
 export const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
-/** Changes with this transaction number or a higher one come from a restored dump of another server. */
+/** The next transaction number: a visible change with this number or a higher one comes from a restored dump. */
 export const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
-/** The database and its timeline: after a restore or failover, transaction numbers may repeat. */
+/** Identifies the database cluster and its timeline: after a restore or failover, transaction numbers may repeat. */
 export const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;

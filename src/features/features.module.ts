@@ -12,7 +12,7 @@ import { ProfileService } from '../resources/profile/profile.service.js';
 import { SyncController } from './sync/sync.controller.js';
 import { SyncService } from './sync/sync.service.js';
 
-/** The routes of the members' API, except its documents and the assistants' endpoint. */
+/** Routes of the members' API. */
 @Module({
   imports: [AuthModule],
   controllers: [

@@ -17,7 +17,7 @@ import { providerFetch } from './provider-fetch.js';
 
 /** Timeout for each response of the provider, in seconds: short, since members wait. */
 const MAX_SECONDS = 3;
-/** Tolerated difference to the provider's clock in seconds, also for expired tokens. */
+/** Tolerated difference from the provider's clock, in seconds, also for a token's expiry. */
 const CLOCK_TOLERANCE_SECONDS = 90;
 const HOUR_MS = 3_600_000;
 /** Pause in ms before the next metadata request if the provider did not respond, and the server knows no earlier metadata. */
@@ -46,7 +46,7 @@ export class UpstreamFault extends Error {
   }
 }
 
-/** Secrets of a request: `nonce` protects against replayed ID tokens, `verifier` (PKCE) against stolen codes. */
+/** Secrets of an authorization request: `nonce` protects against replayed ID tokens, `verifier` (PKCE) against stolen codes. */
 export interface UpstreamSecrets {
   readonly nonce: string;
   readonly verifier: string;
@@ -76,7 +76,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     return `${this.config.publicUrl}/sign-in/callback`;
   }
 
-  /** Logs at startup whether the provider works; the server starts without it. */
+  /** Logs at startup whether the provider is available; the server starts without it. */
   onApplicationBootstrap(): void {
     if (this.config.upstream) void this.#provider().catch(() => undefined);
   }
@@ -158,7 +158,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     }
   }
 
-  /** Returns the provider's sign-out URL, if any (OpenID Connect RP-Initiated Logout 1.0). @param state returned by the provider */
+  /** Returns the provider's sign-out URL, if any (OpenID Connect RP-Initiated Logout 1.0). @param state that the provider returns */
   async endSessionUrl(state: string | undefined): Promise<URL | undefined> {
     try {
       const { configuration } = await this.#provider();
@@ -252,10 +252,10 @@ export async function discover(upstream: UpstreamConfig): Promise<Known> {
   }
 }
 
-/** Maximum age of a logout token in seconds: an older token could end sessions that began after its time of issue. */
+/** Maximum age of a logout token in seconds: an older token could end sessions that began long after its time of issue. */
 const MAX_LOGOUT_SECONDS = 300;
 
-/** Describes an error. Does not copy error responses, which may contain untrusted input or a token. */
+/** Describes an error. Copies only a well-formed code from error responses, which may contain untrusted input or a token. */
 export function upstreamFaultOf(error: unknown): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   if (error instanceof client.AuthorizationResponseError)
@@ -274,7 +274,7 @@ export function upstreamFaultOf(error: unknown): UpstreamFault {
   return new UpstreamFault('wrong', words.slice(0, 200));
 }
 
-/** Tells whether the provider sent no complete response, or a server error. */
+/** Tells whether an error indicates that the provider is unavailable. */
 function isAway(error: unknown): boolean {
   if (error instanceof Response) return error.status >= 500;
   if (!(error instanceof Error)) return false;
@@ -288,7 +288,7 @@ function codeOf(code: string): string | undefined {
 }
 
 /**
- * Sends the secret by HTTP Basic, or in the body if the provider requires it there. Form-encodes both parts (RFC 6749 §2.3.1) minimally:
+ * Sends the secret by HTTP Basic, or in the body if the provider does not support Basic. Form-encodes minimally (RFC 6749 §2.3.1):
  * openid-client also encodes hyphens, dots and underscores, which some providers (django-oidc-provider) do not decode.
  */
 function bySecret(secret: string): client.ClientAuth {

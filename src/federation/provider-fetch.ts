@@ -5,7 +5,7 @@ import { send, shared, type Lookup } from '../runtime/outgoing.js';
 
 export type ProviderFetch = (url: string, options: RequestInit | CustomFetchOptions) => Promise<Response>;
 
-/** A `fetch` without redirects. Looks up one name at a time, since the system's lookup blocks one of libuv's four threads. */
+/** A `fetch` that follows no redirects. Looks up one host name at a time, since the system's lookup blocks one of libuv's four threads. */
 export function providerFetch(lookUp: Lookup = (name) => lookup(name, { all: true })): ProviderFetch {
   let last: Promise<unknown> = Promise.resolve();
   const lookUpInTurn = shared((name) => {

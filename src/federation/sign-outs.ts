@@ -34,13 +34,13 @@ const LOGOUT_CLAIMS = z.object({
 /** Seconds for which a logout token's id is stored: longer than the token is valid. */
 const REMEMBERED_SECONDS = 600;
 
-/** Stores a mark that ends sign-ins in progress: see {@link sessionAdapter}. $3: the token's keys; a reused token has no effect. */
+/** Stores a mark that ends sign-ins in progress: see {@link sessionAdapter}. $3: keys of the token's id; a reused token has no effect. */
 const REMEMBER_END = `INSERT INTO oauth_state (key, model, expires_at)
 SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key
 WHERE NOT EXISTS (SELECT FROM oauth_state WHERE oauth_state.key = ANY ($3::bytea[]) AND oauth_state.expires_at > now()) ORDER BY key
 ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at`;
 
-/** Ends sessions by session ($1), subject ($2), or both, but no session of another subject. */
+/** Ends browser sessions by keys of the provider's session ($1), of its subject ($2), or of both. */
 const END = `DELETE FROM oauth_sessions WHERE COALESCE($1, $2::bytea[]) IS NOT NULL
   AND ($1::bytea[] IS NULL OR upstream_session_key = ANY ($1))
   AND ($2::bytea[] IS NULL OR upstream_subject_key = ANY ($2)) RETURNING user_id`;
@@ -58,7 +58,7 @@ export class LogoutTokens {
     private readonly dataSource: DataSource,
   ) {}
 
-  /** Ends browser sessions; apps keep their access unless the provider disabled or deleted the account. @throws UpstreamFault */
+  /** Ends browser sessions; apps keep their access unless the token reports a disabled or deleted account. @throws UpstreamFault */
   async redeem(token: string): Promise<void> {
     const claims = LOGOUT_CLAIMS.safeParse(await this.provider.verifyLogoutToken(token));
     if (!claims.success)
@@ -93,7 +93,7 @@ const MAX_SECONDS = 600;
 
 const KIND = 'UpstreamSignOut';
 
-/** Signs members out at the external identity provider, if UPSTREAM_LOGOUT is true and their session came from it. */
+/** Makes URLs at which the external identity provider signs members out, if UPSTREAM_LOGOUT is true. */
 @Injectable()
 export class SignOuts implements UpstreamSignOut {
   readonly #encryption: Encryption;
@@ -115,7 +115,7 @@ export class SignOuts implements UpstreamSignOut {
     return (await this.provider.endSessionUrl(state))?.href;
   }
 
-  /** Returns the target after the provider's sign-out; undefined if {@link addressFor} did not encrypt it, or if it has expired. */
+  /** Returns the target that {@link addressFor} encrypted in `state`; undefined if `state` is invalid or has expired. */
   targetOf(state: unknown): string | undefined {
     if (typeof state !== 'string' || !/^[\w-]{1,8192}$/.test(state)) return undefined;
     const sealed = this.#encryption.open<{ target: string; until: number }>(

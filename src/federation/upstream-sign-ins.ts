@@ -44,16 +44,16 @@ interface Begun extends UpstreamSecrets {
   readonly purpose: Purpose;
   /** Start time by this process's clock, in seconds since 1970. */
   readonly begunAt: number;
-  /** Maximum age of the authentication at the start, in seconds; null for `maxSession`, if the provider sends the time. */
+  /** Maximum age of the authentication at the start, in seconds; null: `maxSession`, but the provider may omit the time. */
   readonly maxAge: number | null;
 }
 
 interface Wishes {
-  /** Whether the provider must prompt the member, even within a session. */
+  /** Whether the provider must prompt the member, even if they have a session there. */
   readonly prompted: boolean;
   /** Maximum age of the authentication in seconds; 0: the member must authenticate again. */
   readonly maxAge?: number | undefined;
-  /** Parameters that are forwarded unchanged. */
+  /** Parameters to forward unchanged. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
@@ -63,7 +63,7 @@ const CLOCKS_APART = 90;
 /** The error code if the member declined (RFC 6749 §4.1.2.1). */
 const DECLINED = 'access_denied';
 
-/** Status, fault, code, reason and next step if the provider fails, or its user matches no member. */
+/** Status, fault, code, reason and next step for each kind of failure. */
 const FAULTS = {
   away: [503, 'upstreamAway', 'temporarily_unavailable', 'upstream_away', 'tryAgain'],
   refused: [502, 'upstreamFailed', undefined, 'upstream_refused', 'tryAgain'],
@@ -72,7 +72,7 @@ const FAULTS = {
   unknown: [403, 'unknownMember', 'access_denied', 'unknown_member', 'anotherAccount'],
 } as const;
 
-/** Signs in with the external identity provider. The stored state works only once, and only with the browser's cookie. */
+/** Signs members in with the external identity provider. The stored state works only once, and only with the browser's cookie. */
 @Injectable()
 export class UpstreamSignIns {
   readonly #cookie: BrowserCookie;
@@ -206,7 +206,7 @@ export class UpstreamSignIns {
   }
 }
 
-/** Chooses the parameters to forward, and whether to authenticate again. @param other whether the member wants another account */
+/** Chooses the parameters to forward, and whether to prompt the member. @param other whether the member wants another account */
 export function wishesOf({ params, prompt, session }: Interaction, other: boolean): Wishes {
   const passedOn = ['login_hint', 'ui_locales', 'acr_values'].flatMap((name) =>
     typeof params[name] === 'string' ? [[name, params[name]] as const] : [],
@@ -219,7 +219,7 @@ export function wishesOf({ params, prompt, session }: Interaction, other: boolea
   return { prompted: other || anew, maxAge: anew ? 0 : allowed, parameters: Object.fromEntries(passedOn) };
 }
 
-/** @returns time of the authentication by the provider's clock; 0 if unknown @throws UpstreamFault if too old, or required but unknown */
+/** @returns time of the authentication by the provider's clock; 0 if unknown @throws UpstreamFault if too old, or missing but required */
 function readAuthTime({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: Begun): number {
   if (typeof authTime !== 'number') {
     if (maxAge !== null)

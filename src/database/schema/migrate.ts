@@ -21,22 +21,22 @@ import { OperatorError } from '../../values/operator-error.js';
 /** A migration that does part of its work in separate transactions before its `up`, to avoid long locks. */
 export interface SteppedMigration extends MigrationInterface {
   /**
-   * Statements, each in a separate transaction: an UPDATE of a batch, repeated until it changes no row; CREATE INDEX CONCURRENTLY; VALIDATE
-   * CONSTRAINT. Each must be repeatable, since an interrupted migration starts over.
+   * Statements that each run in a separate transaction, such as CREATE INDEX CONCURRENTLY. An UPDATE repeats until it changes no row.
+   * Each statement must be repeatable, since an interrupted migration starts over.
    */
   readonly steps: readonly string[];
   readonly stepsBack?: readonly string[];
 }
 
-/** Returns the steps of a migration before its `up` or `down`; most migrations have none. */
+/** Returns the steps that run before a migration's `up` or `down`; most migrations have none. */
 export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'): readonly string[] {
   const { steps = [], stepsBack = [] } = migration as Partial<SteppedMigration>;
   return way === 'up' ? steps : stepsBack;
 }
 
 /**
- * Runs pending migrations, each in a transaction after its steps, or in an empty database all in one; functions and triggers last.
- * @param report called before each migration @returns their names @throws OperatorError if the version does not fit, or locks stay taken
+ * Runs pending migrations, then writes functions and triggers. In an empty database, everything runs in one transaction.
+ * @param report called once per migration @returns their names @throws OperatorError, such as for a database of another version
  */
 export async function migrate(
   dataSource: DataSource,
@@ -101,7 +101,7 @@ const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
 const TRY_AGAIN = ['55P03', '40P01'];
 
-/** Finds the migrations to undo, one {@link rollback} each: the last one, or all after `to`. @returns latest first @throws OperatorError */
+/** Finds the migrations to undo: the last one, or all after `to`. @returns latest first @throws OperatorError */
 export async function lastMigrations(dataSource: DataSource, to?: string) {
   const schema = await readSchema(dataSource);
   rejectOtherVersions(schema, schema.unknown);
@@ -144,7 +144,7 @@ export async function collectStatements(
   return statements;
 }
 
-/** Undoes the last migration; with `only`, if that is its name. @returns its name if undone @throws OperatorError if versions differ */
+/** Undoes the last migration; with `only`, only if it has this name. @returns its name if undone @throws OperatorError */
 export async function rollback(dataSource: DataSource, only?: string): Promise<string | undefined> {
   const [last] = await lastMigrations(dataSource);
   if (!last || last.name !== (only ?? last.name)) return undefined;
@@ -158,7 +158,7 @@ export async function rollback(dataSource: DataSource, only?: string): Promise<s
   });
 }
 
-/** Checks and writes in one transaction under the migrations' lock, so that concurrent callers find the finished work. */
+/** Checks the schema and runs `work` in one transaction under the migrations' lock, so that concurrent callers find the finished work. */
 async function alone<T>(
   dataSource: DataSource,
   work: (executor: MigrationExecutor, manager: EntityManager) => Promise<T>,
@@ -190,7 +190,7 @@ async function isOurTurn(session: Pick<EntityManager, 'query'>, lock: string): P
   return row!.ours;
 }
 
-/** Runs a migration's steps in one session, which keeps the lock. */
+/** Runs a migration's steps in one session that holds the migrations' lock. */
 async function runSteps(dataSource: DataSource, steps: readonly string[]): Promise<void> {
   if (steps.length === 0) return;
   const runner = dataSource.createQueryRunner();
@@ -213,7 +213,7 @@ async function runStep(runner: QueryRunner, step: string): Promise<void> {
       [index],
     );
     if (made?.valid) return;
-    // If CREATE INDEX CONCURRENTLY is interrupted, an index remains that PostgreSQL writes but never reads.
+    // An interrupted CREATE INDEX CONCURRENTLY can leave an index that PostgreSQL updates but never reads.
     if (made) await runner.query(`DROP INDEX CONCURRENTLY ${index}`);
   }
   // CREATE INDEX CONCURRENTLY blocks neither reads nor writes, so it may wait for its locks.
@@ -242,7 +242,7 @@ async function insist<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Rejects a database that is too old, or has the `newer` migrations. @throws OperatorError with the remedy */
+/** Rejects a database that is too old, or that has `newer` migrations. @throws OperatorError with the remedy */
 function rejectOtherVersions(schema: Schema, newer: readonly string[]): void {
   if (schema.tooOld !== undefined) requireFit(schema);
   if (newer.length > 0) {

@@ -3,7 +3,7 @@ import { collectStatements, stepsOf } from './migrate.js';
 import { readSchema, REPEATABLE, requireFit } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 
-/** Whose statements on a table must wait until the transaction ends. */
+/** Sessions whose statements on a table wait until the transaction ends. */
 export type Waiting = 'nobody' | 'writers' | 'readers and writers';
 
 export interface PlannedStep {
@@ -11,7 +11,7 @@ export interface PlannedStep {
   /** Number from 1; null for the migration's transaction after its steps. */
   readonly step: number | null;
   readonly locks: Readonly<Record<string, Waiting>>;
-  /** Duration, estimated from the current table sizes, to a tenth of a second. */
+  /** Estimate from the current table sizes, rounded to a tenth of a second. */
   readonly seconds: number;
   /** The slow work, as in `index of events (1.2 GB)`. */
   readonly work: readonly string[];
@@ -26,7 +26,7 @@ const REWRITES =
   /GENERATED ALWAYS AS \(|ALTER COLUMN \w+ (?:SET DATA )?TYPE|DEFAULT (?:gen_random_uuid|clock_timestamp|random)/;
 const SCANS = /\bCHECK \(|SET NOT NULL|FOREIGN KEY|REFERENCES/;
 
-/** Building a partial index is mostly a scan, since it sorts few rows. */
+/** Treats the build of a partial index as a scan, since it usually sorts few rows. */
 const indexing = (statement: string): Work => (/\sWHERE\s/.test(statement) ? 'scan' : 'index');
 
 /** Locks by kind of statement, from PostgreSQL's documentation (“Explicit Locking”, and each statement's page). */
@@ -53,13 +53,13 @@ const KINDS: readonly { of: RegExp; waiting: Waiting; work?: (statement: string)
 ];
 const ORDER: readonly Waiting[] = ['nobody', 'writers', 'readers and writers'];
 
-/** Estimates pending migrations' locks, except in DO blocks and functions. @throws OperatorError if the database is too old or new */
+/** Estimates locks and duration of pending migrations, except DO blocks. @throws OperatorError if the database is too old or too new */
 export async function planMigrations(dataSource: DataSource): Promise<PlannedStep[]> {
   const schema = await readSchema(dataSource);
   if (schema.tooOld !== undefined || schema.incompatible.length > 0) requireFit(schema);
   const due = MIGRATIONS.filter(({ name }) => schema.pending.includes(name));
   const plans = await Promise.all(due.map((Migration) => planMigration(dataSource, new Migration())));
-  // Functions and triggers need no time.
+  // Ignores the time and locks for writing functions and triggers, which are short.
   const functions = { migration: REPEATABLE, step: null, locks: {}, seconds: 0, work: [] };
   return [...plans.flat(), ...(schema.pending.includes(REPEATABLE) ? [functions] : [])];
 }

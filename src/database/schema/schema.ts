@@ -10,7 +10,7 @@ const FOLDER = join(import.meta.dirname, '../../../schema');
 /** The name of the folder schema/ in lists of migrations. */
 export const REPEATABLE = 'schema/';
 
-/** Statements of schema/ by the created object's name in DROP; functions before their triggers. */
+/** Statements of schema/ by the created object's name, as in a DROP statement; functions come first. */
 const STATEMENTS = readStatements();
 
 export const REPEATABLE_DIGEST = sha256(JSON.stringify([...STATEMENTS]), 'hex');
@@ -27,14 +27,11 @@ function readStatements(): ReadonlyMap<string, string> {
 
 function nameOf(statement: string): string {
   const found = /^CREATE OR REPLACE (?:(FUNCTION \w+)|(TRIGGER [\w"]+)[^;]*?\s(ON \w+))/m.exec(statement);
-  if (!found)
-    throw new Error(
-      `schema/ contains a statement that creates neither a function nor a trigger: ${statement}`,
-    );
+  if (!found) throw new Error(`Use only CREATE OR REPLACE FUNCTION or TRIGGER in schema/, not: ${statement}`);
   return found.slice(1).filter(Boolean).join(' ');
 }
 
-/** Volatile functions of schema/, except trigger functions: statements that call them count as writes. */
+/** Names of volatile functions of schema/, except trigger functions: statements that call them count as writes. */
 export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
   const [declaration] = text.slice(text.indexOf('CREATE ')).split(/\bAS \$\$|^  RETURN /m);
   const writes =
@@ -48,20 +45,20 @@ const BASELINE = MIGRATIONS[0]!.name;
 export interface Schema {
   /** Migrations that have run; without those that {@link BASELINE} replaces, unless `tooOld` is set. */
   readonly applied: readonly string[];
-  /** The last migration of a database older than 1.1.0, which this version cannot upgrade; else undefined. */
+  /** The last migration that ran, if the database is older than 1.1.0: this version cannot upgrade it. */
   readonly tooOld: string | undefined;
-  /** Migrations to run; the last is {@link REPEATABLE} if this state of schema/ was never applied, unless `unknown` names migrations. */
+  /** Migrations to run, then {@link REPEATABLE} if this state of schema/ was never applied and no unknown migration has run. */
   readonly pending: readonly string[];
-  /** Migrations of a newer version, which this build lacks. {@link REPEATABLE}: another version has replaced schema/. */
+  /** Migrations that have run but that this build lacks, and {@link REPEATABLE} if another version has replaced schema/. */
   readonly unknown: readonly string[];
   /** Migrations among {@link unknown} that are not marked as compatible with older versions. */
   readonly incompatible: readonly string[];
 }
 
-/** The schema in which the migrations' functions find their tables by name. */
+/** The schema that contains the tables. */
 const SCHEMA = 'public';
 
-/** Reads which migrations have run, in at most two statements. @throws OperatorError for another search path, or without privileges */
+/** Reads which migrations have run, in at most two statements. @throws OperatorError if the session uses another schema */
 export async function readSchema(database: { query(sql: string): Promise<unknown> }): Promise<Schema> {
   const [tables] = (await database.query(
     `SELECT current_schema() AS schema, current_user AS role,
@@ -137,7 +134,7 @@ export function summarizeNames(names: readonly string[]): string {
   return names.length < 2 ? names.join() : `${names.length}, from ${names[0]} to ${names.at(-1)}`;
 }
 
-/** Writes new, changed or missing functions and triggers, drops removed ones, in the caller's transaction. @returns whether any changed */
+/** Writes new, changed and missing functions and triggers, and drops removed ones, within a transaction. @returns whether any changed */
 export async function applyRepeatable(manager: EntityManager): Promise<boolean> {
   const [{ objects, there }] = (await manager.query(`SELECT objects, ARRAY(
   SELECT 'FUNCTION ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace

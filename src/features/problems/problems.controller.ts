@@ -21,7 +21,7 @@ const ProblemCatalogue = new Model('ProblemCatalogue', { data: objectListField(P
 const CATALOGUE = JsonResponse.unchanging({ data: [...PROBLEMS.values()] });
 const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, JsonResponse.unchanging(problem)]));
 
-/** The catalog of error codes, to which each problem's `type` points. */
+/** The catalog of error codes: each problem's `type` is the URL of an entry. */
 @Controller('api/public/problems')
 @Public()
 export class ProblemsController {
@@ -49,7 +49,7 @@ export class ProblemsController {
   ): JsonResponse {
     const entry = ENTRIES.get(code);
     if (!entry) throw new Problem('not_found', { detail: 'No error has this code.' });
-    // A person opened an error's `type` URL in a browser.
+    // For a person who opens an error's `type` URL in a browser.
     if (prefersHtml(request)) redirectTo(response, 303, `/docs/errors#${code}`);
     return entry;
   }

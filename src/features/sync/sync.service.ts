@@ -16,7 +16,7 @@ import { ProfileService } from '../../resources/profile/profile.service.js';
 import { MAX_CHANGES_WITH_DATA, type Change, type SyncAnswer, type SyncQuery } from './sync.dto.js';
 
 /**
- * Position in a member's changes: after one item of a change, since one change (an organizer's new name) can affect several items.
+ * Position in a member's changes, after one item of a change: one change (such as an organizer's new name) can affect several items.
  * Resource '' and id 0: before all items of the change.
  */
 type Place = readonly [
@@ -66,7 +66,7 @@ const READ_CHANGES = {
   ),
 };
 
-/** PostgreSQL plans this statement for each request: with many rows, few changes and many changes need different plans. */
+/** Shows the values to the planner: for a member with many rows, few changes and many changes need different plans. */
 const READ_CHANGES_OF_MANY = {
   name: 'read-changes-of-many',
   text: readChanges(
@@ -83,10 +83,10 @@ interface Reading {
   readonly items: (Change & { changedIn: number; sequence: number })[];
 }
 
-/** Reads the JSON texts of a member's records that the member sees, by their ids. */
+/** Reads, by id, the JSON texts of records that the member can see. */
 type ReadRecords = (userId: number, ids: readonly number[]) => Promise<ReadonlyMap<number, string>>;
 
-/** Reads the changes that a member and the credential can see (docs/operators/changes.md). The database records changes of all writers. */
+/** Reads the changes that both the member and the credential may see (docs/operators/changes.md). */
 @Injectable()
 export class SyncService {
   readonly #records: Readonly<Record<Resource, ReadRecords>>;
@@ -111,7 +111,7 @@ export class SyncService {
     };
   }
 
-  /** @throws Problem invalid_cursor for another member's or other resources' cursor; cursor_expired after a sweep, restore or failover */
+  /** @throws Problem, such as invalid_cursor for another member's cursor, and cursor_expired after a restore */
   async changes(
     principal: Principal,
     { cursor, limit, include, resources: asked = RESOURCES }: SyncQuery,
@@ -154,7 +154,7 @@ export class SyncService {
     return all!;
   }
 
-  /** Writes the JSON of each change with its record. A record that has left the lists meanwhile is `removed` now, and again in a later page. */
+  /** Writes the JSON of each change with its record. A change whose record is no longer in the member's lists becomes `removed`. */
   async #recordsOf(principal: Principal, changes: readonly Change[]): Promise<string[]> {
     const { userId } = principal;
     const updated = Map.groupBy(

@@ -2,25 +2,25 @@ import { AsyncResource } from 'node:async_hooks';
 
 /** Maximum wait of a request before its rejection, in ms. */
 const PATIENCE_MS = 250;
-/** The server is overloaded if requests have waited in the queue without a gap for longer than this time, in ms. */
+/** The server is overloaded if requests have been waiting without interruption for longer than this time, in ms. */
 const STANDING_MS = 100;
 /** Maximum time in ms for which a connection stays unread in overload. */
 const MAX_HOLD_MS = 1_000;
 /** Interval of checks for late requests and unread connections, in ms. */
 const LOOK_MS = 10;
-/** Maximum time from scheduling a check to its run that counts as waiting; more is a pause of the process (host, GC). In ms. */
+/** Maximum normal delay of a check in ms; any excess counts as a pause of the process, not as waiting. */
 const MAX_PAUSE_MS = 50;
 
-/** The sender's network address, and its credential, valid or not; empty if there is none. */
+/** A request's sender: network address, and credential (valid or not; empty without one). */
 export interface Caller {
   readonly address: string;
   readonly credential: string;
 }
 
-/** A connection that the server can stop reading: data then waits in the kernel, at no cost. */
+/** A connection that the server can stop reading: further data then waits in the kernel. */
 type Readable = Record<'pause' | 'resume', () => unknown>;
 
-/** A request in its asynchronous context, for tracing. */
+/** A waiting request in its asynchronous context, for tracing. */
 class Waiting extends AsyncResource {
   constructor(
     readonly since: number,
@@ -42,7 +42,7 @@ export class Admission {
   readonly #held = new FairQueue<{ readonly since: number; readonly connection: Readable }>();
   #atWork = 0;
   #left = 0;
-  /** Time at which the empty queue last received a request. */
+  /** Time at which the queue last became non-empty. */
   #standingSince = 0;
   #isOverloaded = false;
   #looking: NodeJS.Timeout | undefined;
@@ -51,7 +51,7 @@ export class Admission {
   /** Total time in ms for which the process was paused; it does not count as waiting. */
   #paused = 0;
 
-  /** @param maxConcurrent concurrent requests @param now a monotonic clock, in milliseconds */
+  /** @param now a monotonic clock, in milliseconds */
   constructor(
     private readonly maxConcurrent: number,
     private readonly now: () => number = () => performance.now(),
@@ -61,7 +61,7 @@ export class Admission {
     return { atWork: this.#atWork - this.#left, waiting: this.#waiting.size, held: this.#held.size };
   }
 
-  /** Calls `begin` at the caller's turn, or `refuse` after too long. After `begin`, call {@link leave}. @param refuse absent: no limit */
+  /** Calls `begin` at the caller's turn, or `refuse`, if given, after too long. When a begun request ends, call {@link leave}. */
   enter({ address, credential }: Caller, begin: () => void, refuse?: () => void): void {
     if (this.#waiting.size === 0) {
       if (this.#atWork < this.maxConcurrent) {
@@ -138,7 +138,7 @@ export class Admission {
 
 /** A fair queue: round-robin over keys, and per key in order of arrival. */
 export class FairQueue<Item extends { readonly since: number }> {
-  // An array, as in response-deadline.ts. To find one of 4,000 keys, about the maximum number of connections, takes 10 µs.
+  // An array: finding one of 4,000 keys, about the maximum number of connections, takes only 10 µs.
   readonly #lines: { readonly key: string; readonly list: FairQueue<Item> }[] = [];
   readonly #items: Item[] = [];
   size = 0;

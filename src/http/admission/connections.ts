@@ -3,28 +3,28 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf, parseAddress } from '../../values/network.js';
 
-/** Limits over all connections of clients. */
+/** Limits on clients' connections. */
 export const CONNECTION_BOUNDS = {
-  /** Maximum open connections; for a further one, the server closes some that are idle or still sending, or the new one if none is. */
+  /** Maximum open connections; beyond it, the server closes some that are idle or still sending a request, or else the new one. */
   open: 4_096,
-  /** Maximum connections of one network address; for a further one, the server closes an idle one, or the new one if none is idle. */
+  /** Maximum connections of one network address; beyond it, the server closes an idle one, or else the new one. */
   openOfPeer: 1_024,
-  /** Maximum requests with incomplete bodies; for a further one, the server rejects others with 408, or disconnects them. */
+  /** Maximum requests with incomplete bodies; beyond it, the server rejects some earlier ones with 408, or disconnects their clients. */
   unfinished: 1_024,
-  /** Maximum pipelined requests that wait for an earlier response; for a further one, the server closes its connection. */
+  /** Maximum pipelined requests that wait for an earlier response; beyond it, the server closes a further request's connection. */
   ahead: 4_096,
-  /** Maximum responses that clients have not read completely; for a further one, the server disconnects the client of the oldest. */
+  /** Maximum responses that clients have not read completely; beyond it, the server closes the oldest one's connection. */
   unread: 256,
   /** Maximum unread bytes of all such responses; above this sum, the server disconnects the client with the most. */
   unreadBytes: 64 * 1024 * 1024,
-  /** Maximum time without any read by the client, in ms. */
+  /** Maximum time in ms for which the client reads nothing of such a response. */
   stalledMs: 10_000,
   /** Maximum time for the client to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
   unreadMs: 60_000,
 };
 export type ConnectionBounds = Readonly<typeof CONNECTION_BOUNDS>;
 
-/** Closes one in this many of the address's connections at once, since each choice scans all connections. */
+/** Closes one in 16 of an address's candidates at once, since each choice scans all connections. */
 const BATCH = 16;
 
 interface Connection {
@@ -60,7 +60,7 @@ export class Connections {
   ) {
     server.on('connection', (socket: Socket) => this.#accept(socket));
     server.on('request', (request, response) => this.#inTurn(response, () => answer(request, response)));
-    // Without a listener, Node would respond to these requests out of order.
+    // Without a listener for these events, Node would respond out of order.
     for (const event of ['checkContinue', 'checkExpectation'])
       server.on(event, (request, response) => server.emit('request', request, response));
   }
@@ -81,7 +81,7 @@ export class Connections {
     for (const socket of this.#of.keys()) if (socket.bytesRead === 0) socket.destroy();
   }
 
-  /** @param forwarded the sender according to a proxy @returns the sender's address */
+  /** Stores and returns the sender's address. @param forwarded the sender according to a proxy */
   addressOf(socket: Socket, forwarded: string | undefined): string {
     const connection = this.#of.get(socket);
     return connection ? (connection.address = forwarded ?? connection.peer) : '';
@@ -93,7 +93,7 @@ export class Connections {
     return connection !== undefined && connection.last === undefined && socket.writable;
   }
 
-  /** Call after handing a response to the operating system: limits the bytes that the client leaves unread. */
+  /** Call when a response is written: limits how much, and for how long, the client leaves it unread. */
   bound(response: ServerResponse): void {
     const { socket } = response;
     if (!socket || socket.destroyed || socket.writableLength === 0) return;
@@ -107,7 +107,7 @@ export class Connections {
     // Counts from the last byte that the client accepted: unread input does not restart the timeout.
     socket.setTimeout(this.bounds.stalledMs);
     queueMicrotask(() => socket.pause()); // as in #inTurn
-    // Only on finish: by close, other code may have paused the connection.
+    // Not on close: by then, other code may have paused the connection.
     response.once('finish', () => this.#of.get(socket)?.ahead === 0 && socket.resume());
     const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
     response.once('close', () => {
@@ -142,7 +142,7 @@ export class Connections {
     socket.once('close', () => this.#forget(socket));
   }
 
-  /** Closes connections for a new one if necessary. @param ofPeer connections of the same peer @returns whether it may be accepted */
+  /** Closes connections for a new one if necessary. @param ofPeer connections of the same peer @returns whether the server may accept it */
   #makeRoom(ofPeer: ReadonlySet<Socket>): boolean {
     let closed: readonly Socket[];
     if (ofPeer.size >= this.bounds.openOfPeer)
@@ -169,7 +169,7 @@ export class Connections {
     if (others.size === 0) this.#ofPeer.delete(connection.peer);
   }
 
-  /** Of the connections that are idle or still sending, finds the oldest of the address that has the most. */
+  /** Finds, among connections that are idle or still sending a request, the least recently used of the address with the most. */
   #leastMissed(sockets: Iterable<Socket>): Socket[] {
     const of = (socket: Socket) => this.#of.get(socket)!;
     const missed = [...sockets].filter((socket) => !of(socket).last?.req.complete);

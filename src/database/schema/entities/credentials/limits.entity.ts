@@ -20,7 +20,7 @@ export class LoginThrottle extends row({
   key: bytea.primary,
   attempts: integer,
   window_ends_at: timestamptz,
-  /** Determines the next block's duration: the number of blocks since the last sign-in or longer pause. */
+  /** Number of blocks since the last sign-in or hour without a block; determines the next block's duration. */
   blocks: integer.default(0),
   /** For each attempt in progress: the time after which the attempt counts as a failure unless settled. */
   under_way: timestamptz.array.sqlDefault("'{}'::timestamptz[]"),

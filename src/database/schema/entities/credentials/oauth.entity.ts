@@ -156,7 +156,7 @@ export class OauthGrant extends row({
   created_at: timestamptz.sqlDefault('now()'),
   /** Expiry without use; up to a day late, to save writes. If no token is left, the sweeper sets it to the current time. */
   expires_at: timestamptz,
-  /** Expiry that the member chose; null for none. Servers of the previous version insert the default. */
+  /** End of access by the member's choice; null for no end. Servers of the previous version insert the default. */
   access_ends_at: timestamptz.nullable.sqlDefault("now() + interval '14 days'"),
   /** Times of the notices that the access ends soon: to the member, and to the app. */
   ending_notified_at: timestamptz.nullable,
