@@ -19,7 +19,7 @@ const HEAD = Buffer.from('{"data":[');
 const NOTHING = Buffer.alloc(0);
 const MAC_BYTES = 16;
 
-/** Signed, opaque cursors, each valid only for one owner and list (docs/api-contract.md §7). */
+/** Signed cursors, each valid only for the values in its `binding` (docs/api-contract.md §7). */
 @Injectable()
 export class SignedCursors {
   readonly #hmac: Hmac;
@@ -28,13 +28,13 @@ export class SignedCursors {
     this.#hmac = new Hmac(secrets, 'cursor', MAC_BYTES);
   }
 
-  /** @param binding owner and list, as JSON values @param position JSON values */
+  /** @param binding JSON values that the reader of the cursor must repeat @param position JSON values */
   make(binding: readonly unknown[], position: readonly unknown[]): string {
     const payload = Buffer.from(JSON.stringify(position));
     return Buffer.concat([this.#hmac.of(writeText(binding), payload), payload]).toString('base64url');
   }
 
-  /** @param parameter the request parameter with the cursor @throws Problem invalid_cursor */
+  /** @param parameter name of the request parameter that contains the cursor @throws Problem invalid_cursor */
   read<Position extends readonly unknown[]>(
     binding: readonly unknown[],
     cursor: string,
@@ -61,7 +61,7 @@ export class Paging {
     private readonly config: Config,
   ) {}
 
-  /** Makes a page. @param fixed omits limit and sort from links @param recent see {@link MemberReads.of} @throws Problem invalid_cursor */
+  /** Makes a page. @param fixed omits limit and sort from links @param recent as in {@link MemberReads.of} @throws Problem invalid_cursor */
   async page<Query extends ListQuery>(
     list: List<Query>,
     userId: number,
@@ -82,7 +82,7 @@ export class Paging {
     const onward = found > limit ? cursorAt(forwards ? 'after' : 'before', far_key, far_id!) : null;
     let back: string | null = null;
     if (behind && near_id !== null) back = cursorAt(forwards ? 'before' : 'after', near_key, near_id);
-    // An empty page has no first row, so the cursor of the previous page is the requested position, inclusive.
+    // An empty page has no rows, so the cursor back is the requested position, inclusive.
     else if (behind) back = cursorAt(forwards ? 'until' : 'from', position!.key, position!.id);
     const [next, previous] = forwards ? [onward, back] : [back, onward];
     const pagination = {
@@ -100,7 +100,7 @@ export class Paging {
     const links = [`<${url}>; rel="first"`];
     if (previous !== null) links.push(`<${url}&cursor=${previous}>; rel="prev"`);
     if (next !== null) links.push(`<${url}&cursor=${next}>; rel="next"`);
-    // Not a string: joining strings would copy the items two more times, at a high cost for characters beyond Latin-1.
+    // A Buffer, since joining strings would copy the items again.
     const json = Buffer.concat([
       HEAD,
       typeof items === 'string' ? Buffer.from(items) : (items ?? NOTHING),
@@ -118,7 +118,7 @@ export class Paging {
   }
 }
 
-/** Writes JSON and a final NUL, which cannot occur in JSON. */
+/** Writes JSON and a NUL, which separates it from the payload: JSON text contains no NUL. */
 function writeText(binding: readonly unknown[]): string {
   return `${JSON.stringify(binding)}\0`;
 }

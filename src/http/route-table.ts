@@ -4,13 +4,13 @@ import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 
 export interface Route {
   readonly method: string;
-  /** Path as in the code: `/api/public/events/:id`. */
+  /** Path with parameter names, such as `/api/public/events/:id`. */
   readonly path: string;
   readonly handler: (...parameters: never[]) => unknown;
   readonly controller: new (...parameters: never[]) => unknown;
 }
 
-/** All routes that the application's decorators declare. */
+/** The routes that the controllers' decorators declare. */
 @Injectable()
 export class RouteTable {
   #routes: readonly Route[] | undefined;
@@ -49,7 +49,7 @@ export class RouteTable {
   }
 }
 
-/** Makes a pattern for the whole path of a route. @param parameter pattern of a parameter such as `:id`; default: as in Express */
+/** Makes a pattern for the whole path of a route. @param parameter pattern of a parameter such as `:id`; default: text without `/` */
 export function pathPattern(path: string, parameter = '[^/]+'): RegExp {
   return new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, parameter)}$`);
 }

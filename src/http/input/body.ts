@@ -12,10 +12,10 @@ import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import type { Length } from '../../values/vocabulary.js';
 import { classOfParameter, VALIDATION, validator } from './query.js';
 
-/** Default maximum body size; a full profile has 11 KB. */
+/** Default maximum size of a body. */
 const BODY_LIMIT_BYTES = 16_384;
 const MAX_FIELDS = 32;
-/** Maximum nesting; the body counts as 1. */
+/** Maximum number of nesting levels; the body itself is level 1. */
 const DEEPEST = 8;
 
 /** Makes a function that reads a whole body into `request.body`. */
@@ -26,7 +26,7 @@ const readRaw = rawReader(BODY_LIMIT_BYTES);
 const JSON_TYPE = /^\s*application\/json\s*(;\s*charset\s*=\s*"?(utf-?8|us-ascii)"?\s*)?;?\s*$/i;
 const NDJSON_TYPE = /^\s*application\/x-ndjson\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 
-/** Injects the body's fields: reads and checks them after all guards. @param resource has further, read-only fields @throws Problem */
+/** Injects a JSON body after checking its fields. @param resource its other fields are reported as read-only */
 export const JsonBody =
   (resource: Model): ParameterDecorator =>
   (controller, name, index) => {
@@ -38,7 +38,7 @@ export const JsonBody =
     )(controller, name, index);
   };
 
-/** Makes a decorator that injects the body converted by `read`, and documents it. */
+/** Makes a decorator that documents the request body, and injects the result of `read`. */
 function injected(
   read: (request: Request, response: Response) => Promise<object>,
   documentation: Omit<RequestBody, 'required'>,
@@ -61,7 +61,7 @@ async function readJsonObject(request: Request, response: Response): Promise<Rec
   return value as Record<string, unknown>;
 }
 
-/** Reads a body of JSON. @param read from {@link rawReader}, with its limit */
+/** Reads and parses a JSON body. @param read a function from {@link rawReader}, which limits the size */
 export async function readJson(request: Request, response: Response, read = readRaw): Promise<unknown> {
   const bytes = await readBytes(request, response, read);
   const type = request.headers['content-type'];
@@ -74,7 +74,7 @@ export async function readJson(request: Request, response: Response, read = read
   }
 }
 
-/** Injects a body of JSON lines as bytes, which the handler checks. @param Line a line, with its `forms` as JSON Schema @throws Problem */
+/** Injects the bytes of an NDJSON body; the handler checks its lines. @param Line model of a line @param forms its variants, as JSON Schema */
 export const NdjsonBody = (
   Line: Model,
   forms: readonly Readonly<Record<string, unknown>>[],
@@ -86,7 +86,7 @@ export const NdjsonBody = (
       const bytes = await readBytes(request, response, read);
       if (!NDJSON_TYPE.test(request.headers['content-type'] ?? ''))
         throw new Problem('unsupported_media_type', {
-          detail: 'The request body is not application/x-ndjson.',
+          detail: 'The Content-Type is not application/x-ndjson.',
         });
       return bytes;
     },
@@ -97,7 +97,7 @@ export const NdjsonBody = (
   );
 };
 
-/** Reads a body. @throws Problem payload_too_large, or another problem from {@link bodyProblem} */
+/** Reads a body's bytes. @throws Problem, for example payload_too_large */
 export async function readBytes(request: Request, response: Response, read = readRaw): Promise<Buffer> {
   await receiving(request, () =>
     read(request, response).catch((error: unknown) => {
@@ -107,7 +107,7 @@ export async function readBytes(request: Request, response: Response, read = rea
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
 
-/** Maps errors of the body parser (http-errors with a `type`) to the API's codes. */
+/** Converts an error of the body parser into a problem. */
 function bodyProblem(error: { type?: string; code?: string }): Problem {
   if (error.type === 'entity.too.large') {
     // The server does not read the rest, so the connection cannot be reused.
@@ -124,7 +124,7 @@ function bodyProblem(error: { type?: string; code?: string }): Problem {
 const rule = (code: string, detail: string, validate: (value: string) => boolean, facts: object = {}) =>
   ValidateBy({ name: code, validator: { validate } }, { message: detail, context: { code, ...facts } });
 
-/** Declares a member's text, up to the maximum length of the table's field, or null. With `format: 'uri'`: an absolute http(s) URL. */
+/** Declares an optional text or null, with the maximum length of the given table field. With `format: 'uri'`: an http(s) URL. */
 export const Writable = (
   { type }: Field<string | null>,
   facts: { readonly example?: string; readonly format?: 'uri' } = {},
@@ -158,7 +158,7 @@ export const Writable = (
 
 const WHOLE_BODY = { pointer: '#', field: null };
 
-/** @throws Problem validation_failed with one fault per invalid field, or only `too_many_fields` or `too_deep` */
+/** @throws Problem validation_failed with one fault per invalid field, or with the single fault `too_many_fields` or `too_deep` */
 function checkFields(body: Record<string, unknown>, fields: new () => object, resource: Model): object {
   const names = Object.keys(body);
   if (names.length > MAX_FIELDS) {
@@ -203,7 +203,7 @@ function fieldError(
   return { pointer: pointerTo([wellFormed]), field: wellFormed, ...fault, detail };
 }
 
-/** Not recursive, since clients control the depth. */
+/** Tells whether the nesting exceeds `deepest` levels. Not recursive, since clients choose the depth. */
 export function isDeeperThan(body: object, deepest: number): boolean {
   let level: object[] = [body];
   for (let depth = 1; level.length > 0; depth++) {

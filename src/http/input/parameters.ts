@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-// Imports single files: the package's index also loads unused rules, which takes a tenth of the startup time.
+// Imports single files: the package's index also loads unused rules, which slows down the startup.
 import { ArrayMaxSize } from 'class-validator/cjs/decorator/array/ArrayMaxSize.js';
 import { IsIn } from 'class-validator/cjs/decorator/common/IsIn.js';
 import { IsNotEmpty } from 'class-validator/cjs/decorator/common/IsNotEmpty.js';
@@ -23,10 +23,10 @@ import {
   type JsonSchema,
 } from '../../model/json-schema.js';
 
-/** The parameters of a query: a class whose properties have the decorators of this file. */
+/** A class whose properties are a query's parameters, declared with the decorators of this file. */
 export type QueryClass = new () => object;
 
-/** Views of a resource: a parameter of the resource's route selects the view, and each view also has a separate route. */
+/** Views of a resource: the parameter `by` of the resource's route selects a view, and each view also has a separate route. */
 export interface QueryVariants {
   readonly by: string;
   readonly description: string;
@@ -34,7 +34,7 @@ export interface QueryVariants {
   readonly values: Readonly<Record<string, View>>;
 }
 
-/** A view's parameters, without the one that selects the view, and the handler of the view's route in the same controller. */
+/** A view's parameters except `by`, and the name of the handler of the view's route in the same controller. */
 interface View {
   readonly query: QueryClass;
   readonly handler: string;
@@ -44,7 +44,7 @@ interface Parameter {
   /** Converts the text; for an invalid text, returns a value that the rules reject. */
   readonly read?: (text: string) => unknown;
   readonly schema: JsonSchema;
-  /** The response reports only the first broken rule. */
+  /** The response reports only one broken rule per parameter. */
   readonly rules: readonly PropertyDecorator[];
   readonly required?: boolean;
 }
@@ -60,7 +60,7 @@ function parameter({ read, schema, rules, required = false }: Parameter): Proper
   );
 }
 
-/** Declares that the parameter ends at least 12 months after the announcement. Must precede the parameter's other decorator. */
+/** Marks a parameter as deprecated; `sunset` is at least 12 months after `since`. Must precede the parameter's other decorator. */
 export const DeprecatedParameter =
   (since: string, sunset: string): PropertyDecorator =>
   (target, name) => {
@@ -68,7 +68,7 @@ export const DeprecatedParameter =
     Described({ ...schema, ...deprecation(since, sunset) }, { required })(target, name);
   };
 
-/** Excludes characters that PostgreSQL cannot store: U+0000 and half surrogate pairs. Requires the flag `u`, which counts code points. */
+/** Any character that PostgreSQL can store: not U+0000 or an unpaired surrogate. Requires the flag `u`. */
 const STORABLE = '[^\\0\\p{Surrogate}]';
 
 /** Options of a rule; a violation causes `invalid_parameter`. */
@@ -94,7 +94,7 @@ export const OneOf = (values: readonly string[], description: string) =>
     schema: { type: 'string', enum: [...values], description },
   });
 
-/** The format of a list that generated clients send: OpenAPI can declare only one format. */
+/** Documents only the repeated parameter, since OpenAPI can declare only one format of a list. */
 const LIST = { type: 'array', style: 'form', explode: true };
 
 /** Declares values of an enum, separated by commas or repeated; the array contains each value once, in the enum's order. */
@@ -112,7 +112,7 @@ export const ListOf = (values: readonly string[], description: string) =>
     },
   });
 
-/** Declares free texts, such as categories, in the format of {@link ListOf}. */
+/** Declares 1 to 50 non-empty texts in the format of {@link ListOf}. */
 export const ListOfTexts = (description: string) => {
   const rule = must('be a list of 1 to 50 texts, none of them empty');
   return parameter({
@@ -130,7 +130,7 @@ export const Flag = (description: string) =>
     schema: { type: 'boolean', description },
   });
 
-/** A space that was a `+`, which the client did not escape. */
+/** The space that results from an unescaped `+` before the zone offset. */
 const SPACE_BEFORE_ZONE = /(?<=:\d\d(?:\.\d{1,9})?) (?=\d\d:\d\d$)/;
 
 /** Declares a time for {@link parseTimestamp}; the value is RFC 3339 in UTC with microseconds. */
@@ -146,7 +146,7 @@ export const DateTime = (description: string) =>
     },
   });
 
-/** Declares a substring to search for, of `minimum` to `maximum` code points. */
+/** Declares a search text of `minimum` to `maximum` code points. */
 export const Search = (minimum: number, maximum: number, description: string) => {
   const rule = must(`have ${minimum} to ${maximum} characters, none of them U+0000`);
   return parameter({
@@ -155,7 +155,7 @@ export const Search = (minimum: number, maximum: number, description: string) =>
   });
 };
 
-/** Declares any text: the list checks whether the text is one of its cursors. */
+/** Declares a cursor, as any text: {@link SignedCursors} checks it. */
 export const Cursor = (description = '`next_cursor` or `prev_cursor` from a response to the same query') =>
   parameter({
     rules: [IsString(must('be a text'))],
@@ -175,7 +175,7 @@ export const CountryCode = (description: string) =>
     },
   });
 
-/** Declares any integer in decimal digits; the value stays a text, since the integer may exceed every id. */
+/** Declares a required integer of at most 400 digits. The value remains a text, since it can be too large for a number. */
 export const RequiredInteger = (description: string) =>
   parameter({
     rules: [

@@ -150,6 +150,6 @@ describe('the query parser', () => {
     };
     expect(() => decorate([Query])).not.toThrow();
     for (const types of [[Object], []])
-      expect(() => decorate(types)).toThrow('Controller.list: parameter 0 names no class');
+      expect(() => decorate(types)).toThrow('Controller.list: parameter 0 needs a class');
   });
 });

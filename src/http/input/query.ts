@@ -10,11 +10,11 @@ import type { QueryClass, QueryVariants } from './parameters.js';
 import type { Route } from '../route-table.js';
 import { requestOf, responseOf } from '../pipeline/request-context.js';
 
-/** The view of a route, as a value of the parameter that selects it on another route. */
+/** How another route selects the view of a route: its handler, and a value of its parameter `by`. */
 interface ViewOfRoute {
   readonly of: Route['handler'];
   readonly by: string;
-  /** undefined if the parameter is absent. */
+  /** undefined for the view without the parameter. */
   readonly value: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export const VALIDATION = {
   validationError: { target: false },
 } as const;
 
-/** Returns a page's query as sent: no guard checks it. */
+/** Returns the query as the client sent it, unchecked. */
 export function queryOf({ originalUrl }: Request): URLSearchParams {
   return new URLSearchParams(queryTextOf(originalUrl));
 }
@@ -37,7 +37,7 @@ const readParameters = createParamDecorator((_: unknown, context: ExecutionConte
   return requestOf<Request & { parameters: object }>(context).parameters;
 });
 
-/** Injects the validated query: an instance of the handler's class or a view's. API routes without this decorator accept no parameter. */
+/** Injects the checked query parameters. API routes without this decorator accept no query parameters. @param variants the views, if any */
 export const Parameters =
   (variants?: QueryVariants): ParameterDecorator =>
   (controller, name, index) => {
@@ -46,7 +46,7 @@ export const Parameters =
     readParameters()(controller, name, index);
   };
 
-/** Finds the class of a handler's parameter. @throws Error if the parameter has no class, or `import type` omits it */
+/** Finds the class of a handler's parameter. @throws Error if TypeScript emitted no class, for example because of `import type` */
 export function classOfParameter(
   controller: object,
   handler: string | symbol,
@@ -56,11 +56,11 @@ export function classOfParameter(
     (new () => object)[] | undefined;
   const type = types?.[index];
   if (type === undefined || type === Object)
-    throw new Error(`${controller.constructor.name}.${String(handler)}: parameter ${index} names no class`);
+    throw new Error(`${controller.constructor.name}.${String(handler)}: parameter ${index} needs a class`);
   return type;
 }
 
-/** Checks the query of every API route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. Sends deprecation headers. */
+/** Checks the queries of API routes, and adds deprecation headers. @throws Problem, for example unknown_parameter */
 @Injectable()
 export class QueryGuard implements CanActivate {
   readonly #known = new Map<object, { accepted: QueryClass | QueryVariants; headers: [string, string][] }>();
@@ -85,7 +85,7 @@ export function queryOfHandler(handler: object): QueryClass | QueryVariants {
   return (Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined) ?? NoParameters;
 }
 
-/** Finds the view that this route shares with another route of the same controller; undefined if there is none. */
+/** Finds another route of the controller that can select the view of this route; undefined if there is none. */
 export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined {
   for (const of of Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object))) {
     const accepted = queryOfHandler(of.value as object);
@@ -106,7 +106,7 @@ function queryTextOf(url: string): string {
   return start === -1 ? '' : url.slice(start + 1);
 }
 
-/** Parameters of lists, with the names that other APIs use. */
+/** Names that other APIs use for parameters of lists, and the hint to send for them. */
 const USUAL_NAMES = [
   {
     meant: 'cursor',
@@ -122,7 +122,7 @@ const USUAL_NAMES = [
 
 const withoutQuery = new Map<QueryClass, object>();
 
-/** Reads and checks a query string, without its question mark. @throws Problem with one entry per fault, at most 32 */
+/** Reads and checks a query. @param query without the question mark @throws Problem with at most 32 faults */
 export function parseQuery(accepted: QueryClass | QueryVariants, query: string): object {
   if (query === '' && typeof accepted !== 'function') accepted = accepted.absent.query;
   if (query === '' && typeof accepted === 'function') {
@@ -188,7 +188,7 @@ function check(
   )) {
     const [rule, detail] = Object.entries(constraints!)[0]!;
     const { code, ...facts } = contexts![rule] as { code: string; allowed?: readonly string[] };
-    // Repeated parameters are already in the list.
+    // Other repeated parameters are already in `faults`.
     if (parameter in single || !values.has(parameter)) faults.push({ parameter, code, detail, ...facts });
   }
   return { parameters, faults };

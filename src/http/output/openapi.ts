@@ -32,7 +32,7 @@ export const Pagination = new Model('Pagination', {
   sort: textField(IN_NODE, 'Sort order of the list'),
 });
 
-/** Describes a page of a list of `item`. */
+/** Makes the model of a list page with these items. */
 export function describePage(item: Model<Readonly<Record<string, ResponseField>>>): Model {
   return new Model(`${item.name}Page`, {
     data: objectListField(item, IN_NODE, 'The items of this page, in the order of the list'),
@@ -62,7 +62,7 @@ interface DescribedParameter {
   readonly schema: JsonSchema;
 }
 
-/** Describes a query's parameters with their defaults. Parameters of views are optional without defaults: other views reject them. */
+/** Describes a query's parameters. Those of views are optional without defaults, since other views may reject them. */
 export function describeParameters(query: QueryClass | QueryVariants): DescribedParameter[] {
   if (typeof query !== 'function') return parametersOfViews(query);
   const defaults = new query() as Record<string, unknown>;
@@ -115,7 +115,7 @@ export function describeOperation(handler: object): Operation {
   return said ?? { parameters: [], problems: [] };
 }
 
-/** Adds facts about a route. */
+/** Adds facts to a route's documentation. */
 export const Documents =
   (part: Partial<Operation>): MethodDecorator =>
   (_controller, _name, { value: handler }) => {
@@ -129,7 +129,7 @@ export const Documents =
 export const RespondsWith = (summary: string, answer: Model | JsonSchema, description?: string) =>
   Documents({ summary, description, response: answer instanceof Model ? refTo(answer) : answer });
 
-/** Documents a route that responds with a page of a list of `item`. */
+/** Documents a route that responds with a page of items. */
 export const RespondsWithPage = (
   summary: string,
   item: Model<Readonly<Record<string, ResponseField>>>,
@@ -140,7 +140,7 @@ export const RespondsWithPage = (
 export const PathParameter = (name: string, description: string, schema: JsonSchema) =>
   Documents({ parameters: [{ name, required: true, in: 'path', description, schema }] });
 
-/** Documents a header that only this route reads. @param rules JSON Schema of its text */
+/** Documents an optional request header. @param rules further JSON Schema of its text */
 export const RequestHeader = (name: string, description: string, rules: JsonSchema = {}) =>
   Documents({
     parameters: [{ name, in: 'header', required: false, schema: { type: 'string', ...rules }, description }],
@@ -149,11 +149,11 @@ export const RequestHeader = (name: string, description: string, rules: JsonSche
 /** Declares possible problems of a route, except problems that follow from its access and query. */
 export const RespondsWithProblems = (...problems: readonly ProblemCode[]) => Documents({ problems });
 
-/** Declares that the route ends on a date, at least 12 months after its announcement in CHANGELOG.md. */
+/** Marks a route as deprecated; `sunset` is at least 12 months after `since`. */
 export const DeprecatedRoute = (since: string, sunset: string) =>
   Documents({ deprecation: deprecation(since, sunset) });
 
-/** Makes `Deprecation` (RFC 9745) and `Sunset` (RFC 8594), with the earliest dates of the route, its parameters and its fields. */
+/** Makes `Deprecation` (RFC 9745) and `Sunset` (RFC 8594) with the earliest dates of the deprecated route, parameters and fields. */
 export function deprecationHeaders(handler: object, query: QueryClass | QueryVariants): [string, string][] {
   const operation = describeOperation(handler);
   const all = deprecationsIn([operation, describeParameters(query), schemasUsedBy(operation)]);

@@ -17,7 +17,7 @@ import { Config } from '../../config/config.js';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Converts thrown values into `application/problem+json` (RFC 9457), or for browsers into a page. Only the log contains stack traces. */
+/** Converts thrown values into `application/problem+json` (RFC 9457), or into a page for browsers. Responses contain no stack traces. */
 @Catch()
 @Injectable()
 export class ProblemFilter implements ExceptionFilter {
@@ -27,7 +27,7 @@ export class ProblemFilter implements ExceptionFilter {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Responds to a browser with a page instead of the problem; set once the pages exist. @returns whether it has responded */
+  /** Responds with a page instead of the problem, if the client is a browser. Set at startup. @returns whether it has responded */
   page: (problem: Problem, headers: Headers, request: Request, response: Response) => boolean = () => false;
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -53,7 +53,7 @@ export class ProblemFilter implements ExceptionFilter {
     sendProblem(problem, headers, request, response, this.config.publicUrl);
   }
 
-  /** Responds to OPTIONS outside the API, and rejects other methods. @param methods of the path */
+  /** Responds to OPTIONS outside the API, and rejects other methods. @param methods the methods that the path supports */
   answerMethod(methods: readonly string[], request: Request, response: Response): void {
     if (request.method !== 'OPTIONS') {
       this.answer(methodNotAllowed(methods), request, response);
@@ -67,7 +67,7 @@ export class ProblemFilter implements ExceptionFilter {
     response.end(allow);
   }
 
-  /** Finds the problem for the response, and logs unexpected errors. @returns undefined for OPTIONS on a route that exists */
+  /** Converts an error into a problem, and logs unexpected errors. @returns undefined for OPTIONS on an existing path */
   problemOf(error: unknown, request: Request): Problem | undefined {
     if (error instanceof Problem) return error;
     if (error instanceof NotFoundException) {
@@ -83,7 +83,7 @@ export class ProblemFilter implements ExceptionFilter {
     }
     const { code } = error as { code?: unknown };
     if (typeof code === 'string' && /^22...$/.test(code)) {
-      // PostgreSQL rejected a value, so the server lacks a check; the caller can still correct the value.
+      // PostgreSQL rejected a value that the server should have checked; the caller can correct it.
       this.logger.error({ request_id, err: error }, 'a value reached the database unchecked');
       return new Problem('invalid_parameter', { cause: error });
     }

@@ -1,6 +1,6 @@
 import { nameWords } from '../../model/json-schema.js';
 
-/** Every error code of the API: status, meaning, remedy, and a title if the code is not clear enough. Documents use this table. */
+/** The API's error codes: status, meaning, fix, and a title if the one made from the code is unsuitable. */
 const table = {
   invalid_json: [
     400,
@@ -171,7 +171,7 @@ export function pointerTo(names: readonly string[]): string {
   return ['#', ...tokens].join('/');
 }
 
-/** A fault of one body field, query parameter or feed line (docs/api-contract.md §8). */
+/** A fault in a body field, parameter or feed line (docs/api-contract.md §8). */
 export type ProblemDetail =
   | { pointer: string; field: string | null; code: string; detail: string; max?: number; actual?: number }
   | { parameter: string; code: string; detail: string; allowed?: readonly string[]; fix?: string }
@@ -183,13 +183,13 @@ interface ProblemOptions {
   readonly errors?: readonly ProblemDetail[];
   /** Number of all faults, if `errors` contains only the first ones. */
   readonly count?: number;
-  /** Further properties of the body, such as `required_scope`. */
+  /** Further properties of the response body, such as `required_scope`. */
   readonly extensions?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
-/** An error response of the API. It must not contain secrets, since callers receive it unchanged. */
+/** An error response of the API. Callers receive its texts, so they must not contain secrets. */
 export class Problem extends Error {
   override name = 'Problem';
   readonly definition: ProblemDefinition;
@@ -206,7 +206,7 @@ export class Problem extends Error {
   }
 }
 
-/** Names the first three faults, because curl, assistants and the clients' messages show only `detail`. */
+/** Describes at most three faults in `detail`, which is all that some clients show. */
 function summarize(errors: readonly ProblemDetail[], count = errors.length): string | undefined {
   const sentences = errors
     .slice(0, 3)
@@ -218,7 +218,7 @@ function summarize(errors: readonly ProblemDetail[], count = errors.length): str
   return `${count} ${subjects} are invalid.${count > 3 ? ' The first three:' : ''} ${sentences}`;
 }
 
-/** Rejects a method that the route lacks (RFC 9110 §15.5.6). @param methods of the route */
+/** Makes the problem for a method that the route does not support (RFC 9110 §15.5.6). @param methods supported methods */
 export function methodNotAllowed(methods: readonly string[]): Problem {
   const allow = methods.join(', ');
   return new Problem('method_not_allowed', {

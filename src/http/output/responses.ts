@@ -4,21 +4,21 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request } from 'express';
 import { fingerprint } from '../../crypto/digests.js';
 
-/** A successful response: finished JSON text, usually from PostgreSQL, and further headers. {@link ApiAdapter} sends it. */
+/** A successful response: JSON text and further headers. {@link ApiAdapter} sends it. */
 export class JsonResponse {
   constructor(
     readonly json: string | Buffer,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {}
 
-  /** Makes a response that never changes, with its bytes and validator. Call once per process. */
+  /** Makes a response with precomputed bytes and ETag, for content that never changes. */
   static unchanging(value: object): JsonResponse {
     const json = Buffer.from(JSON.stringify(value));
     return new JsonResponse(json, { ETag: computeEtag(json) });
   }
 }
 
-/** Compression methods, best first (RFC 9110 §8.4.1). Brotli's highest level needs 17 times as long, and saves only another tenth. */
+/** Compression methods, the preferred one first (RFC 9110 §8.4.1). Brotli's higher levels are much slower and save little. */
 const CODINGS = {
   br: (bytes: Buffer) =>
     promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
@@ -27,19 +27,19 @@ const CODINGS = {
 type Coding = keyof typeof CODINGS;
 const CODING_NAMES = Object.keys(CODINGS) as Coding[];
 
-/** Minimum size to compress: fewer bytes fit into one packet anyway. */
+/** Minimum size to compress, in bytes: a smaller document fits into one packet. */
 const MIN_COMPRESSED = 1_024;
-/** Maximum length of `Accept-Encoding`: browsers send 30 characters, and parsing 16 KB would take 3 ms per request. */
+/** Longer `Accept-Encoding` headers are not parsed, to save CPU time; browsers send about 30 characters. */
 const MAX_ACCEPT_LENGTH = 200;
 
-/** A document's bytes in one compression, with their headers in the format of `writeHead`. */
+/** A document's bytes, compressed or not, with their headers in the format of `writeHead`. */
 interface Variant {
   readonly bytes: Buffer;
   readonly etag: string;
   readonly headers: readonly string[];
 }
 
-/** A document that never changes, built once. It must not contain a caller's secret, since it is compressed (BREACH). */
+/** A document that never changes. It must not contain a caller's secrets, since it can be compressed (BREACH). */
 export class UnchangingDocument {
   readonly #plain: Variant;
   readonly #compressed: Map<Coding, Promise<Variant>> | undefined;
@@ -76,7 +76,7 @@ export class UnchangingDocument {
     response.end(request.method === 'HEAD' ? undefined : bytes);
   }
 
-  /** Compresses on first use. If this fails, returns the uncompressed variant, and retries next time. */
+  /** Chooses a variant, and compresses it on first use. If this fails, returns the uncompressed variant, and retries next time. */
   #variantFor(request: Request): Variant | Promise<Variant> {
     const accepted = String(request.headers['accept-encoding'] ?? '');
     if (!this.#compressed || accepted.length > MAX_ACCEPT_LENGTH) return this.#plain;
@@ -103,18 +103,18 @@ export function computeEtag(json: string | Buffer): string {
   return `"${fingerprint(json)}"`;
 }
 
-/** Makes a strong validator that contains the row's state, for {@link parseStates}. @param state hexadecimal */
+/** Makes a strong validator that contains the row's state, which {@link parseStates} reads. @param state hexadecimal */
 export function etagWithState(state: string, json: string): string {
   return `"${state}-${fingerprint(json)}"`;
 }
 
-/** Tells whether If-None-Match names this validator (weak comparison, RFC 9110 §13.1.2). */
+/** Tells whether If-None-Match is `*` or contains this validator (weak comparison, RFC 9110 §13.1.2). */
 export function noneMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   return header.trim() === '*' || entityTags(header).some((tag) => tag.replace(/^W\//, '') === etag);
 }
 
-/** Parses row states from If-Match (RFC 9110 §13.1.1); undefined (no header, or `*`) allows any state. Ignores weak and foreign tags. */
+/** Parses row states from If-Match (RFC 9110 §13.1.1), ignoring other tags. @returns undefined (any state) without a header, or for `*` */
 export function parseStates(header: string | undefined): string[] | undefined {
   if (header === undefined || header.trim() === '*') return undefined;
   return entityTags(header).flatMap((tag) => {
@@ -123,10 +123,10 @@ export function parseStates(header: string | undefined): string[] | undefined {
   });
 }
 
-/** Returns the validator without quotes, for programs that cannot send headers. */
+/** Returns the validator without quotes, for clients that cannot send If-Match. */
 export const versionOf = (etag: string) => etag.slice(1, -1);
 
-/** Converts a version from {@link versionOf}, with or without quotes. @returns undefined if the version is invalid */
+/** Converts a version from {@link versionOf} into its validator; accepts quotes. @returns undefined if the version is invalid */
 export function etagOfVersion(text: string): string | undefined {
   const etag = `"${text.replace(/^"(.*)"$/, '$1')}"`;
   return parseStates(etag)?.length === 1 ? etag : undefined;

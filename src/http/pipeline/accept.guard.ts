@@ -4,18 +4,18 @@ import { Problem } from '../output/problems.js';
 import { isOutsideApi } from './outside-api.js';
 import { requestOf } from './request-context.js';
 
-/** A parameter of a media range except its weight. The lookbehind avoids quadratic time on thousands of spaces. */
+/** A parameter of a media range, except the weight `q`. The lookbehind avoids quadratic time on thousands of spaces. */
 const PARAMETER = /(?<![ \t])[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.)*"|[^\s;,"]*)/gi;
 
 /** Removes the parameters of the media ranges of `Accept`, except their weights. */
 export const withoutParameters = (accept: string) => accept.replace(PARAMETER, '');
 
-/** Tells whether a browser sent the request for a person: other clients do not normally prefer `text/html`. */
+/** Tells whether the client prefers HTML to JSON, as browsers do. */
 export function prefersHtml(request: Request): boolean {
   return request.accepts(['application/problem+json', 'application/json', 'text/html']) === 'text/html';
 }
 
-/** Responds 406 if the caller excludes JSON (RFC 9110 §12.5.1). Ignores parameters (`; charset=utf-8`), since only one variant exists. */
+/** Responds 406 if the caller does not accept JSON (RFC 9110 §12.5.1). Ignores parameters such as `charset=utf-8`. */
 @Injectable()
 export class AcceptGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

@@ -1,15 +1,15 @@
 import type { NextFunction, Request, Response } from 'express';
 
-/** The prefix of all routes of the members' API. */
+/** The prefix of the members' API. */
 export const API_PREFIX = '/api/public';
 
-/** Path of the API for assistants (Model Context Protocol). If ASSISTANTS is on, OAuth clients see it as a separate protected resource. */
+/** The path of the API for assistants (Model Context Protocol). */
 export const ASSISTANTS_PATH = `${API_PREFIX}/mcp`;
 
 /** The prefix of the metadata of protected resources (RFC 9728). */
 export const RESOURCE_METADATA_PREFIX = '/.well-known/oauth-protected-resource';
 
-/** The prefix of the routes for the platform's own backend. */
+/** The prefix of the API for the platform's own backend. */
 export const PLATFORM_PREFIX = '/api/platform';
 
 /** The prefix of calendar links, which count as API requests. */
@@ -25,7 +25,7 @@ export function isUnder(prefix: string, path: string): boolean {
   return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
 }
 
-/** Headers of every counted response: draft-ietf-httpapi-ratelimit-headers, and the names that most client libraries read. */
+/** Rate limit headers: of draft-ietf-httpapi-ratelimit-headers, and the older `X-RateLimit-…`. */
 export const RATE_LIMIT_HEADERS = [
   'RateLimit',
   'RateLimit-Policy',
@@ -61,7 +61,7 @@ export const PREFLIGHT_OF_METADATA = {
   'Access-Control-Allow-Headers': '*', // assistants send a header with their protocol's version
 };
 
-/** Headers of every API response and every problem; pages of any origin can read these responses. */
+/** Headers of API responses and problems; they let pages of any origin read these responses. */
 export const SHARED_HEADERS = {
   Vary: 'Authorization, X-API-Key, Origin',
   'X-Content-Type-Options': 'nosniff',
@@ -71,7 +71,7 @@ export const SHARED_HEADERS = {
 
 const OF_EVERY_ANSWER = Object.entries({ 'Cache-Control': 'private, no-cache', ...SHARED_HEADERS });
 
-/** Sets the API's headers (docs/api-contract.md §9, §10), even on errors, and responds to preflights, which need no credentials. */
+/** Adds the API's headers (docs/api-contract.md §9, §10), and responds to CORS preflights, which need no credentials. */
 export function apiHeaders(request: Request, response: Response, next: NextFunction): void {
   for (const [name, value] of OF_EVERY_ANSWER) response.gather(name, value);
   if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {

@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.js';
 import { EntryPoint } from './entry-point.js';
 import { makeMessageClasses } from './messages.js';
 
-/** Express with exact paths. Sends an object as JSON bytes: on GET and HEAD with a strong ETag, or 304 if the caller has this version. */
+/** Express with exact paths. Sends objects as JSON: on GET and HEAD with an ETag, or 304 if the caller already has this version. */
 export class ApiAdapter extends ExpressAdapter {
   entryPoint: EntryPoint;
 
@@ -21,7 +21,7 @@ export class ApiAdapter extends ExpressAdapter {
     super(app);
   }
 
-  /** Creates Node's server with limits against slow clients ({@link Config.requestDeadlines}), checked every second. */
+  /** Creates Node's HTTP server. It checks the limits against slow clients ({@link Config.requestDeadlines}) every second. */
   override initHttpServer(): void {
     const { requestDeadlines } = this.config;
     const server = createServer({

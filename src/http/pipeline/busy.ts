@@ -2,7 +2,7 @@ import type { RejectBusy } from './entry-point.js';
 import { API_PREFIX, SHARED_HEADERS } from './api-headers.js';
 import { PROBLEMS } from '../output/problems.js';
 
-/** Seconds for Retry-After if the server is busy. */
+/** Retry-After of `temporarily_unavailable`, in seconds. */
 export const RETRY_AFTER_SECONDS = '1';
 
 const HEADERS = Object.entries({
@@ -12,7 +12,7 @@ const HEADERS = Object.entries({
   'Content-Type': 'application/problem+json; charset=utf-8',
 }).flat();
 
-/** Makes the function with which {@link EntryPoint} sends the problem `temporarily_unavailable` from prepared parts. */
+/** Makes the function that sends the problem `temporarily_unavailable` if {@link EntryPoint} admits no further request. */
 export function rejectBusy(publicUrl: string): RejectBusy {
   const { code, status, title, meaning } = PROBLEMS.get('temporarily_unavailable')!;
   const type = `${publicUrl}${API_PREFIX}/problems/${code}`;
@@ -24,7 +24,7 @@ export function rejectBusy(publicUrl: string): RejectBusy {
   };
 }
 
-/** Sends a 503 from prepared parts. */
+/** Sends a 503 with this body and these headers. */
 export function sendBusy(
   { context, method }: Parameters<RejectBusy>[0],
   response: Parameters<RejectBusy>[1],

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
-/** Combines handlers into one: each Express layer would cost 2 µs and 2 KB per request (docs/contributors/performance.md). */
+/** Combines handlers into one, since each Express layer costs time per request (docs/contributors/performance.md). */
 export function compose(...handlers: readonly RequestHandler[]): RequestHandler {
   return handlers.map(guarded).reduceRight(
     (following, handler) => (request, response, next) =>

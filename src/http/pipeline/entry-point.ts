@@ -12,27 +12,27 @@ import { describeRequest, leaveSlot, type RequestContext } from './request-conte
 export const KINDS = ['api', 'platform', 'oauth', 'pages'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Maximum concurrent requests of each kind in a process, enough to keep it and its database connections busy. */
+/** Maximum number of admitted requests of each kind per process. */
 export const MAX_CONCURRENT = 32;
 
 /** Paths without admission: a health check must not fail because the server is busy. */
 const HEALTH: readonly string[] = ['/livez', '/readyz'];
 
-/** Sends a 503 in the format of its request kind (problem, OAuth JSON or page), from prepared parts. */
+/** Sends a 503 in the format of the request's kind: problem, OAuth JSON or page. */
 export type RejectBusy = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** One year (RFC 6797), without subdomains, which may have another operator or no certificate. */
 const HSTS = 'max-age=31536000';
 
-/** Receives all requests: checks connection and Host, admits the request, and passes it to the application. */
+/** Receives all requests: checks `Host`, waits for admission, and passes the request to the application. */
 export class EntryPoint {
   readonly connections: Connections;
   readonly admissions = Object.fromEntries(
     KINDS.map((kind) => [kind, new Admission(MAX_CONCURRENT)]),
   ) as Record<Kind, Admission>;
-  /** Sends the 503 of each kind; the application sets these functions. */
+  /** Functions that send the 503 of each kind; the application sets them. */
   readonly refusals: Partial<Record<Kind, RejectBusy>> = {};
-  /** Whether callers use https, up to the proxy that terminates TLS. */
+  /** Whether the server's public URL uses https. */
   readonly #https: boolean;
   /** Functions that start the delayed requests; undefined unless requests are paused. */
   #paused: (() => void)[] | undefined;
@@ -48,7 +48,7 @@ export class EntryPoint {
       if (this.#paused) this.#paused.push(AsyncResource.bind(() => this.#receive(request, response)));
       else this.#receive(request, response);
     };
-    // Without a limit per address behind a proxy: all callers' requests arrive on the proxy's connections.
+    // Behind a proxy, the connections per peer are unlimited, since all requests arrive on the proxy's connections.
     const bounds =
       config.trustProxy === 0 ? CONNECTION_BOUNDS : { ...CONNECTION_BOUNDS, openOfPeer: Infinity };
     this.connections = new Connections(server, answer, bounds);
@@ -63,7 +63,7 @@ export class EntryPoint {
     };
   }
 
-  /** From now on every response, including those in progress, closes its connection (RFC 9112 §9.6). */
+  /** From now on, responses whose headers are not sent yet close their connections (RFC 9112 §9.6). */
   end(): void {
     this.#isEnding = true;
     for (const response of this.connections.lastResponses()) response.shouldKeepAlive = false;
@@ -76,7 +76,7 @@ export class EntryPoint {
     if (this.#isEnding) response.shouldKeepAlive = false;
     const kind = kindOf(context);
     const admission = kind && this.admissions[kind];
-    // Releases the slot before the response is sent: a client that does not read it must not keep the slot.
+    // Releases the slot before the client has read the response: a client that does not read must not keep the slot.
     response.on('prefinish', () => {
       context.whenWritten?.(request, response);
       leaveSlot(context);
@@ -111,7 +111,7 @@ export class EntryPoint {
       if (context.isOver) leaveSlot(context);
       else this.#begin(request, response);
     };
-    // Set only for a body: this closure keeps the request for another garbage collection, which costs half as much as a short request.
+    // Set only for a body, since this closure makes garbage collection of the request more expensive.
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
       context.awaitBody = () => this.connections.awaitBody(request);
     admission.enter(context.caller, begin, () => {
@@ -138,7 +138,7 @@ export class EntryPoint {
     };
   }
 
-  /** Finds the sender. For an entry without an address (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), returns the next proxy's address. */
+  /** Finds the sender in the entries from trusted proxies. Skips entries without an address (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3). */
   #forwardedFor(header: string | string[] | undefined): string | undefined {
     const { trustProxy } = this.config;
     if (trustProxy === 0 || typeof header !== 'string') return undefined;
@@ -150,7 +150,7 @@ export class EntryPoint {
   }
 }
 
-/** @returns undefined for requests without admission */
+/** @returns undefined for health checks */
 function kindOf({ path, valid }: RequestContext): Kind | undefined {
   if (valid && isUnder(PLATFORM_PREFIX, path)) return 'platform';
   if (!valid || isUnderApi(path)) return 'api';
@@ -158,7 +158,7 @@ function kindOf({ path, valid }: RequestContext): Kind | undefined {
   return HEALTH.includes(path) ? undefined : 'pages';
 }
 
-/** HTTP/1.1 requires one `Host`; with several, the server and a proxy could disagree (RFC 9112 §3.2). */
+/** HTTP/1.1 requires exactly one `Host` (RFC 9112 §3.2); a proxy and the server could choose different ones. */
 function hasOneHost({ httpVersionMinor, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)

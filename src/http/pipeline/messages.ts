@@ -17,7 +17,7 @@ declare module 'node:http' {
 type Pairs = string[];
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** Makes message classes with Express's prototypes: Express would set the prototype of each message of another class, at a cost. */
+/** Makes message classes with Express's prototypes, since Express would otherwise change each message's prototype, at a cost. */
 export function makeMessageClasses(app: Express): {
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;
@@ -33,7 +33,7 @@ export function makeMessageClasses(app: Express): {
       this.#gathered.push(name, value);
     }
 
-    /** Called for every response, including responses that Node generates. */
+    /** Node also calls this method if a body is sent first. */
     override writeHead(status: number, ...rest: unknown[]): this {
       const reason = typeof rest[0] === 'string' ? rest[0] : undefined;
       const given = (reason === undefined ? (rest[0] ?? rest[1]) : rest[1]) as Headers | undefined;

@@ -2,12 +2,12 @@ import { SetMetadata } from '@nestjs/common';
 
 const OUTSIDE_API = 'http:outside-api';
 
-/** Marks a controller outside the JSON API: guards ignore `Accept` and query of its requests. It must still declare its access. */
+/** Marks a controller outside the JSON API: guards do not check `Accept` and the query. Its routes must still declare their access. */
 export const OutsideApi = () => SetMetadata(OUTSIDE_API, true);
 
 const LIMITED = 'http:limited-by-address';
 
-/** Limits requests per address, counted together for all paths with the same first segment, such as `/account/…`. */
+/** Limits requests per address for all paths with the first segment of one of the controller's routes, such as `/account/…`. */
 export const LimitsByAddress = () => SetMetadata(LIMITED, true);
 
 /** Tells whether the controller has {@link LimitsByAddress}. */

@@ -23,23 +23,23 @@ export class RequestContext {
   readonly startedAt = process.hrtime.bigint();
   /** Template of the route, such as `/api/public/events/:id`, once it is known. */
   route: string | undefined = undefined;
-  /** For a page: the language that the member or the browser prefers. */
+  /** For a page: its language. */
   language: string | undefined = undefined;
   /** The sender's address: from trusted proxies, or set by the first call of `addressOf`. */
   address: string | undefined = undefined;
   userId: number | undefined = undefined;
   credentialId: string | undefined = undefined;
-  /** The app or key that sent the request, if a member developed it: that member can see the request in the developer pages. */
+  /** The app or key that sent the request, if a member created it. */
   developedApp: DevelopedApp | undefined = undefined;
   /** Code of the problem in the response. */
   problem: string | undefined = undefined;
-  /** The parameter, field or scope that caused the problem; untrusted text. */
+  /** A parameter, field or scope that caused the problem; untrusted text. */
   concerns: string | undefined = undefined;
-  /** Why a credential was rejected; not in the response. */
+  /** Why a credential was rejected; the response does not contain it. */
   refusal: string | undefined = undefined;
-  /** Whether the body is incomplete: see {@link receiving}. */
+  /** Whether the request is waiting for the rest of its body: see {@link receiving}. */
   readingBody = false;
-  /** Start of the wait for a response, by `performance.now()`: see {@link responseDeadline}. */
+  /** Start of the deadline, from `performance.now()`: see {@link responseDeadline}. */
   waitsSince = 0;
   indexInProgress = 0;
   caller = NOBODY;
@@ -48,16 +48,16 @@ export class RequestContext {
   slot: Admission | undefined = undefined;
   /** Counts the body as incomplete until the returned function is called. */
   awaitBody: () => () => void = NO_BODY;
-  /** Whether the request has a response, or its client has disconnected. */
+  /** Whether the response is complete, or the client has disconnected. */
   isOver = false;
   /** Checks the credential again; undefined for a request without a credential. */
   confirm: ((request: IncomingMessage) => Promise<void>) | undefined = undefined;
-  /** Called when the response is written, before the caller can receive it. */
+  /** Called when the application has written the whole response. */
   whenWritten: Listener | undefined = undefined;
-  /** Called when the request ends, regardless of the outcome. */
+  /** Called when the response is complete, or the client has disconnected. */
   readonly whenOver: Listener[] = [];
 
-  /** @param path as sent, without query, and without the final slash of some assistants @param valid whether the target is a path */
+  /** @param path without the query @param valid whether the target is valid */
   constructor(
     readonly id: string,
     readonly path: string,
@@ -97,12 +97,12 @@ export async function withoutSlot<Result>(
   return result;
 }
 
-/** Checks the credential again. Call it after a wait, before a write or a result. @throws Problem, or database errors */
+/** Checks the request's credential again, if it has one. Call it after a wait. @throws Problem if the credential is no longer valid */
 export async function confirmCredential(request: IncomingMessage): Promise<void> {
   await request.context.confirm?.(request);
 }
 
-/** Reads a body. Waits for an incomplete one without slot and deadline (slow clients cause no 503), then checks the credential again. */
+/** Reads a body. While it waits for the rest, the request has no slot and no deadline. Then checks the credential again. */
 export async function receiving<Body>(request: IncomingMessage, read: () => Promise<Body>): Promise<Body> {
   if (request.complete) return read();
   const { context } = request;
@@ -118,15 +118,15 @@ export async function receiving<Body>(request: IncomingMessage, read: () => Prom
   }
 }
 
-/** The beginning of a target in absolute form, which servers must accept (RFC 9112 §3.2.2); rejects user and password. */
+/** The beginning of a target in absolute form, which servers must accept (RFC 9112 §3.2.2), without user and password. */
 const ORIGIN = /^https?:\/\/[^/?#@\\]+/i;
 /** A path and a query in visible ASCII without `#` and `\`: parsers could disagree about the excluded characters. */
 const TARGET = /^\/[!"$-[\]-~]*$/;
-/** Some clients add a slash to the assistants' URL, and to the path of its metadata. */
+/** Some clients append a slash to the path of the API for assistants, and to the path of its metadata. */
 const SLASHED = new RegExp(`^((/\\.well-known/oauth-protected-resource)?${ASSISTANTS_PATH})/(?=\\?|$)`);
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** Decides the request's path, before all other code: afterwards, `request.url` is a literal path with query, or `/`. */
+/** Sets `request.context`, and sets `request.url` to a path with query, or to `/` if the target is invalid. */
 export function describeRequest(request: IncomingMessage): void {
   const given = request.headers['x-request-id'];
   const target = request.url ?? '';
@@ -145,7 +145,7 @@ function pathOf(url: string): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** Escapes each `%` of an undecodable path, so that the response is 404. */
+/** Escapes each `%` of an undecodable path, so that Express can decode the path. */
 function decodable(url: string, path: string): string {
   if (!path.includes('%')) return url;
   try {
@@ -156,7 +156,7 @@ function decodable(url: string, path: string): string {
   }
 }
 
-/** Returns the request of a guard or decorator, faster than Nest's `switchToHttp`, which creates three functions per call. */
+/** Returns the request of a guard or decorator. Faster than Nest's `switchToHttp`, which creates functions on each call. */
 export function requestOf<Kind extends Request = Request>(context: ArgumentsHost): Kind {
   return context.getArgByIndex<Kind>(0);
 }

@@ -8,14 +8,14 @@ import { plain as printable, styled } from '../../runtime/terminal.js';
 /** Version, trace id, the caller's span, flags; later versions may add fields (W3C Trace Context §3.2). */
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-.*)?$/;
 
-/** Reads the trace id: 32 hexadecimal digits. @param traceparent the header @returns undefined if missing or invalid (§4.3) */
+/** Reads the trace id: 32 hexadecimal digits. @param traceparent the header @returns undefined if it is missing or invalid */
 export function parseTraceId(traceparent: string | string[] | undefined): string | undefined {
   if (typeof traceparent !== 'string') return undefined;
   const [, version, traceId, more] = TRACEPARENT.exec(traceparent) ?? [];
   return version === '00' && more !== undefined ? undefined : traceId;
 }
 
-/** Writes one line when a request ends, even if aborted, without its query or secrets. */
+/** Logs each request when it ends, also if aborted, without its query. */
 export function requestLog(logger: Logger) {
   const write = (message: IncomingMessage, response: ServerResponse) => {
     const request = message as Request;
@@ -45,10 +45,10 @@ export function requestLog(logger: Logger) {
   };
 }
 
-/** Paths that monitoring systems request every few seconds. */
+/** Paths that monitoring systems request often. */
 const PROBES = ['/livez', '/readyz'];
 
-/** Writes one line per request, except probes, to a terminal, without query values (possible secrets). Caches results of `usernameOf`. */
+/** Writes a line for each request, except probes, without the query's values. Caches results of `usernameOf`. */
 export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
   const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -83,7 +83,7 @@ function namesOf(query: string): string {
   return names.length === 0 ? '' : `?${names.join('&')}`;
 }
 
-/** Keeps plain words of a path; anything else could be a misplaced credential. */
+/** Replaces path segments that are not plain words by `*`, since they could contain a misplaced credential. */
 function plain(path: string): string {
   return path
     .slice(0, 200)

@@ -13,12 +13,12 @@ export function extendDeadline({ context }: IncomingMessage, milliseconds: numbe
 const LOOK_MS = 25;
 
 /**
- * Responds 503 after `milliseconds`, which limits the sum of all database waits. Open transactions roll back. The outcome of a COMMIT or
- * a write without a transaction is then unknown. The time restarts when the body is complete ({@link receiving}); the server's
- * `requestTimeout` limits the time to receive the body.
+ * Responds 503 after `milliseconds`, and ends the request's open transactions. The outcome of a COMMIT or of a write without a
+ * transaction is then unknown. The time restarts when the body is complete ({@link receiving}); the server's `requestTimeout` limits the
+ * time to receive the body.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
-  // An unordered array: V8 replaces the table of a Map or Set, and an old table retains all later entries until a full garbage collection.
+  // An unordered array: old tables of a Map or Set could keep finished requests in memory until a full garbage collection.
   const inProgress: Request[] = [];
   const forget = ({ context }: IncomingMessage) => {
     const last = inProgress.pop()!;
