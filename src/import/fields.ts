@@ -14,7 +14,7 @@ import {
 } from '../values/vocabulary.js';
 import { isTimeZone } from './time-zones.js';
 
-/** Machine-readable kind of fault: in a value, in a line, or in a record together with other records. */
+/** Machine-readable kind of a fault in a line or record. */
 export type FaultCode =
   | 'invalid_type'
   | 'invalid_length'
@@ -30,7 +30,7 @@ export type FaultCode =
   | 'member_erased';
 
 export class Fault {
-  /** @param path names from the line or record to the value, joined by dots; empty for the whole line or record */
+  /** @param path to the value: names, joined by dots; empty for the whole line or record */
   constructor(
     readonly text: string,
     readonly code: FaultCode = 'invalid_value',
@@ -50,21 +50,21 @@ const shownName = (name: string) =>
 
 export type StagedRow = Record<string, unknown>;
 
-/** The column's value if the record omits the field, in the words of docs/operators/import.md. */
+/** The column's value if the record omits the field, worded as in docs/operators/import.md. */
 export type Absence =
   'unchanged; null for a new member' | 'the time of the import' | 'the time of the import that changes it';
 
-/** Converts a record's JSON value into a column of the staging table. */
+/** A field of a record, and the staging table column for its value. */
 interface Field {
   readonly type: string;
-  /** The column, if its name differs from the field's. */
+  /** Name of the column, if it differs from the field's name. */
   readonly column?: string;
   readonly required?: boolean;
-  /** The value of a field that is absent or null; by default, null. */
+  /** The value if the field is absent or null; default: null. */
   readonly fallback?: unknown;
-  /** The value that SQL writes if the field is absent; except for `unchanged`, also if it is null. */
+  /** The value that SQL writes if the field is absent; a time also replaces null. */
   readonly absent?: Absence;
-  /** For another record's id: that record's type, and whether an erased member is invalid. */
+  /** For another record's id: that record's table, and whether the id must not be an erased member's. */
   readonly refersTo?: { readonly table: string; readonly alive: boolean };
   /** Rule for a value; follows "must be". */
   readonly rule: string;
@@ -82,7 +82,7 @@ export interface Fields {
 
 /** Makes the field required. */
 export const required = (field: Field): Field => ({ ...field, required: true });
-/** Sets the value of a field that is absent or null. */
+/** Sets the value to use if the field is absent or null. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
 /** Keeps the value of an existing row's column if the field is absent. */
 export const keeping = (field: Field): Field => ({ ...field, absent: 'unchanged; null for a new member' });
@@ -108,9 +108,9 @@ const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   );
 
 export const id: Field = { ...integer(1, MAX_ID), type: 'bigint' };
-/** The id of a record of another type. */
+/** The id of a record in another table. */
 export const idOf = (table: string): Field => ({ ...id, refersTo: { table, alive: false } });
-/** The id of a member that was not erased. */
+/** The id of a member who must not be erased. */
 export const idOfMember: Field = { ...id, refersTo: { table: 'users', alive: true } };
 
 const degrees = (most: number): Field =>
@@ -145,7 +145,7 @@ const text = ([shortest, longest]: Length): Field => ({
     if (typeof value !== 'string') return new Fault('must be a string', 'invalid_type');
     if (!isStorable(value))
       return new Fault('must not contain U+0000 or half of a surrogate pair', 'invalid_characters');
-    // A text never has fewer code units than code points, so only a text that may be too long or too short is split.
+    // Avoids splitting most texts: a text has at least as many code units as code points.
     const length = value.length <= longest && value.length > shortest ? value.length : [...value].length;
     if (length >= shortest && length <= longest) return value;
     const limits = shortest === 0 ? `at most ${longest}` : `${shortest} to ${longest}`;
@@ -266,7 +266,7 @@ export const columns = <Name extends string>(table: Table<Name>, ...names: reado
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Converts a record into a staging row, and lists all faults. @param path to the value, with a final dot */
+/** Converts a record into a staging row, and lists its faults. @param path of a nested object, with a final dot */
 export function readRecord(
   fields: Fields,
   value: unknown,
@@ -301,7 +301,7 @@ export function unknownNames(value: object, known: object, path = ''): Fault[] {
     .map((name) => new Fault('is not a field here', 'unknown_field', path + shownName(name)));
 }
 
-/** Lists fields by column name. */
+/** Lists all fields, including nested ones, with the names of their columns. */
 export function columnsOf(fields: Fields, prefix = ''): [column: string, field: Field][] {
   return Object.entries(fields).flatMap(([name, field]): [string, Field][] =>
     'fields' in field

@@ -20,9 +20,9 @@ const SHOWN_REJECTS = 20;
 
 export interface ImportOptions {
   readonly dryRun?: boolean | undefined;
-  /** File for bad lines; without this file, one bad line stops the import. */
+  /** File for bad lines; without this file, a bad line stops the import. */
   readonly rejectsFile?: string | undefined;
-  /** Maximum lines per commit; default: all lines. Not for a dry run. */
+  /** Maximum number of lines per transaction; default: all lines. Not for a dry run. */
   readonly batch?: number | undefined;
   /** Keeps profile fields that members set through the API. */
   readonly keepProfile?: boolean | undefined;
@@ -47,11 +47,11 @@ export interface ImportReport {
   rejected: number;
   readonly firstRejects: Pick<Reject, 'file' | 'line' | 'reason'>[];
   readonly ignored: readonly string[];
-  /** Last line of the committed part, null if there is none; undefined without batches. */
+  /** Last committed line, or null if there is none; undefined without batches. */
   committed_through: SourceLine | null | undefined;
 }
 
-/** Imports a source in one transaction, or one per batch. @throws OperatorError also if canceled or unreadable */
+/** Imports a source at once or in batches. @throws OperatorError, for example if the source is unreadable or the import is canceled */
 export async function importRecords(
   dataSource: DataSource,
   source: Source,
@@ -72,7 +72,7 @@ export async function importRecords(
   }
 }
 
-/** Compacts the counter deltas at once, so that rarities are correct when the import reports success. */
+/** Compacts the counter deltas at once, instead of waiting for the periodic job. */
 async function foldTotals(dataSource: DataSource): Promise<void> {
   for (let folded = Infinity; folded > 0;) {
     const [row] = await dataSource.query<{ folded: number }[]>('SELECT fold_totals($1) AS folded', [100_000]);
@@ -121,7 +121,7 @@ class ImportRun {
     }
   }
 
-  /** Writes and commits the lines. @returns false after a dry run, or if bad lines stopped it */
+  /** Writes and commits the lines. @returns false after a dry run, or if bad lines stopped the import */
   async #write(portions: Portions): Promise<boolean> {
     const { dataSource, options } = this;
     const { signal } = options;
@@ -143,7 +143,7 @@ class ImportRun {
       });
     } catch (error) {
       if (!signal?.aborted) throw error;
-      throw new OperatorError('The import was cancelled: nothing was imported', { cause: error });
+      throw new OperatorError('The import was canceled: nothing was imported', { cause: error });
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
@@ -171,7 +171,7 @@ class ImportRun {
     }
   }
 
-  /** Yields batches in order, each with its last line; a batch comes from one file and contains each record once. */
+  /** Yields batches in order, each with its last line. A batch comes from one file and contains at most one line per record. */
   async *#batches(size: number): AsyncGenerator<{ portions: Portions; last: SourceLine }> {
     let position = 0;
     let lines: ReadLine[] = [];

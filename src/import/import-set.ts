@@ -26,7 +26,7 @@ const FIRST_REJECTS = 100;
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
-/** Error codes of violated CHECK and NOT NULL constraints: a retry would also fail. */
+/** PostgreSQL's error codes for violated NOT NULL and CHECK constraints: a retry would also fail. */
 const BROKEN_RULE = /^(23502|23514)$/;
 
 export interface Portion {
@@ -40,13 +40,13 @@ export type Portions = Iterable<Portion> | AsyncIterable<Portion>;
 export interface Reject {
   readonly file: string;
   readonly line: number;
-  /** Names from the line to the value, joined by dots; empty for the whole line. */
+  /** Path to the value: names, joined by dots; empty for the whole line. */
   readonly path: string;
   readonly code: FaultCode;
   readonly reason: string;
 }
 
-/** A reject in the staging table, with its file's position in the source and its encoded text. */
+/** A reject from the staging table, with the index of its file and its encoded text. */
 type StagedReject = Reject & { readonly position: number; readonly text: string };
 
 export interface RecordCounts {
@@ -81,26 +81,26 @@ interface SetOptions {
   readonly keepProfile?: boolean | undefined;
   readonly progress?: ((now: { readonly phase: string }) => void) | undefined;
   /**
-   * Author of a feed, whose caller deduplicates lines about the same record and retries a lost race. Existing members change at once.
-   * Undefined for an import, whose existing members change in `settleMembers` (exceptions: `leaveMembersPending`).
+   * Author of a feed. The caller deduplicates a feed's lines, and retries after a lost race; existing members change at once.
+   * Undefined for an import, which leaves most changes of existing members to `settleMembers`.
    */
   readonly feedBy?: Author | undefined;
 }
 
-/** Stages, checks and writes lines together, in the caller's transaction, which has the staging tables. */
+/** Stages, checks and writes lines in the caller's transaction. The staging tables must exist. */
 export class ImportSet {
-  /** Counts by record type; for lines without a type, by file. */
+  /** Counts by record type; for lines without a type, by the file's name. */
   readonly counts = new Map<string, RecordCounts>();
   firstRejects: readonly Reject[] = [];
   /** Types with lines, referenced types first. */
   #types: readonly RecordType[] = [];
-  /** Index of the file by type name. */
+  /** Index of a type's file in the source, by the type's name. */
   readonly #positions = new Map<string, number>();
   #versioned: readonly RecordType[] = [];
   #deleting: readonly RecordType[] = [];
   /** Types with a line that a later line replaces. */
   #replaced: readonly RecordType[] = [];
-  /** Whether {@link RecordType.referred} columns of stored rows change. */
+  /** By type: whether {@link RecordType.referred} columns of stored rows change. */
   readonly #referred = new Map<RecordType, boolean>();
   #lostRaces = 0;
 
@@ -110,7 +110,7 @@ export class ImportSet {
     private readonly options: SetOptions,
   ) {}
 
-  /** @returns false after a dry run, or if bad lines stopped it @throws OperatorError after too many lost races, for example */
+  /** @returns whether it has written the lines @throws OperatorError, for example after too many lost races */
   async run(portions: Portions, rejects?: RejectsFile): Promise<boolean> {
     const { dryRun = false, feedBy, progress } = this.options;
     const before = rejects?.size;
@@ -123,7 +123,7 @@ export class ImportSet {
           if (stale > 0) addCounts(this.#countsOf(type.name), { stale });
         }
       await this.#check();
-      // Before the write, since its row locks make other writers wait.
+      // Reads the rejects before the write, whose row locks make other writers wait.
       this.firstRejects = this.rejected > 0 ? await this.#rejects(FIRST_REJECTS) : [];
       rejects?.rewind(before!);
       if (rejects) await this.#writeRejects(rejects);
@@ -187,7 +187,7 @@ export class ImportSet {
     return counts;
   }
 
-  /** Collects statistics, which new staged rows lack; prepared plans ignore them. */
+  /** Collects statistics of the staged rows, unless the statements are prepared and their plans are reused. */
   async #analyze(table: string): Promise<void> {
     if (!this.staging.isPrepared) await this.staging.manager.query(`ANALYZE ${table}`);
   }
@@ -206,7 +206,7 @@ export class ImportSet {
     return [...this.counts.values()].reduce((sum, { rejected }) => sum + rejected, 0);
   }
 
-  /** Rejects the type's records that break a rule, until none does: without a rejected record, another record may break a rule. */
+  /** Rejects the type's records that break a rule; repeats this, since a rejection can make further records invalid. */
   async #applyRules(
     type: RecordType,
     rules: readonly string[],
@@ -254,18 +254,18 @@ FROM ${withPresent(type)}`,
       counts[outcome] = Math.ceil(number / type.rowsPerRecord);
   }
 
-  /** Writes the lines. @returns false if a lost race, or a line that the database rejects, caused a rollback: the caller must retry */
+  /** Writes the lines. @returns false if a lost race, or a record that the database rejects, caused a rollback: check and write again */
   async #tryToWrite(): Promise<boolean> {
     const { feedBy, keepProfile = false } = this.options;
     await this.staging.manager.query('SAVEPOINT checked');
     try {
       for (const type of this.#versioned)
         if ((await this.staging.number(recordVersionsSql(type))) > 0)
-          throw Object.assign(new Error('a later version was written at the same moment'), { code: '40001' });
+          throw Object.assign(new Error('the same or a later version is already stored'), { code: '40001' });
       if (this.#types.some(({ name }) => name === 'users'))
         await writePendingMembers(this.staging, `user_id IN (SELECT id FROM ${staged('users')})`);
       if (feedBy) for (const lock of lockSql(this.#types)) await this.staging.rows(lock);
-      // Deletes rows first, to release unique values. Soft-deletes and erases last: other lines may refer to these records or write them.
+      // Deletes rows first, to release unique values. Soft-deletes and erases later: other lines may refer to these records or write them.
       const ending = this.#deleting.filter(({ removal }) => removal.ends ?? removal.remove);
       for (const type of this.#deleting) if (!ending.includes(type)) await this.#remove(type);
       for (const type of this.#types) await this.#compare(type);
@@ -279,7 +279,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
       if (!feedBy && this.counts.get('users')?.updated)
         await leaveMembersPending(this.staging.manager, keepProfile);
       for (const type of this.#types) await this.#writeNew(type);
-      // Writes members last, so that members who edit their profile wait only for this step.
+      // Updates members last: until then, members can usually edit their profiles.
       for (const type of this.#types.toReversed()) {
         if (this.#countsOf(type.name).updated > 0)
           for (const update of updateSql(type, this.#referred.get(type))) await this.staging.rows(update);
@@ -291,7 +291,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
       if (!isBroken && (feedBy || !isLostRace(error))) throw error;
       if (!isBroken && ++this.#lostRaces === ATTEMPTS)
         throw new OperatorError(
-          `Nothing was imported: in each of ${ATTEMPTS} attempts, another program changed the same rows (${(error as Error).message}). Import again when it has finished`,
+          `Nothing was imported: in each of ${ATTEMPTS} attempts, other writers changed the same rows (${(error as Error).message}). Import again later`,
           { cause: error },
         );
       await this.staging.manager.query('ROLLBACK TO SAVEPOINT checked');
@@ -303,11 +303,11 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     }
   }
 
-  /** Rejects the line whose row violates a database rule that the record types lack. */
+  /** Rejects the line whose row violates a constraint of the database. */
   async #rejectBroken(error: DatabaseError): Promise<void> {
     const { table, constraint, column, detail } = error;
     const type = this.#types.find(({ name }) => name === table || staged(`changed_${name}`) === table);
-    // "Failing row contains (5, 7, …)", in the order of the columns; keys are numbers, and come first.
+    // "Failing row contains (5, 7, …)": values in the order of the columns; the first columns are numeric keys.
     const row = /\((\d.*)/.exec(detail ?? '')?.[1]?.split(', ');
     if (!type || !row)
       throw new OperatorError(`The database rejects a record (${error.message}): correct the record`, {
@@ -329,7 +329,7 @@ WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped OR
   async #remove(type: RecordType): Promise<void> {
     const { rows, ends, remove } = type.removal;
     const key = columnList(type.key, 't');
-    // Locks in the order of writes, so that concurrent writers cannot deadlock.
+    // Locks in key order, so that concurrent removals do not deadlock.
     const locked = await this.staging.rows<{ id: number }>(
       `SELECT ${key} FROM ${type.name} t WHERE (${key}) IN (${rows}) ORDER BY ${key} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
     );
@@ -349,7 +349,7 @@ WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped OR
     const changes = type.referred ? this.#referred.get(type) : updated > 0;
     const releases = type.release && (changes || this.#deleting.includes(type)) ? type.release : [];
     for (const release of releases) await this.staging.rows(release);
-    // A connection whose unique values were released counts as new.
+    // Also after a release, which can delete rows that must be inserted again.
     if (inserted === 0 && releases.length === 0) return;
     await this.staging.rows(insertSql(type));
     if ('id' in type.fields) {
@@ -378,6 +378,6 @@ WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT $3`,
   }
 }
 
-/** Base64, since a line may contain U+0000 and a PostgreSQL text cannot. */
+/** Base64, since a line may contain U+0000, which PostgreSQL cannot store in a text. */
 const encode = (text: string) => Buffer.from(text).toString('base64');
 const decode = (text: string) => Buffer.from(text, 'base64').toString();

@@ -6,22 +6,22 @@ import { differs, isLostRace, keepingProfile, staged } from './record-type.js';
 import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from '../resources/profile/import.js';
 import { ARE_PENDING, Staging, stagingColumns } from './staging.js';
 
-/** Members per transaction, which takes about 0.1 s, and blocks other writers of these members for this time. */
+/** Maximum number of members per transaction: until it ends, other writers of these members wait. */
 const MEMBERS_AT_ONCE = 500;
 const PAUSE_MS = 50;
 
-/** Temporary table with the columns and constraints of `users`. */
+/** Temporary table with the columns and CHECK constraints of `users`. */
 const CHANGED_USERS = staged('changed_users');
 
 const membersAs = (keepProfile: boolean) => (keepProfile ? keepingProfile(users) : users);
 
-/** Moves changes of existing members to `pending_members`; members whose username or `external_id` another line takes change at once. */
+/** Moves changes of members to `pending_members`, unless another line takes the username or `external_id` of the member. */
 export async function leaveMembersPending(manager: EntityManager, keepProfile: boolean): Promise<void> {
   const type = membersAs(keepProfile);
   const values = Object.entries(type.values).map(([column, sql]) => `'${column}', ${sql}`);
   const changing = `t.id = s.id AND NOT s.deleted AND ${differs(type)}
   AND NOT ${USERNAME_IS_WANTED} AND NOT ${EXTERNAL_ID_IS_WANTED}`;
-  // Rejects changes now that the database would reject later.
+  // Fails now, instead of later, if a change violates a constraint.
   await manager.query(`CREATE TEMP TABLE ${CHANGED_USERS} (LIKE users INCLUDING CONSTRAINTS) ON COMMIT DROP;
 INSERT INTO ${CHANGED_USERS} SELECT r.* FROM ${staged('users')} s JOIN users t ON ${changing}
 CROSS JOIN LATERAL jsonb_populate_record(t, jsonb_build_object(${values.join(', ')})) r`);
@@ -33,7 +33,7 @@ SELECT id, $1, to_jsonb(moved) - '{line,text,version,counts,deleted}'::text[] FR
   );
 }
 
-/** Locks members and writes their pending changes. @param ifLocked default: waits for locks @returns the number of completed changes */
+/** Locks members and writes their pending changes. @param ifLocked default: waits for locks @returns number of changes no longer pending */
 export async function writePendingMembers(
   staging: Staging,
   condition: string,
@@ -50,8 +50,8 @@ export async function writePendingMembers(
     [wanted],
   );
   const ids = [locked.map(({ id }) => id)];
-  // Skips usernames and external_ids that other members got in the meantime. Subqueries look up by key: by an empty table's statistics,
-  // PostgreSQL would join whole tables.
+  // Keeps the username or external_id of a member if another member now has the pending one. Uses subqueries, which look up by key,
+  // since PostgreSQL could join whole tables.
   await manager.query(
     `UPDATE pending_members p
 SET record = record || (SELECT jsonb_build_object('username', t.username) FROM users t WHERE t.id = p.user_id)
@@ -86,14 +86,14 @@ WHERE t.id = ANY ($1) AND t.id = s.id AND t.erased_at IS NULL AND ${differs(type
   return written;
 }
 
-/** Writes the next pending members in a transaction. @returns their number; 0 if there are none, or another process writes or locks them */
+/** Writes the next pending members in a transaction. @returns their number; 0 if none are pending, or other transactions block them */
 export function writeNextMembers(dataSource: DataSource): Promise<number> {
   const isFree = `(SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.pendingMembers}))`;
   const next = `${isFree} ORDER BY user_id LIMIT ${MEMBERS_AT_ONCE}`;
   return dataSource.transaction((manager) => writePendingMembers(new Staging(manager), next, 'SKIP LOCKED'));
 }
 
-/** Writes pending members until none are left. @throws OperatorError if aborted earlier */
+/** Writes pending members until none are left. @throws OperatorError if `signal` aborts earlier */
 export async function settleMembers(dataSource: DataSource, signal?: AbortSignal): Promise<void> {
   for (;;) {
     const [row] = await dataSource.query<{ pending: boolean }[]>(ARE_PENDING);

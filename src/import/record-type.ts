@@ -9,12 +9,12 @@ import {
   type StagedRow,
 } from './fields.js';
 
-/** Column → SQL over the staged record `s` and the stored row `t`. */
+/** SQL expressions by column; they can use the staged record `s` and the stored row `t`. */
 type Values = Readonly<Record<string, string>>;
 /** Computes a column of the staging table from the row and the original record. */
 type Note = (row: StagedRow, record: object) => boolean;
 
-/** The specifics of one import file, and of the table with the same name; the rest follows from the fields. */
+/** What a record type declares; {@link recordType} derives the rest. `name` is also the name of the table. */
 interface Declared {
   readonly name: string;
   readonly fields: Fields;
@@ -22,24 +22,24 @@ interface Declared {
   readonly key?: readonly string[];
   readonly check?: (row: StagedRow) => Fault | undefined;
   readonly notes?: Readonly<Record<string, Note>>;
-  /** Queries for (line, code, reason) of staged records `s` that are invalid regardless of other lines; unknown references need none. */
+  /** Queries for (line, code, reason) of invalid staged records; they also check records that a later line replaces. */
   readonly references?: readonly string[];
-  /** Queries like `references`, for conflicts with other lines or stored records; two lines about one record need no query. */
+  /** Queries like `references`, but they do not check records that a later line replaces. */
   readonly rules?: readonly string[];
-  /** Column sets of the staging table that each identify a record; default: its key. */
+  /** Sets of staging columns, each of which identifies a record; default: `id`, or else the key. */
   readonly identities?: readonly (readonly string[])[];
   /** For a record of two members: SQL of its two rows `s`, with all columns that the values use. */
   readonly sides?: string;
-  /** Columns of the table, if they differ from the record's. */
+  /** Columns to write; default: the columns of the fields. */
   readonly columns?: readonly string[];
-  /** Values to write with a new or changed row; a difference only in these values is not a change. */
+  /** Further values to write with a row; a difference only in these values is not a change. */
   readonly besides?: Values;
   /** Columns in unique indexes, and columns that determine such columns. */
   readonly referred?: readonly string[];
-  /** Denormalized columns from a referenced row, which the statement joins. */
+  /** Columns that are copied from a referenced row. */
   readonly copies?: Copies;
   readonly joins?: string;
-  /** Statements before the write that release unique values for other rows. */
+  /** Statements that release unique values for other rows, before the insert. */
   readonly release?: readonly string[];
   /** Values with `--keep-profile`, instead of the default values. */
   readonly kept?: Values;
@@ -48,7 +48,7 @@ interface Declared {
 }
 
 interface Removal {
-  /** Fields that identify a record; the import ignores the line's other fields. */
+  /** Fields that identify the record; the line's other fields are ignored. */
   readonly fields: Fields;
   readonly check?: (row: StagedRow) => Fault | undefined;
   readonly complete?: (row: StagedRow) => void;
@@ -61,40 +61,40 @@ interface Removal {
 
 export type RecordType = ReturnType<typeof recordType>;
 
-/** Source of the records, for the audit log. */
+/** Who changes the records, for the audit log. */
 export type Author = Parameters<typeof eraseMembers>[2];
 
 /** Names the temporary table in which records of the type are staged. */
 export const staged = (name: string) => `import_${name}`;
 
-/** Temporary table of members that this import adds. */
+/** Temporary table with the ids of members that this import adds. */
 export const NEW_USERS = 'import_new_users';
 
-/** Lists columns of a row. */
+/** Lists columns of a row, as SQL. */
 export const columnList = (columns: readonly string[], row: string) =>
   columns.map((column) => `${row}.${column}`).join(', ');
 
 /** Quotes a fault code for SQL; the compiler checks that it exists. */
 export const code = (name: FaultCode) => `'${name}'`;
 
-/** Condition for a record that can conflict with another line. After deduplication, a deletion cannot conflict. */
+/** Condition for a staged record that can conflict with another line; a deletion in a deduplicated feed cannot. */
 const EXCLUSIVE = 'NOT (deleted AND counts IS TRUE)';
 
-/** Finds lines equal to an earlier line in these columns or expressions. @param reason SQL; the earlier line is `d.first` */
+/** Makes a query for lines that equal an earlier line in these columns or expressions. @param reason SQL; the first line is `d.first` */
 export const twice = (name: string, same: readonly string[], reason: string) =>
   `SELECT s.line, ${code('duplicate')}, ${reason} FROM ${staged(name)} s
   JOIN (SELECT ${same.map((sql, i) => `${sql} AS same_${i}`).join(', ')}, min(line) AS first FROM ${staged(name)}
     WHERE ${EXCLUSIVE} GROUP BY ${same.map((_, i) => i + 1).join(', ')} HAVING count(*) > 1) d
     ON (${same.map((_, i) => `d.same_${i}`).join(', ')}) = (${same.join(', ')}) WHERE s.line > d.first AND ${EXCLUSIVE}`;
 
-/** Finds lines whose `column` names a row of `table` that is neither in the import nor in the database. */
+/** Makes a query for lines whose `column` names a row of `table` that is neither in the import nor in the database. */
 const missing = (name: string, column: string, table: string) =>
   `SELECT s.line, ${code('unknown_reference')}, '${column}: there is no such record in ${table}: ' || s.${column} FROM ${staged(name)} s
   WHERE NOT s.deleted AND s.${column} IS NOT NULL
     AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column} AND NOT r.deleted)
     AND NOT EXISTS (SELECT FROM ${table} r WHERE r.id = s.${column})`;
 
-/** Finds lines whose `column` names a member who was erased, or whom another line erases (after deduplication, an earlier line). */
+/** Makes a query for lines whose `column` names a member who is erased, or whom another line erases. */
 export const erased = (name: string, column: string) =>
   `SELECT s.line, ${code('member_erased')}, '${column}: the member ' || r.id || ' was erased' FROM ${staged(name)} s
   JOIN users r ON r.id = s.${column} WHERE NOT s.deleted AND r.erased_at IS NOT NULL
@@ -110,7 +110,7 @@ const VALUES: Readonly<Record<Absence | 'null', (column: string) => string>> = {
   'the time of the import that changes it': (column) => `COALESCE(s.${column}, now())`,
 };
 
-/** Derives the rest of the type from its fields. */
+/** Derives the rest of a record type from its declaration. */
 export function recordType(declared: Declared) {
   const { name, fields, key = ['id'], copies, sides } = declared;
   const all = columnsOf(fields).filter(([column]) => column !== 'deleted');
@@ -144,7 +144,7 @@ export function recordType(declared: Declared) {
     key,
     notes,
     values: { ...values, ...besides } as Values,
-    /** Values to compare with `t` instead of the written values, to detect changes. */
+    /** Values that replace the written ones in the comparison with `t`, which detects changes. */
     compared: compared as Values,
     removal,
     joins: copies && `JOIN ${copies.from} o ON o.id = s.${copies.by} ${declared.joins ?? ''}`,
@@ -163,18 +163,18 @@ export function recordType(declared: Declared) {
       ),
       ...(declared.rules ?? []),
     ],
-    /** Rows of the table for the staged records: `s`. */
+    /** SQL of the rows `s` to write for the staged records. */
     source: sides ?? `(SELECT * FROM ${staged(name)} WHERE NOT deleted) s`,
     rowsPerRecord: sides === undefined ? 1 : 2,
-    /** Columns of the staging table that permanently identify a record, and form the key of its stored version. */
+    /** Staging columns that form the key of a record's stored version. */
     version,
   };
 }
 
-/** Error codes (PostgreSQL, appendix A) if another transaction changed the same or referenced rows first. */
+/** PostgreSQL's error codes (appendix A) that conflicts with other transactions can cause. */
 const LOST_RACE = /^(23503|23505|23P01|40001|40P01)$/;
 
-/** Tells whether another transaction changed the same rows first; a retry in a new transaction may succeed. */
+/** Tells whether a conflict with another transaction can have caused the error, so that a retry may succeed. */
 export const isLostRace = (error: unknown): boolean =>
   LOST_RACE.test(String((error as { code?: unknown }).code));
 
@@ -192,8 +192,8 @@ export function differs({ values, compared }: RecordType, only?: readonly string
 }
 
 /**
- * Changes existing rows, locked in key order, {@link RecordType.referred} columns first. A statement that can write such a column, like
- * INSERT … ON CONFLICT DO UPDATE, blocks inserts that reference the row. @param changesReferred whether any such column changes
+ * Makes statements that lock existing rows in key order, and change them. {@link RecordType.referred} columns have a separate statement,
+ * since a statement that can write them blocks inserts that reference the row. @param changesReferred whether any such column changes
  */
 export function updateSql(type: RecordType, changesReferred = true): string[] {
   const { name, key, source, values, joins = '', referred = [] } = type;
@@ -211,7 +211,7 @@ FROM ${source} ${joins} WHERE (${stored}) = (${wanted}) AND (${wanted}) IN (SELE
     );
 }
 
-/** Locks members whose {@link RecordType.referred} columns change, then referenced rows, each by id, so that feeds do not deadlock. */
+/** Makes queries that lock rows in the order of their ids, before a feed writes them, so that feeds do not deadlock. */
 export function lockSql(types: readonly RecordType[]): string[] {
   const changed = types.flatMap((type) => {
     const { name, source, referred } = type;
@@ -225,7 +225,7 @@ export function lockSql(types: readonly RecordType[]): string[] {
   });
   const ids = types.flatMap(({ name, sides, removal, refersTo }) => [
     ...refersTo.map(({ column, table }) => ({ table, sql: `SELECT ${column} FROM ${staged(name)}` })),
-    // A connection's id does not name the connection's members.
+    // A line that deletes a connection by its id does not name the members.
     ...(sides ? [{ table: 'users', sql: `SELECT user_id FROM (${removal.rows}) r` }] : []),
   ]);
   const referred = [...Map.groupBy(ids, ({ table }) => table)].map(
@@ -236,14 +236,14 @@ export function lockSql(types: readonly RecordType[]): string[] {
   return [...changed, ...referred].map((lock) => `SELECT count(*) FROM (${lock}) locked`);
 }
 
-/** Inserts new rows. */
+/** Makes the statement that inserts new rows. */
 export const insertSql = (
   type: RecordType,
 ): string => `INSERT INTO ${type.name} (${Object.keys(type.values).join(', ')})
 SELECT ${Object.values(type.values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
 WHERE t.${type.key[0]!} IS NULL ORDER BY ${columnList(type.key, 's')} ${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
 
-/** Staged rows `s` with their stored rows `t`. */
+/** Joins the staged rows `s` with their stored rows `t`, if any. */
 export const withPresent = ({ source, name, key }: RecordType): string =>
   `${source} LEFT JOIN ${name} t ON (${columnList(key, 't')}) = (${columnList(key, 's')})`;
 
@@ -251,7 +251,7 @@ export const withPresent = ({ source, name, key }: RecordType): string =>
 const versionKey = ({ version }: RecordType): string =>
   version.length > 1 ? columnList(version, 's') : `0, ${columnList(version, 's')}`;
 
-/** Removes records whose stored version is not older, and counts them (`n`). Finds the versions by key, and locks them in order. */
+/** Makes the statement that removes staged records whose stored version is not older, and counts them (`n`). */
 export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERIALIZED (
   SELECT * FROM (SELECT line, ${versionKey(type)}, version FROM ${staged(type.name)} s) s (line, user_id, id, version)
   WHERE version IS NOT NULL ORDER BY 2, 3
@@ -263,7 +263,7 @@ export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERI
   DELETE FROM ${staged(type.name)} s WHERE s.line IN (SELECT line FROM known) RETURNING 1
 ) SELECT count(*) AS n FROM gone`;
 
-/** Writes conditionally: of two concurrent writes, the later version wins in any order. `n`: number of records that did not win. */
+/** Makes the statement that stores versions later than the stored ones, and counts the other versions (`n`). */
 export const recordVersionsSql = (type: RecordType): string => `WITH recorded AS (
   INSERT INTO record_versions AS v (type, user_id, id, version)
   SELECT '${type.name}', ${versionKey(type)}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3

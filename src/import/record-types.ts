@@ -4,7 +4,7 @@ import { events, participants } from '../resources/events/import.js';
 import { users } from '../resources/profile/import.js';
 import type { RecordType } from './record-type.js';
 
-/** All record types, referenced types first. */
+/** The record types; referenced types precede the types that refer to them. */
 export const RECORD_TYPES: readonly RecordType[] = [
   users,
   achievements,

@@ -4,8 +4,8 @@ import { recordKeys, type ReadLine } from './sources.js';
 import type { Staging } from './staging.js';
 
 /**
- * Deduplicates lines about the same record, so that each record is written once. Marks replaced rows, which must still be valid, and
- * drops lines whose version is not newer. @returns the lines to stage, and the number of lines without effect
+ * Deduplicates lines about the same record: marks rows that a later line replaces, and drops lines whose version is not newer.
+ * @returns the lines to stage, and the number of lines without effect
  */
 export async function settle(
   staging: Staging,
@@ -17,7 +17,7 @@ export async function settle(
   const kept: ReadLine[] = [];
   for (const given of lines) {
     const { type } = given;
-    // Copies the row: after a lost race, the feed's lines are deduplicated again, with newer stored versions.
+    // Copies the row, since the same lines are deduplicated again after a lost race.
     const row = given.row && { ...given.row };
     const line = row ? { ...given, row } : given;
     if (type && row) {
@@ -66,7 +66,7 @@ function replacedBy(
   return remove ? same.filter(isPut) : same;
 }
 
-/** Copies fields that the line omits from an earlier line, if omitting the field keeps the stored value. */
+/** If an omitted field keeps the stored value, copies the value of the earlier line. */
 function sayWhatIsSilent(fields: Fields, row: StagedRow, earlier: StagedRow): void {
   for (const [column, { absent }] of columnsOf(fields)) {
     if (absent === 'the time of the import') row[column] ??= earlier[column];
@@ -77,7 +77,7 @@ function sayWhatIsSilent(fields: Fields, row: StagedRow, earlier: StagedRow): vo
   }
 }
 
-/** Reads and locks, in order, the stored versions of the records. */
+/** Reads and locks the stored versions of the records, in key order. */
 async function storedVersions(staging: Staging, lines: readonly ReadLine[]): Promise<Map<string, number>> {
   const versioned = lines.filter(({ row }) => row?.version !== undefined);
   const wanted = versioned.map(({ type, row }) => placeOf(type!, row!));

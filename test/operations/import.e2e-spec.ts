@@ -600,7 +600,7 @@ describe('pua import', () => {
     const before = await everything();
     const signal = AbortSignal.abort();
     await expect(load({ users: [user(1)] }, { signal })).rejects.toThrow(
-      'The import was cancelled: nothing was imported',
+      'The import was canceled: nothing was imported',
     );
     expect(await everything()).toEqual(before);
   });
@@ -872,7 +872,7 @@ describe('pua import', () => {
         await blocker.rollback();
         const [code] = (await closed) as [number | null];
         if (signal !== 'SIGKILL') {
-          expect(await errors).toBe('The import was cancelled: nothing was imported\n');
+          expect(await errors).toBe('The import was canceled: nothing was imported\n');
           expect(code).toBe(1);
         }
         expect(await everything()).toEqual(before);
