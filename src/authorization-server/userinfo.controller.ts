@@ -14,13 +14,13 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { ROUTES } from './provider/provider.js';
 import { Config } from '../config/config.js';
 
-/** Claims of a member (Core §5.1), from `users u`, for the ID token and userinfo. */
+/** SQL: a member's claims (OpenID Connect Core §5.1), from `users u`, for ID tokens and userinfo. */
 export const CLAIMS =
   'u.id::text AS sub, u.username AS preferred_username, u.display_name AS name, u.profile_picture AS picture';
 
 export type Claims = Record<'sub' | 'preferred_username' | 'name' | 'picture', string | null>;
 
-/** Omits claims without a value: they should not be null (Core §5.3.2). */
+/** Omits claims without a value: they should not be null (OpenID Connect Core §5.3.2). */
 export function presentClaims(claims: Claims): Partial<Claims> {
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
 }
@@ -31,7 +31,7 @@ interface Found extends Claims {
 
 const METHODS = ['GET', 'HEAD', 'POST'];
 
-/** Finds a token in a form (RFC 6750 §2.2), as OpenID Connect Core §5.3.1 requires; the API accepts no token in a form. */
+/** Finds an access token in a POST form (RFC 6750 §2.2). */
 async function credentialInForm(request: Request, response: Response): Promise<Credential | undefined> {
   if (request.method !== 'POST' || !request.is('application/x-www-form-urlencoded')) return undefined;
   const form = new URLSearchParams((await readBytes(request, response)).toString());
@@ -40,17 +40,14 @@ async function credentialInForm(request: Request, response: Response): Promise<C
   return secret ? { kind: 'oauth_token', scheme: 'Bearer', secret } : undefined;
 }
 
-/** $1: the grant; $2: whether the token has `profile:read`. OpenID scopes are in the grant, not in the API's tokens. */
+/** $1: the grant's id; $2: whether the token has `profile:read`. Reads OpenID scopes from the grant. */
 const FIND_CLAIMS = {
   name: 'find-userinfo',
   text: `SELECT ${CLAIMS}, $2 OR 'profile' = ANY (string_to_array(g.payload->'openid'->>'scope', ' ')) AS with_profile
 FROM oauth_grants g JOIN users u ON u.id = g.user_id WHERE g.id = $1`,
 };
 
-/**
- * Userinfo (OpenID Connect Core §5.3), also for OAuth 2.0 clients without `openid`, which identify members here. Uses the API's read limit
- * and headers. Checks credentials itself, since OpenID Connect defines the rejections.
- */
+/** Userinfo (OpenID Connect Core §5.3), also for OAuth 2.0 clients without `openid`. Requests count toward the API's read limit. */
 @Controller(ROUTES.userinfo)
 @Public()
 @OutsideApi()
@@ -78,7 +75,7 @@ export class UserinfoController {
     });
     request.principal = principal;
     request.context.userId = principal.userId;
-    // A POST also only reads (OpenID Connect Core §5.3.1).
+    // A POST also counts as a read, since it changes nothing.
     const overLimit = this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
     const readsProfile = principal.scopes.includes('profile:read');

@@ -41,14 +41,14 @@ export interface CalendarSource {
 /** Suggested refresh interval for calendar apps, in seconds. */
 const REFRESH_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
-/** Events to write before other requests run, which takes a few milliseconds. */
+/** Number of events to write before other work can run. */
 const AT_ONCE = 50;
 /** Maximum octets of a line without its line break (RFC 5545 §3.1). */
 const MAX_LINE_LENGTH = 75;
 
 let loaded: Promise<[typeof import('ical-generator'), TimeZones]> | undefined;
 
-/** Writes a calendar file (RFC 5545): equal events produce equal bytes. Uses UTC for zones that it cannot describe correctly. */
+/** Writes a calendar file (RFC 5545): equal events produce equal bytes. Uses UTC if it cannot describe an event's time zone correctly. */
 export async function calendarFile(
   events: readonly CalendarEvent[],
   source: CalendarSource,
@@ -74,7 +74,7 @@ export async function calendarFile(
   return Buffer.from([head, ...blocks, ...entries, end, '\r\n'].join(''));
 }
 
-/** Finds the time zone's rules; undefined unless they are correct for both start and end. */
+/** Finds the rules of the event's time zone; undefined if the file must give its times in UTC. */
 function findRules(event: CalendarEvent, zones: TimeZones): ZoneRules | undefined {
   const { timezone, starts_at, starts_at_local, ends_at, ends_at_local } = event;
   const rules = zones.rulesFor(timezone, starts_at_local, starts_at);
@@ -110,7 +110,7 @@ function writeEntry(
   };
 }
 
-/** Omits an end that is not after the start (RFC 5545 §3.8.2.2). All-day events end on the day after their last day. */
+/** Omits an end that equals the start (RFC 5545 §3.8.2.2). An all-day event ends on the day after its last day. */
 function timesOf(
   event: CalendarEvent,
   rules: ZoneRules | undefined,
@@ -133,7 +133,7 @@ function later(time: string, seconds: number): string {
   return formatTimestamp(new Date(parseTime(time) + seconds * 1_000));
 }
 
-/** Keeps the time as the database gave it: a Date would use the host's time zone. @param time in the API's format */
+/** Keeps the time unchanged: a Date would use the host's time zone. @param time in the API's format */
 function written(time: string): ICalDayJsStub {
   const [date, ofDay] = time.replaceAll(/[-:]/g, '').split(' ') as [string, string];
   const stub: ICalDayJsStub = {
@@ -161,7 +161,7 @@ function locationOf(event: CalendarEvent, url: string | null): ICalLocation | nu
   return geo ? { geo } : null;
 }
 
-/** Rounds to 0.000001° (eleven centimeters). Replaces 0 by 0.000001, since the library omits a coordinate of 0. */
+/** Rounds to 0.000001° (about 11 cm). Replaces 0 with 0.000001, since the library omits a coordinate of 0. */
 function degrees(value: number): number {
   return Math.round(value * 1e6) / 1e6 || 1e-6;
 }
@@ -177,7 +177,7 @@ function organizerOf(name: string): { name: string; email: string } {
   return { name: shown || '-', email: 'nobody@calendar.invalid' };
 }
 
-/** Percent-encodes separators, since URIs are not escaped like text (RFC 5545 §3.3.13). @returns null unless http or https */
+/** Percent-encodes `,`, `;` and `\`, since the file does not escape URIs (RFC 5545 §3.3.13). @returns null unless http or https */
 function urlOf(url: string | null): string | null {
   const parsed = url === null ? null : URL.parse(url);
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return null;
@@ -192,7 +192,7 @@ function plain(text: string): string {
   return text.replaceAll(/\r\n|[\r\u0085\u2028\u2029]/g, '\n').replaceAll(/(?![\t\n])\p{Cc}/gu, '');
 }
 
-/** Folds lines at 75 octets without breaking characters (RFC 5545 §3.1). The library's function takes a microsecond per character. */
+/** Folds lines at 75 octets without breaking characters (RFC 5545 §3.1). The library's function is slower. */
 function folded(text: string): string {
   return text
     .split('\r\n')

@@ -10,12 +10,12 @@ import { calendarFile, type CalendarEvent, type CalendarSource } from './calenda
 
 /** Maximum number of future events; the file has the earliest. */
 const MAX_UPCOMING = 1_000;
-/** Maximum number of started events; the file has the latest within a year. */
+/** Maximum number of events that started within the last year; the file has the latest. */
 const MAX_PAST = 500;
 
 const RELATIONS = 'SELECT p.event_id, p.role, p.rsvp_status, p.starts_at FROM participants p';
 
-/** Finds events by the rule of API lists ({@link EVENT_ACCESS}); each half of the query reads one index range. */
+/** Finds events to which the member has access ({@link EVENT_ACCESS}); each half of the query reads one index range. */
 const EVENTS = `WITH p AS MATERIALIZED (
   (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at > now() ORDER BY p.starts_at, p.event_id LIMIT ${MAX_UPCOMING})
   UNION ALL
@@ -35,7 +35,7 @@ const READ = `${EVENTS} SELECT e.id, e.title, left(COALESCE(NULLIF(e.description
   p.role, p.rsvp_status, api_time(e.created_at) AS created_at, api_time(e.updated_at) AS updated_at, e.revision
 ${JOINED} ORDER BY p.starts_at, e.id`;
 
-/** Identifies the content of {@link READ} cheaply: events, their row versions, and columns of other tables. */
+/** Identifies the content of {@link READ} cheaply, by the events' row versions and the columns from other tables. */
 const VERSION = `${EVENTS} SELECT COALESCE(encode(sha256(convert_to(string_agg(
   (e.id, e.xmin, o.display_name, p.role, p.rsvp_status)::text, ',' ORDER BY p.starts_at, e.id), 'UTF8')), 'hex'), '') AS version
 ${JOINED}`;
@@ -46,16 +46,16 @@ interface CalendarFile {
   readonly version: string;
 }
 
-/** Memory for all files: about twenty files of 1,000 long events, or thousands of ordinary files. */
+/** Maximum memory for all files, in bytes: about twenty files of 1,000 long events, or thousands of ordinary files. */
 const KEPT_BYTES = 64 * 1_048_576;
 const ENTRY_BYTES = 1_000;
-/** Maximum number of members with a file that waits to be read. */
+/** Maximum number of members whose file waits to be read. */
 const MAX_WAITING = 200;
 
-/** Maximum wait for a file in ms: calendar apps poll hourly. */
+/** Maximum time in ms that a file waits to be read. */
 export const PATIENCE_MS = 5_000;
 
-/** Caches calendar files until their events change. Reads one file at a time, which needs only one connection. */
+/** Caches calendar files. Reads one file at a time, so that these reads use at most one connection. */
 @Injectable()
 export class CalendarFiles {
   readonly #source: CalendarSource;
@@ -64,7 +64,7 @@ export class CalendarFiles {
     sizeCalculation: ({ bytes }) => bytes.length + ENTRY_BYTES,
   });
   readonly #turns = new Semaphore(1, MAX_WAITING, PATIENCE_MS);
-  /** Files that wait to be read, by member: later requests share them. */
+  /** Files that wait to be read, by member id: later requests share them. */
   readonly #waiting = new Map<number, Promise<CalendarFile>>();
 
   constructor(

@@ -44,7 +44,7 @@ const USED_LINKS = `UPDATE calendar_links l SET last_used_at = GREATEST(l.last_u
 FROM (SELECT l.id, r.at FROM ${USED} JOIN calendar_links l ON l.id = r.name::bigint ORDER BY l.id FOR NO KEY UPDATE OF l) r
 WHERE l.id = r.id`;
 
-/** Secret URLs, valid until revoked, from which calendar apps read a member's events. */
+/** Manages secret URLs from which calendar apps read a member's events. */
 @Injectable()
 export class CalendarLinks {
   readonly uses: UsageTally;
@@ -66,7 +66,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
     );
   }
 
-  /** @param name at most {@link MAX_NAME_LENGTH} code points @returns the URL, never stored @throws LimitReached, TooManyChanges */
+  /** @param name at most {@link MAX_NAME_LENGTH} code points @returns the URL, which is not stored @throws LimitReached, TooManyChanges */
   create(
     userId: number,
     name: string,
@@ -119,12 +119,12 @@ WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot =
     });
   }
 
-  /** @returns undefined if the link is unknown or revoked, or its member is disabled; always costs a query */
+  /** @returns undefined if the link is unknown or revoked, or its member is disabled; always queries the database */
   async find(secret: string): Promise<ReadableLink | undefined> {
     const keys = this.keys.keysOf(MODEL, secret);
     const [link] = await this.database.read<ReadableLink & { key: Buffer }>(FIND, eitherOf(keys));
     if (link !== undefined && !link.key.equals(keys[0]!)) {
-      // Found under the previous key: stores the link under the current key before an admin removes the previous key.
+      // Found under SECRET_KEY_PREVIOUS: stores the key of SECRET_KEY, so that an admin can remove the previous secret.
       await this.database.rows('UPDATE calendar_links SET key = $2 WHERE id = $1', [link.id, keys[0]]);
     }
     return link;

@@ -11,7 +11,7 @@ import { addressOf } from '../values/network.js';
 import { CalendarFiles, PATIENCE_MS } from './calendar-files.js';
 import { CalendarLinks, type ReadableLink } from './calendar-links.js';
 
-/** Calendar apps cannot send credentials, so the URL is one. Each link has a read limit; unknown links count as rejected credentials. */
+/** Serves calendar files at secret URLs: calendar apps cannot send credentials. Unknown links count as rejected credentials. */
 @Controller('calendar')
 @Public()
 @OutsideApi()

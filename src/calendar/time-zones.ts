@@ -8,7 +8,7 @@ export interface ZoneRules {
 /** Margin in ms before and after a time, longer than any change between standard and daylight saving time. */
 const NEAR_MS = 3 * 3_600_000;
 
-/** Describes time zones in calendar files: today's rules for every year. */
+/** Describes time zones in calendar files, by today's rules. */
 export class TimeZones {
   readonly #known: ReadonlySet<string>;
   readonly #rules = new LRUCache<string, ZoneRules>({
@@ -22,7 +22,7 @@ export class TimeZones {
     max: 1_000,
     memoMethod: (timeZone) => new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }),
   });
-  /** Offsets in minutes, by zone, day and local minute. */
+  /** Offsets from UTC in minutes, by time zone, local date and time. */
   readonly #offsets = new LRUCache<string, number>({
     max: 10_000,
     memoMethod: (place) => {
@@ -39,7 +39,7 @@ export class TimeZones {
     return new TimeZones(await import('timezones-ical-library'));
   }
 
-  /** Finds a zone's description. @param local in the API's format @param utc the same moment @returns undefined if the file needs UTC */
+  /** Finds a zone's rules. @param local time in the API's format @param utc the same time in UTC @returns undefined to use UTC instead */
   rulesFor(timezone: string, local: string, utc: string): ZoneRules | undefined {
     if (!this.#known.has(timezone)) return undefined;
     const rules = this.#rules.memo(timezone);
@@ -48,7 +48,7 @@ export class TimeZones {
     return rules.id !== 'Etc/UTC' && isSure ? rules : undefined;
   }
 
-  /** Returns the offset in minutes by the host's data, like an app that ignores the file's rules. */
+  /** Returns the offset in minutes by the host's time zone data. */
   #offsetHere(timezone: string, utc: string): number | undefined {
     try {
       const parts = this.#formats.memo(timezone).formatToParts(parseTime(utc));
@@ -59,7 +59,7 @@ export class TimeZones {
     }
   }
 
-  /** Returns the offset in minutes; undefined near a change, where apps disagree. Tries the whole month first, which saves lookups. */
+  /** Returns the offset in minutes; undefined near a change. First compares the ends of the month, which saves lookups. */
   #offsetAt(timezone: string, local: string): number | undefined {
     const month = local.slice(0, 7);
     const last = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();

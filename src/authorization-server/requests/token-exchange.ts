@@ -12,7 +12,7 @@ import { endGrant, findToken, payloadOf, type StoredToken } from './stored-token
 interface Accepted {
   readonly step: 'accepted';
   readonly token: StoredToken;
-  /** Whether the token stays valid after use, since each use requires the client's key. */
+  /** Whether the client can use the token again: a refresh token that is not rotated. */
   readonly staysValid: boolean;
   readonly issued: NewToken[];
 }
@@ -23,8 +23,8 @@ type Progress =
   | Accepted;
 
 /**
- * Exchanges a code or refresh token. The library reads, consumes and issues tokens through adapters. {@link commit} writes once, since a
- * crash between several writes would sign the member out. A rejected request stores no token; a reused token ends its grant.
+ * Exchanges a code or refresh token. The library reads, consumes and issues tokens through adapters; {@link commit} stores the result in
+ * one statement, since a crash between several writes would sign the member out.
  */
 export class TokenExchange {
   static readonly #exchanges = new WeakMap<object, TokenExchange>();
@@ -39,7 +39,7 @@ export class TokenExchange {
     TokenExchange.#exchanges.set(ctx, this);
   }
 
-  /** Finds the exchange of a token request; undefined for requests to other endpoints. */
+  /** Finds the exchange of a request; undefined if the request exchanges no token. */
   static of(ctx: KoaContextWithOIDC | undefined): TokenExchange | undefined {
     return ctx && TokenExchange.#exchanges.get(ctx);
   }
@@ -48,7 +48,7 @@ export class TokenExchange {
     return this.#progress.token;
   }
 
-  /** Finds the code or token. Presents it to the library as unused if the server repeats its response. */
+  /** Finds the code or token. The library sees a used token as unused while the server keeps its response. */
   async read(model: string, id: string): Promise<AdapterPayload | undefined> {
     const { token, ended } = await findToken(this.database, model, id);
     this.ended = ended;
@@ -57,21 +57,21 @@ export class TokenExchange {
     return payloadOf(token, token.consumed && !token.kept);
   }
 
-  /** Marks the token as consumed in memory; {@link commit} decides which of several parallel requests succeeds. */
+  /** Accepts the token in memory; {@link commit} stores its use. @param staysValid see {@link Accepted} */
   accept(staysValid = false): void {
     const { step, token } = this.#progress;
     if (step !== 'read') throw new Error(`a token exchange in the step ${step} cannot accept a token`);
     this.#progress = { step: 'accepted', token, staysValid, issued: [] };
   }
 
-  /** Keeps a new token until {@link commit}, which stores it, or discards it to repeat a kept response. */
+  /** Keeps a new token in memory for {@link commit}. */
   issue(token: NewToken): void {
     if (this.#progress.step !== 'accepted')
       throw new Error(`a token exchange in the step ${this.#progress.step} cannot issue a token`);
     this.#progress.issued.push(token);
   }
 
-  /** Writes before the response, or repeats a kept response. @throws InvalidGrant if another request used the token or ended its grant */
+  /** Stores the exchange, or repeats a kept response. @throws InvalidGrant if the token was already used, or its grant has ended */
   async commit(): Promise<void> {
     const progress = this.#progress;
     if (progress.step !== 'accepted')
@@ -85,7 +85,7 @@ export class TokenExchange {
     const { text, values } = storing(progress, keys, response, idleOf(this.ctx), event);
     const [stored] = await this.database.rows<Pick<StoredToken, 'seconds_left'>>(text, values);
     if (stored) return this.#tellEnd(stored); // the member may have changed the end since `read`
-    // Another request used the token first: respond as if this request had come later.
+    // Another request was first: repeat its response if the server keeps it, else end the grant.
     const { token: now, ended } = await findToken(this.database, token.model, token.id);
     this.ended = ended;
     if (now?.kept) return this.#repeat(now, now.kept);
@@ -124,7 +124,7 @@ interface TokenResponse {
 
 const usedMeanwhile = (detail: string) => because('token_used_meanwhile', new errors.InvalidGrant(detail));
 
-/** Seconds without use after which the grant ends; null without a refresh token. */
+/** Seconds without use after which the refresh token expires; null if the response has no refresh token. */
 function idleOf({ oidc, body }: KoaContextWithOIDC): number | null {
   if ((body as { refresh_token?: string }).refresh_token === undefined) return null;
   const isBound = oidc.entities.RefreshToken?.jkt !== undefined;
@@ -143,9 +143,8 @@ function buildEvent({ oidc }: KoaContextWithOIDC): NewAuthEvent {
 }
 
 /**
- * Writes all results, or none. Locks the grant first, like revocations. Consumes the token by a conditional UPDATE, so only one of several
- * parallel requests succeeds; a token that stays valid moves to the current SECRET_KEY. Separate parameters for each issued token are
- * cheaper than arrays.
+ * Builds the statement that stores all results, or none if the token was consumed or its grant has ended. A token that stays valid moves
+ * to the current SECRET_KEY. Separate parameters for each issued token are cheaper than arrays.
  * @param keys the token's possible storage keys, the current one first
  */
 function storing(
