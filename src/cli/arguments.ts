@@ -30,10 +30,10 @@ export const durationBetween = (shortest: string, longest: string) => (text: str
   return seconds;
 };
 
-/** Reads members' scopes, comma separated; an empty text means none. */
+/** Reads scopes that are separated by commas, without platform scopes; an empty text means none. */
 export const parseScopes = (text: string): Scope[] => scopesAmong(ALL_SCOPES, text);
 
-/** Reads a key's scopes, including platform scopes. */
+/** Reads scopes that are separated by commas, including platform scopes. */
 export const parseKeyScopes = (text: string): (Scope | PlatformScope)[] =>
   scopesAmong([...ALL_SCOPES, ...ALL_PLATFORM_SCOPES], text);
 
@@ -45,7 +45,7 @@ function scopesAmong<Known extends string>(known: readonly Known[], text: string
   return known.filter((scope) => names.includes(scope));
 }
 
-/** Appends a network or address. IPv4 inside IPv6 (`::ffff:…`) becomes IPv4, like callers' addresses. The database clears host bits. */
+/** Appends a network or address in CIDR notation. IPv4 inside IPv6 (`::ffff:…`) becomes IPv4. @throws InvalidArgumentError */
 export function collectCidr(text: string, before: readonly string[] = []): string[] {
   const [address = '', bits, ...rest] = text.split('/');
   const longest = isIPv6(address) ? 128 : 32;
@@ -59,7 +59,7 @@ export function collectCidr(text: string, before: readonly string[] = []): strin
   return [...before, mapped && prefix >= 96 ? `${mapped[1]}/${prefix - 96}` : `${address}/${prefix}`];
 }
 
-/** Makes a reader of storable texts whose length, in code points, is within these bounds. */
+/** Makes a reader of texts whose length, in code points, is within these bounds. */
 export const textArgument =
   ([shortest, longest]: Length) =>
   (text: string): string => {
@@ -84,7 +84,7 @@ export const parseUsername = (text: string) =>
 /** Reads an email address. @throws InvalidArgumentError */
 export const parseEmail = textThat(isEmailAddress, 'be an email address');
 
-/** Reads the id of an API key, also from a whole (leaked) key: the command does not use the secret, and no message repeats it. */
+/** Reads the id of an API key, also from a whole key. Shortens other long words, so that no message shows a secret. */
 export const parseKeyId = (text: string) =>
   namedKeyId(text) ?? text.replace(/[0-9A-Za-z]{13,}.*/s, (rest) => `${rest.slice(0, 12)}…`);
 

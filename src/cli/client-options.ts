@@ -30,7 +30,7 @@ export const longestAccessOption = (byDefault = '') =>
     DURATIONS,
   );
 
-/** Makes the option that limits a decision to an application that was made at this time. */
+/** Makes the option `--applied-at`, which limits a decision to the application of this time. */
 export const appliedAtOption = () =>
   new Option('--applied-at <time>', 'decide only if `applied_at` is this time (see `pua clients review`)');
 
@@ -43,7 +43,7 @@ export function readFile(file: string): Buffer {
   }
 }
 
-/** Reads a JWK set. @throws InvalidArgumentError */
+/** Reads a JWK set from a file, without checking its keys. @throws InvalidArgumentError */
 export function readKeySet(file: string): { keys: object[] } {
   const text = readFile(file).toString();
   try {

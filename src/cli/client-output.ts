@@ -30,7 +30,7 @@ interface ReviewedClient extends ClientDetails {
   readonly requests: DevelopedUse;
 }
 
-/** Formats a client with its owner, and its requests by kind of error. */
+/** Formats a client with its owner, number of testers, and request counts. */
 export function printedReview({ owner, testers, requests, ...client }: ReviewedClient): string {
   const [used] = requests.apps;
   const lines = [
@@ -63,7 +63,7 @@ export const CLIENT_COLUMNS: Record<string, (client: ClientDetails) => string | 
     GRANTS: ({ live_grants_count }) => live_grants_count,
   };
 
-/** Makes the authorization URL (RFC 6749 §4.1.1, RFC 7636 §4.3), with capitals as placeholders. */
+/** Makes an authorization URL (RFC 6749 §4.1.1, RFC 7636 §4.3) with the placeholders STATE and CHALLENGE. */
 export function authorizeUrl({ client_id, redirect_uris, scopes }: ClientDetails, publicUrl: string): string {
   const url = new URL('/oauth/authorize', publicUrl);
   url.search = new URLSearchParams({

@@ -15,8 +15,8 @@ interface CommandWork extends Work {
   /** Prints JSON with `--json`, else the text of `human`, which must clean untrusted parts with {@link plain}. */
   readonly print: <Result>(result: Result, human: (result: Result) => string) => void;
   /**
-   * Requires confirmation of an irreversible action (`--yes` or on the terminal). @param what the effect, as a sentence @param unasked
-   * `go on`: without a terminal or with `--json`, proceeds; default: fails @throws CommanderError {@link DECLINED}, which is not a failure
+   * Asks the user to confirm an action, unless `--yes` is set. @param what the effect, as a sentence @param unasked `go on`: if it cannot
+   * ask (no terminal, or `--json`), proceeds instead of failing @throws CommanderError {@link DECLINED} if the user declines
    */
   readonly confirm: (what: string, unasked?: 'go on') => Promise<void>;
 }
@@ -39,9 +39,9 @@ declare module '@commander-js/extra-typings' {
   }
 }
 
-/** Reports all missing required options at once, unlike Commander. */
+/** A command that reports all missing required options at once, unlike Commander's. */
 export class PuaCommand extends Command {
-  /** undefined for a group. */
+  /** Shown in the help; undefined for a group. */
   example: string | undefined;
   accepted: AcceptedSchema = 'this version';
   #faultOf: Refusal<OptionValues> = () => undefined;
@@ -111,7 +111,7 @@ async function isAnsweredYes(question: string): Promise<boolean> {
   }
 }
 
-/** Rejects a command that changes nothing, because it has no option except `--json`. */
+/** Rejects a command that would change nothing, since it has no option except `--json`. */
 export const changesNothing: Refusal<OptionValues> = (options) =>
   Object.keys(options).every((name) => name === 'json') && 'nothing to change: name at least one option';
 
@@ -133,7 +133,7 @@ export function addTo(group: Command) {
     withExample(group.command(nameAndArguments).description(description), example, accepted);
 }
 
-/** Runs work with an `AbortSignal`. SIGINT and SIGTERM abort the signal instead of ending the process. */
+/** Runs work with an `AbortSignal`, which the first SIGINT or SIGTERM aborts instead of ending the process. */
 export async function endable<Result>(work: (ended: AbortSignal) => Promise<Result>): Promise<Result> {
   const ended = new AbortController();
   const end = () => ended.abort();

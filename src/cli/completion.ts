@@ -4,7 +4,7 @@ import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../auth/scopes.js';
 import type { Work } from './database.js';
 import { plain } from './output.js';
 
-/** A candidate and its description; members may have chosen the two texts. */
+/** A candidate and its description; members may have chosen both texts. */
 type Candidate = readonly [word: string, about?: string];
 type Source = (typed: string) => Promise<readonly Candidate[]>;
 
@@ -52,7 +52,7 @@ const webhooks = stored(async ({ get }) => {
   return (await get(WebhooksService).list()).map(({ id, url }) => [id, url]);
 });
 
-/** Sources of candidates by option or argument, after the command group's name if the group has its own source. */
+/** Sources of candidates by option or argument. A group's name before it limits the source to that command group. */
 const SOURCES: Readonly<Record<string, Source>> = {
   'keys --scopes': listOf(async () => [...ALL_SCOPES, ...ALL_PLATFORM_SCOPES]),
   '--scopes': scopes,

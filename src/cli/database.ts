@@ -20,12 +20,12 @@ import { OperatorError } from '../values/operator-error.js';
 import { WebhookSecrets, WebhookSender } from '../webhooks/webhook-sender.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
-/** Maximum attempts to reach the process that serves the embedded database: that process may end at any time. */
+/** Maximum attempts to open or reach the embedded database, since the process that serves it may end at any time. */
 const MAX_ATTEMPTS = 10;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Services for commands, on a separate connection, without a server's background work. */
+/** Services that commands can use. */
 const SERVICES = [
   ApiKeysService,
   AppTesters,
@@ -54,10 +54,10 @@ export function readConfig(): Config {
   return loadConfig();
 }
 
-/** The schema that a command accepts: this version's schema; any version's, for commands that revoke; or anything. */
+/** The schema that a command accepts: this version's; any version's; or anything, including an empty database. */
 export type AcceptedSchema = 'this version' | 'any version' | 'anything';
 
-/** Runs a command on the database. Opens the embedded one; migrates it if empty, unless `accepted` is `anything`. @throws OperatorError */
+/** Runs work on the database. Migrates an empty embedded database, unless `accepted` is `anything`. @throws OperatorError */
 export async function onDatabase<T>(
   work: (of: Work) => Promise<T>,
   accepted: AcceptedSchema = 'this version',
@@ -92,7 +92,7 @@ export async function onDatabase<T>(
   }
 }
 
-/** @returns `embedded` if this process opened it */
+/** Connects to the database. @returns also `embedded` if this process opened the embedded database */
 async function open(config: Config) {
   for (let attempt = 1; ; attempt++) {
     const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
@@ -100,7 +100,7 @@ async function open(config: Config) {
       return { embedded, dataSource: await connect(config) };
     } catch (error) {
       await embedded?.close();
-      // The serving process may have ended meanwhile; then the next attempt opens the database here.
+      // The process that served the database may have ended; then the next attempt opens the database in this process.
       if (config.databaseUrl || embedded || attempt === MAX_ATTEMPTS) throw error;
     }
   }

@@ -10,7 +10,7 @@ export function print(json: boolean | undefined, value: unknown, human: () => st
   process.stdout.write(`${json ? formatJson(value, 2) : human()}\n`);
 }
 
-/** Writes JSON without characters that control a terminal, since others may have chosen the texts. */
+/** Formats as JSON. Escapes characters that control a terminal, since other people may have chosen the texts. */
 export function formatJson(value: unknown, indent?: number): string {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value, null, indent).replace(/(?!\n)[\p{Cc}\p{Cf}]/gu, (character) =>
@@ -31,15 +31,15 @@ export function note(text: string): void {
   process.stderr.write(`${asTyped(plain(text))}\n`);
 }
 
-/** Rewrites commands in a message to the form that works here: `pua` in the image or after `npm link`, else `npx pua`. */
+/** Rewrites commands in a message to the form that works here: `pua` if it was started by this name without npx, else `npx pua`. */
 export function asTyped(text: string): string {
   const isInstalled = process.env.npm_command !== 'exec' && basename(process.argv[1] ?? '') === 'pua';
   return text.replace(/(?<=^|`|\$ |\| |\$\()(npx )?pua(?= |$)/gm, isInstalled ? 'pua' : 'npx pua');
 }
 
 /**
- * Formats rows below a header, without blank lines, for `cut` and `awk`. On a terminal, omits empty columns and cuts texts that do not fit,
- * but no column of {@link WORD}s; if that is not enough, or the terminal is too narrow to cut, writes blocks. @param nothing for no rows
+ * Formats rows below a header. On a terminal, omits empty columns, and shortens times and texts that do not fit; if that is not enough,
+ * writes each row as a block. @param nothing the result for no rows, on a terminal
  */
 export function table<Row extends object>(
   rows: readonly Row[],
@@ -80,7 +80,7 @@ export function named<Name extends string>(
   return Object.fromEntries(names.map((name) => [heading(name), (row) => row[name]]));
 }
 
-/** Formats an object, one line per field. */
+/** Formats an object with one line per field. */
 export function fields(thing: object): string {
   const rows = Object.entries(thing).map(([name, value]) => [name, show(value as Cell)]);
   return grid(rows, (_, column) => column === 0, widthsOf(rows));
@@ -93,11 +93,11 @@ export function statusMark(status: 'ok' | 'warn' | 'fail'): string {
 
 const GAP = '  ';
 const EMPTY = '–';
-/** Below this width, cut texts would show too little, so rows become blocks. */
+/** Minimum width of a terminal, in characters, for cut texts. */
 const CUTTING_WIDTH = 100;
-/** Minimum length of a cut text, including the …. */
+/** Minimum width of a column of cut texts, including the `…`. */
 const MIN_WIDTH = 12;
-/** Ids, types, states and times: columns of these are never cut, since people copy them and a part is useless. */
+/** Ids, types, states and times: {@link table} does not cut columns of these, since a part of them is useless. */
 const WORD = /^([^\s,]{1,40}|[\d-]{10} [\d:]{5,8})$/;
 
 /** undefined without a terminal or a known width. */
@@ -109,7 +109,7 @@ const widthsOf = (rows: readonly (readonly string[])[]) =>
 const lineWidth = (widths: readonly number[]) =>
   widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
 
-/** Returns column widths that fit the line, or minimum widths. Shrinks the widest texts, but never the first column. */
+/** Returns column widths that fit the line if possible. Shrinks the widest columns of texts, but never the first column. */
 function widthsWithin(most: number, [header = [], ...rows]: readonly (readonly string[])[]): number[] {
   const widths = widthsOf([header, ...rows]);
   const isText = header.map((_, i) => i > 0 && !rows.every((row) => WORD.test(row[i]!)));
@@ -121,7 +121,7 @@ function widthsWithin(most: number, [header = [], ...rows]: readonly (readonly s
   return widths;
 }
 
-/** Double-width characters, as far as they occur in names. */
+/** Common characters of double width. */
 const WIDE =
   /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u;
 

@@ -7,7 +7,7 @@ import { asTyped, formatJson, note } from './output.js';
 
 interface Entry {
   readonly description: string;
-  /** Loads a function that adds options and action to the command, or subcommands to the group. */
+  /** Loads the function that adds options and an action to a command, or subcommands to a group. */
   readonly load: () => Promise<(command: Command) => void>;
 }
 
@@ -70,7 +70,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   },
 };
 
-/** Creates the command line, which throws CommanderError. @param json the caller writes errors @param args words after `pua` */
+/** Creates the program. @param json whether the caller writes errors @param args words after `pua`; default: loads all commands */
 export async function createProgram({
   json = false,
   args,
@@ -111,7 +111,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints completions, but no error, since a shell would show the error during typing. */
+/** Prints completions, or nothing after an error. */
 async function complete(words: readonly string[]): Promise<number> {
   const { candidates } = await import('./completion.js');
   const found = await candidates(await createProgram({ json: true, args: words }), words).catch(() => []);
@@ -128,7 +128,7 @@ function wantsJson(args: readonly string[]): boolean {
 function explain(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) {
     if (ASKED_FOR.includes(error.code)) return DONE;
-    // Without --json Commander has already written the error.
+    // Without `--json`, Commander has already written the error.
     if (json) fail('wrong_use', error.message.replace(/^error: /, '').trim());
     return WRONG_USE;
   }

@@ -7,7 +7,7 @@ import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addTo, withExample, endable } from '../command.js';
 import { formatJson, Lines, named, note, table } from '../output.js';
 
-/** Maximum events per command without --follow, since they must fit into memory. */
+/** Maximum number of events without `--follow`, since they must fit into memory. */
 const MOST = 1000;
 const LONGEST = '36500d';
 const FOLLOW_MS = 500;
@@ -23,7 +23,7 @@ const COLUMNS: Record<string, (line: AuditEvent) => string | number | null> = {
   ...named('ip', 'error_id'),
   DETAILS: (line) => JSON.stringify(line.details),
 };
-/** Fixed widths, since events are printed one by one. */
+/** Minimum widths in characters, since `--follow` prints events one by one. */
 const LINES = new Lines(COLUMNS, [19, 24, 6, 10, 36, 15, 36]);
 
 /** Adds `pua audit`. */

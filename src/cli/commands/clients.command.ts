@@ -22,7 +22,7 @@ import { authorizeUrl, CLIENT_COLUMNS, printedClient, printedReview } from '../c
 import { addTo, changesNothing } from '../command.js';
 import { note, table, withDetails } from '../output.js';
 
-/** The lists of a client, each with options `--add-…` and `--remove-…`. */
+/** Columns of a client that are lists, each with the options `--add-…` and `--remove-…`. */
 const LISTS = [
   listOptions('redirect_uris', 'redirect-uri <uri...>', 'redirect URIs'),
   listOptions('post_logout_redirect_uris', 'post-logout-redirect-uri <uri...>', 'post-logout redirect URIs'),
@@ -274,7 +274,7 @@ export function clientsCommands(group: Command): void {
         throw new OperatorError(`The client ${id} needs no review: no member registered it`);
       if (logoFile !== undefined) {
         const logo = await get(ClientReviews).wantedLogo(id);
-        if (!logo) throw new OperatorError(`The client ${id} has no logo: leave --logo-file out`);
+        if (!logo) throw new OperatorError(`The client ${id} has no logo: omit --logo-file`);
         writeWhole(logoFile, logo);
       }
       const owner = await get(UsersService).find(String(client.owner_id));

@@ -2,7 +2,7 @@ import { Argument, type Command } from '@commander-js/extra-typings';
 import { withExample } from '../command.js';
 import { print } from '../output.js';
 
-/** The scripts call `pua` itself. In bash, a word also begins after `:` and `=`. */
+/** Scripts that call `pua __complete`. In bash, a word also begins after `:` and `=`. */
 const SCRIPTS = {
   bash: `_pua() {
   local line=\${COMP_LINE:0:COMP_POINT} words

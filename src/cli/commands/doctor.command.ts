@@ -84,7 +84,7 @@ async function lookAgain(
 
 const STATUSES = ['ok', 'warn', 'fail'] as const;
 
-/** Writes the findings in Prometheus's text format, atomically for readers. */
+/** Replaces the file, atomically for readers, with the findings in Prometheus's text format. */
 function writeMetrics(file: string, checks: readonly Check[]): void {
   const names = Map.groupBy(checks, ({ name }) => name);
   const findings = [...names].map(([name, found]) => {
@@ -105,7 +105,7 @@ function writeMetrics(file: string, checks: readonly Check[]): void {
   }
 }
 
-/** Lists changed results with their previous status. After a complete check, a problem that is no longer found counts as solved. */
+/** Lists changed results with their previous status. After a complete check, problems that were not found again count as solved. */
 function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Findings) {
   const gone = isWhole
     ? [...known].filter(([name, status]) => status !== 'ok' && !checks.some((check) => check.name === name))
@@ -116,7 +116,7 @@ function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, check
     .filter(({ was, status }) => was !== status);
 }
 
-/** Checks settings, provider, database and replicas; expected errors are failed checks. @param then runs after a complete database check */
+/** Checks settings, external identity provider, database and replicas. @param then runs after a complete check of the database */
 export async function examine(asked: Examination, then?: (of: Work) => Promise<void>): Promise<Findings> {
   const checks: Check[] = [];
   let subject = 'settings';

@@ -62,7 +62,7 @@ async function run(folder: string, options: ImportOptions) {
   }
 }
 
-/** Tells operators how imported members can sign in, before a member's first sign-in fails. */
+/** Describes how members can sign in, or how many cannot. */
 async function describeSignIn({ upstream, localSignIn }: Config, users: UsersService): Promise<string> {
   if (upstream) {
     const orHere = localSignIn ? ', or with their password here' : '';
@@ -105,7 +105,7 @@ const HIDE_CURSOR = '\x1b[?25l\x1b[?7l'; // also disables line wrapping
 const SHOW_CURSOR = '\x1b[G\x1b[K\x1b[?7h\x1b[?25h';
 const CLEAR_REST = '\x1b[K';
 
-/** On a terminal only: shows the file, records per second, and the estimated time left. @param total bytes to read */
+/** Shows the progress of an import. @param total bytes to read @returns undefined if stderr is not a terminal */
 function progressBar(total: number): { draw(now: ImportProgress): void; end(): void } | undefined {
   const { stderr } = process;
   if (!stderr.isTTY) return undefined;

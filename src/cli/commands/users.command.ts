@@ -242,7 +242,7 @@ function columnsOf<Text = string>(
   };
 }
 
-/** Adds the options for a member's profile and external id. @param empty whether an empty text clears a field */
+/** Adds the options for a member's profile, email address and external id. @param empty whether an empty text clears a field */
 function profileOptions<Args extends unknown[], Given extends OptionValues>(
   command: Command<Args, Given>,
   { empty = false } = {},
