@@ -17,7 +17,7 @@ const SECONDS: Readonly<Record<Duration, number | null>> = {
   unlimited: null,
 };
 
-/** Returns the duration in seconds; null for no end. */
+/** Returns the duration in seconds; null for `unlimited`. */
 export const secondsOf = (duration: Duration): number | null => SECONDS[duration];
 
 export interface AccessClient {
@@ -42,11 +42,11 @@ export function accessClientOf(client: Client, isBound: boolean): AccessClient {
 
 type Defaults = Pick<Config, 'accessLongest' | 'accessPreselected'>;
 
-/** Seconds without use after which access ends. */
+/** Returns the number of seconds without use after which access ends. */
 export const idleSeconds = ({ isPublicBrowser }: Pick<AccessClient, 'isPublicBrowser'>) =>
   (isPublicBrowser ? 30 : 180) * DAY;
 
-/** Lists a member's choices for a client, shortest first. */
+/** Lists the durations that a member can choose for a client, shortest first. */
 export function choicesFor(client: AccessClient, { accessLongest }: Defaults): readonly Duration[] {
   const ofKind = accessLongest ?? (client.isPublicBrowser ? '180' : 'unlimited');
   const longest = client.longest_access ?? (client.isUnapproved ? shorterOf(ofKind, '180') : ofKind);

@@ -6,14 +6,14 @@ import { Config } from '../config/config.js';
 import { choicesFor, secondsOf, type AccessClient, type Duration } from './access-durations.js';
 import { IS_LIVE } from './connected-apps.js';
 
-/** Reads an {@link AccessClient} for each app in $2; `isPublicBrowser` requires an unbound refresh token of the member $1. */
+/** SQL: an {@link AccessClient} for each app in $2; `isPublicBrowser` requires a refresh token of the member $1 without a DPoP key. */
 const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.longest_access, c.owner_id IS NOT NULL AND c.approved_at IS NULL AS "isUnapproved",
   c.type = 'web' AND c.jwks IS NULL AND c.secret_auth_method IS NULL AND c.document_read_at IS NULL AND EXISTS (
     SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id
     WHERE g.user_id = $1 AND g.client_id = c.id AND t.model = 'RefreshToken' AND t.payload->>'jkt' IS NULL) AS "isPublicBrowser"
 FROM oauth_clients c WHERE c.id = ANY ($2)`;
 
-/** One-time access has no refresh token, so it cannot be extended. Credential caches forget the previous end. */
+/** Omits one-time access, which has no refresh token. Announces the grants, so that credential caches forget their previous end. */
 const CHANGE = `WITH changed AS (
   UPDATE oauth_grants g SET access_ends_at = now() + make_interval(secs => $3)
   WHERE g.user_id = $1 AND g.client_id = $2 AND ${IS_LIVE}
@@ -42,7 +42,7 @@ export class AccessEnds {
     return new Map(rows.map((row) => [row.client_id, choices(row)]));
   }
 
-  /** Changes the end of an app's current access and consent. @returns false without access that can change @throws TooManyChanges */
+  /** Changes the end of an app's current access and consent. @returns false if no access can change @throws TooManyChanges */
   change(
     userId: number,
     clientId: string,

@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm';
 
 interface UsedOnOneDay {
-  /** Day in UTC: `2026-01-31`. */
+  /** Day in UTC, such as `2026-01-31`. */
   readonly day: string;
   /** Name of the app or the key; null if it no longer exists. */
   readonly app_name: string | null;
-  /** Host of the document that describes the app, if there is one. */
+  /** Host of the app's metadata document; null if there is none. */
   readonly app_host: string | null;
   readonly app_kind: 'client' | 'key';
   readonly scopes: readonly string[];
@@ -17,12 +17,12 @@ interface SignInLine {
   readonly occurred_at: string;
   /** `upstream`: the external identity provider. */
   readonly method: 'password' | 'passkey' | 'upstream';
-  /** Reason of a rejection, as in the audit log; null for a sign-in. */
+  /** Reason of a rejection, as in the audit log; null for a successful sign-in. */
   readonly reason: string | null;
-  /** Short name, not the header; null if unknown. */
+  /** Short name, not the User-Agent header; null if unknown. */
   readonly browser: string | null;
   readonly system: string | null;
-  /** The first 24 bits of an IPv4 address, or the first 48 bits of an IPv6 address; `local` on the server's host. */
+  /** The caller's network: /24 for IPv4, /48 for IPv6; `local` for a loopback address. */
   readonly network: string | null;
 }
 
@@ -35,7 +35,7 @@ interface AccessEvent {
   readonly of_all_apps: boolean;
 }
 
-/** Audit events that members can see. */
+/** Types of the audit events in {@link Activity}. */
 const ACCESS_EVENTS = [
   'passkey.added',
   'passkey.removed',
@@ -51,7 +51,7 @@ const ACCESS_EVENTS = [
 ] as const;
 
 interface UsedByApp extends Pick<UsedOnOneDay, 'app_name'> {
-  /** `others`: the sum of all apps that are not listed. */
+  /** `others`: the sum of all apps without their own entry. */
   readonly app_kind: UsedOnOneDay['app_kind'] | 'others';
   /** Requests on each of {@link Activity.days}. */
   readonly counts: readonly number[];
@@ -59,9 +59,9 @@ interface UsedByApp extends Pick<UsedOnOneDay, 'app_name'> {
 
 /** Times are in the API's format; `used`, `signIns` and `events` begin with the latest. */
 export interface Activity {
-  /** Days in UTC, oldest first: `2026-01-31`. */
+  /** Days in UTC, oldest first, such as `2026-01-31`. */
   readonly days: readonly string[];
-  /** The most used apps first. */
+  /** Most used apps first; `others` last. */
   readonly apps: readonly UsedByApp[];
   readonly used: readonly UsedOnOneDay[];
   readonly signIns: readonly SignInLine[];
@@ -69,11 +69,11 @@ export interface Activity {
 }
 
 const DAYS = 90;
-/** Number of apps with a series in the chart; the other apps form one series. */
+/** Number of apps with their own series in the chart; the other apps form one series. */
 const SHOWN_APPS = 5;
 const SHOWN = 200;
 const SHOWN_EVENTS = 50;
-/** Maximum entries per kind, so that rejections, which anyone can cause, do not displace sign-ins. */
+/** Maximum successful and maximum rejected sign-ins, so that rejections, which anyone can cause, do not displace successful ones. */
 const SHOWN_SIGN_INS = 25;
 
 /** Returns a row per day and app, or per day without use. All apps beyond {@link SHOWN_APPS} count as one app. */

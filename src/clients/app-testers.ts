@@ -7,7 +7,7 @@ import { ConnectedApps } from './connected-apps.js';
 
 export const MAX_TESTERS = 25;
 
-/** A member whom an app's owner invited, as the owner sees them. Times are in the API's format. */
+/** A tester whom an app's owner invited, as the owner sees them. Times are in the API's format. */
 export interface Tester {
   readonly username: string;
   readonly invited_at: string;
@@ -26,7 +26,7 @@ export interface Invitation {
   readonly is_accepted: boolean;
 }
 
-/** Locks the app, so that later invitations and removals wait. */
+/** Locks the app, so that concurrent invitations and removals wait. */
 const LOCK =
   'SELECT approved_at IS NOT NULL AS is_approved FROM oauth_clients WHERE id = $1 AND owner_id = $2 FOR NO KEY UPDATE';
 
@@ -56,7 +56,7 @@ RETURNING c.approved_at IS NOT NULL AS is_approved`;
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Members who can use an app before its approval. If one leaves until then, the app loses its access, so owners cannot rotate testers. */
+/** Manages testers: members who can use an app before its approval. If one leaves before it, the app's access to their data ends. */
 @Injectable()
 export class AppTesters {
   constructor(
@@ -114,7 +114,7 @@ export class AppTesters {
     });
   }
 
-  /** Declines an invitation, or stops testing: an unapproved app's access ends. @returns whether the member had an invitation */
+  /** Declines an invitation, or ends testing and an unapproved app's access. @returns whether the member had an invitation */
   leave(userId: number, clientId: string, by: Actor): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       const [[left]] = await manager.query<[{ is_approved: boolean }[], number]>(LEAVE, [userId, clientId]);

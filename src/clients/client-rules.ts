@@ -9,7 +9,7 @@ import { findEndpointFault } from '../values/endpoint-urls.js';
 import { isHttpUrl, isName, isStorable } from '../values/string-rules.js';
 import { authMethodOf, rulesOf, secretMethodOf, type AuthMethod } from './profiles.js';
 
-/** The columns of a client that can be changed after its registration. */
+/** The columns of a client that an update can change. */
 export const CHANGEABLE = [
   'name',
   'redirect_uris',
@@ -95,11 +95,11 @@ export class ClientFault extends OperatorError {
 
 const MAX_LOGO_BYTES = 65_536;
 const MAX_PER_LIST = 50;
-/** RFC 8252 §8.3 advises against `localhost`, but the documents of Claude Code and VS Code name it. */
+/** RFC 8252 §8.3 advises against `localhost`, but the metadata documents of Claude Code and VS Code contain it. */
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost'];
-/** Allowed schemes without a domain name, for Cursor. */
+/** Allowed schemes without a domain name: Cursor's. */
 const KNOWN_SCHEMES = ['cursor:'];
-/** Members that make a JWK private or symmetric. */
+/** JSON members of private and symmetric JWKs. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
 /** Checks the registration of an app. @param nameBefore the app's current name, which is always allowed @throws ClientFault */
@@ -168,7 +168,7 @@ function checkProfile({
   if (!rules.idTokenAlgorithms.includes(alg)) throw new ClientFault('idTokenAlgorithm', 'profile', alg);
 }
 
-/** Tells whether the consent page may link to the URL. */
+/** Tells whether the text is an https URL to which the consent page may link. */
 export function isPageUrl(uri: string): boolean {
   const url = URL.parse(uri);
   return url?.protocol === 'https:' && url.username === '' && uri.length <= 2048 && !/[\s\p{Cc}]/u.test(uri);
@@ -186,7 +186,7 @@ export function redirectUriFault(
   if (uri.includes('#')) return 'uriWithFragment';
   if (url.username !== '' || url.password !== '') return 'uriWithUser';
   const { protocol, hostname } = url;
-  // Browsers rewrite `https:app.example` and backslashes.
+  // Rejects `https:app.example` and backslashes, which browsers rewrite.
   if (/^https?:$/.test(protocol) && !isHttpUrl(uri)) return 'relativeUri';
   if (protocol === 'https:') return undefined;
   if (type === 'web') {
@@ -198,13 +198,13 @@ export function redirectUriFault(
   return protocol.includes('.') || KNOWN_SCHEMES.includes(protocol) ? undefined : 'commonScheme';
 }
 
-/** Returns scheme, host and port of a redirect URI: a member's consent to send codes covers only this origin. */
+/** Returns the scheme, host and port of a redirect URI. */
 export function parseOrigin(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return `${protocol}//${host}`;
 }
 
-/** Returns the origins that may call OAuth endpoints: registered or a web app's redirect origins; none for a client with a secret. */
+/** Returns the origins that may call OAuth endpoints: the registered ones; by default, the redirect origins of a web app without secret. */
 export function allowedOriginsOf(
   client: {
     readonly type: NewClient['type'];
@@ -218,7 +218,7 @@ export function allowedOriginsOf(
   return [...new Set(client.redirect_uris.map(parseOrigin))];
 }
 
-/** Reads a key set. @throws ClientFault if the text is not JSON, or is null */
+/** Reads a key set from JSON, without checking its keys. @throws ClientFault if the text is not JSON, or is `null` */
 export function parseKeySet(text: string): { keys: object[] } {
   let keys: unknown;
   try {
@@ -244,7 +244,7 @@ function checkJwks(jwks: { keys: object[] }): void {
   if (!isStorableJson(jwks)) refuse('brokenKey');
 }
 
-/** PostgreSQL rejects NUL and lone surrogates in JSON, and no key set is nested deeply. */
+/** Rejects NUL and lone surrogates, which PostgreSQL rejects in JSON, and more than five levels of nesting. */
 function isStorableJson(value: unknown, depth = 0): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value !== 'object' || value === null) return true;

@@ -28,7 +28,7 @@ export interface SecretDetails {
   readonly last_used_at: string | null;
 }
 
-/** A client as an admin sees it. Times are in the API's format. */
+/** A client as its owner or an admin sees it. Times are in the API's format. */
 export interface ClientDetails extends Omit<
   OauthClient,
   | 'id'
@@ -43,9 +43,9 @@ export interface ClientDetails extends Omit<
   | 'pending_changes'
 > {
   readonly client_id: string;
-  /** `none`: a public client with PKCE. */
+  /** `none`: a public client. */
   readonly token_endpoint_auth_method: AuthMethod;
-  /** Newest first, including recently expired secrets. */
+  /** Newest first, including expired secrets that still exist. */
   readonly secrets: readonly SecretDetails[];
   readonly has_logo: boolean;
   readonly created_at: string;
@@ -53,7 +53,7 @@ export interface ClientDetails extends Omit<
   readonly review: ReviewState;
   readonly applied_at: string | null;
   readonly approved_at: string | null;
-  /** The columns that the owner changed since the approval, until the changes are approved. */
+  /** The owner's changes that wait for an approval. */
   readonly pending_changes:
     (Omit<NonNullable<OauthClient['pending_changes']>, 'logo'> & { readonly has_logo?: boolean }) | null;
   readonly live_grants_count: number;
@@ -75,7 +75,7 @@ FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expire
 
 export const MAX_OWN_CLIENTS = 10;
 
-/** Length of a secret: 62^43 > 2^256. Form encoding (RFC 6749 §2.3.1), which not all libraries apply, does not change its characters. */
+/** Length of a secret: 62^43 > 2^256. Form encoding (RFC 6749 §2.3.1), which some libraries omit, does not change base 62. */
 const SECRET_LENGTH = 43;
 
 /** Manages clients. With an `owner`, only that member's clients are visible. */
@@ -135,7 +135,7 @@ export class ClientsService {
     return client;
   }
 
-  /** Ends grants that have a removed scope. @returns changed columns and ended grants @throws UnknownClient, ClientFault, TooManyChanges */
+  /** Updates a client. @returns changed columns and number of ended grants @throws UnknownClient, ClientFault, TooManyChanges */
   async update(
     id: string,
     change: (client: ChangeableClient) => ClientChanges,
@@ -183,12 +183,12 @@ export class ClientsService {
     });
   }
 
-  /** Creates missing RS256 keys outside the transaction, since generating an RSA key takes a second. */
+  /** Creates missing RS256 keys, before the transaction, since generating an RSA key can take a second. */
   async #provideKeys(alg: SigningAlgorithm = 'ES256'): Promise<void> {
     if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
   }
 
-  /** Adds a secret. The previous one works for the overlap; older ones end at once. @throws UnknownClient, TooManyChanges, OperatorError */
+  /** Adds a secret. Limits the previous one to the overlap, and deletes older ones. @throws UnknownClient, TooManyChanges, OperatorError */
   async rotateSecret(
     id: string,
     { overlapSeconds, expiresInSeconds }: { overlapSeconds: number; expiresInSeconds: number | null },
@@ -217,7 +217,7 @@ export class ClientsService {
 VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
         [id, ...Object.values(this.#secretHashes.store(secret)), expiresInSeconds],
       );
-      // Servers cache clients with their secrets for a moment, and would reject the new secret.
+      // Servers cache clients with their secrets, and could reject the new secret without this.
       await manager.query(`SELECT announce_revocations('client', ARRAY[$1])`, [id]);
       await recordEvent(manager, {
         type: 'client.secret_rotated',
@@ -230,7 +230,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     });
   }
 
-  /** Deletes a client with tokens, codes and consents; the audit log keeps its id. @returns number of grants @throws UnknownClient */
+  /** Deletes a client and its grants; the audit log keeps its id. @returns number of deleted grants @throws UnknownClient */
   async delete(
     id: string,
     actor: NewAuthEvent['actor'],
@@ -252,7 +252,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     });
   }
 
-  /** Unexpired tokens work again after enabling. Owners cannot enable clients that others disabled. @returns whether anything changed */
+  /** Disables or enables a client. An owner can enable a client only if they disabled it. @returns whether anything changed */
   async setDisabled(
     id: string,
     disabled: boolean,

@@ -18,7 +18,7 @@ export interface ConnectedApp {
   readonly last_used_at: string | null;
 }
 
-/** SQL: whether a grant (`g`) grants access now. */
+/** SQL: whether a grant (`g`) is live: it has not ended, and has an unexpired token or an unused, unexpired code. */
 export const IS_LIVE = `LEAST(g.expires_at, g.access_ends_at) > now() AND EXISTS (
     SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
       AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))`;
@@ -60,7 +60,7 @@ const LOCK_CONSENTS =
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Lists and ends apps' access and browser sessions. Every instance applies the end within a second. */
+/** Lists and ends apps' access and browser sessions. */
 @Injectable()
 export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
@@ -75,7 +75,7 @@ ORDER BY ${foldedText('a.client_name')}, a.client_id LIMIT ${SHOWN}`,
     return shownOf(rows);
   }
 
-  /** Lists the most recently seen session first. @param own keys of the current session, which comes first */
+  /** Lists the current session, then the most recently seen ones. @param own keys of the current session */
   async listSessions(userId: number, own: readonly Buffer[] = []): Promise<Shown<BrowserSession>> {
     const rows = await this.dataSource.query<(BrowserSession & Counted)[]>(
       `SELECT count(*) OVER ()::integer AS count, encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at,
@@ -87,7 +87,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     return shownOf(rows);
   }
 
-  /** Ends a client's access, and forgets the consent. @param clientId null for all clients @returns number of ended grants */
+  /** Ends an app's access, and deletes the member's consent. @param clientId null for all apps @returns number of ended grants */
   async revoke(
     userId: number,
     clientId: string | null,
@@ -106,7 +106,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
         [userId, clientId, actor.actor],
       );
       const { count, forgotten } = row!;
-      // Records the client id only if there was a grant or consent: otherwise, the member may have invented the id.
+      // Records the event only if there was a grant or consent: otherwise, the member may have invented the client id.
       if (count > 0 || forgotten) {
         await recordEvent(manager, {
           ...actor,
@@ -120,7 +120,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     });
   }
 
-  /** Ends all access of clients, all consents, browser sessions and pending sign-ins. @returns numbers of ended grants and sessions */
+  /** Ends all grants, consents, browser sessions and pending sign-ins of a member. @returns numbers of ended grants and sessions */
   async revokeAll(
     userId: number,
     actor: Actor,
@@ -148,7 +148,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     );
   }
 
-  /** Ends the other browser sessions of the member. @param kept keys of the session that continues @returns number of ended sessions */
+  /** Ends a member's other browser sessions. @param kept keys of the session that continues @returns number of ended sessions */
   endOtherSessions(
     userId: number,
     actor: Actor,
