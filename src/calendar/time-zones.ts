@@ -39,7 +39,7 @@ export class TimeZones {
     return new TimeZones(await import('timezones-ical-library'));
   }
 
-  /** Finds a zone's rules. @param local time in the API's format @param utc the same time in UTC @returns undefined to use UTC instead */
+  /** Finds a zone's rules. @param local in the API's format @param utc the same time in UTC @returns undefined if the file needs UTC */
   rulesFor(timezone: string, local: string, utc: string): ZoneRules | undefined {
     if (!this.#known.has(timezone)) return undefined;
     const rules = this.#rules.memo(timezone);
@@ -59,7 +59,7 @@ export class TimeZones {
     }
   }
 
-  /** Returns the offset in minutes; undefined near a change. First compares the ends of the month, which saves lookups. */
+  /** Returns the library's offset in minutes; undefined near a change. First compares the ends of the month, which saves lookups. */
   #offsetAt(timezone: string, local: string): number | undefined {
     const month = local.slice(0, 7);
     const last = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();

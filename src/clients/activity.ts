@@ -73,7 +73,7 @@ const DAYS = 90;
 const SHOWN_APPS = 5;
 const SHOWN = 200;
 const SHOWN_EVENTS = 50;
-/** Maximum successful and maximum rejected sign-ins, so that rejections, which anyone can cause, do not displace successful ones. */
+/** Maximum per kind (successful, rejected), so that rejections, which anyone can cause, do not displace successful sign-ins. */
 const SHOWN_SIGN_INS = 25;
 
 /** Returns a row per day and app, or per day without use. All apps beyond {@link SHOWN_APPS} count as one app. */

@@ -10,7 +10,7 @@ export const DEMO_CLIENT = 'demo';
 
 type Origin = Pick<Config, 'publicUrl'>;
 
-/** Registers the reference as a public client. `pua clients disable public-user-api-docs` disables sign-ins there, also after restarts. */
+/** Registers the API reference as a public client. After `pua clients disable public-user-api-docs`, it stays disabled. */
 export function registerDocsClient(dataSource: DataSource, { publicUrl }: Origin): Promise<void> {
   return registerOwnClient(dataSource, publicUrl, [DOCS_CLIENT, 'API reference', [`${publicUrl}/docs`], []]);
 }
@@ -21,7 +21,7 @@ export function registerDemoClient(dataSource: DataSource, { publicUrl }: Origin
   return registerOwnClient(dataSource, publicUrl, [DEMO_CLIENT, 'Demo app', [`${demo}/callback`], [demo]]);
 }
 
-/** Registers a public client, and updates its URIs to PUBLIC_URL. Safe for concurrent servers. */
+/** Registers a public client, or updates its URIs if PUBLIC_URL has changed. Several servers can do this concurrently. */
 async function registerOwnClient(
   dataSource: DataSource,
   origin: string,

@@ -1,6 +1,6 @@
 import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 
-/** How a client authenticates at the token endpoint (RFC 7591 §2). */
+/** A client's authentication method at the token endpoint (RFC 7591 §2). */
 export type AuthMethod = 'none' | 'private_key_jwt' | NonNullable<OauthClient['secret_auth_method']>;
 
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
@@ -11,7 +11,7 @@ export const secretMethodOf = (method: string | undefined) =>
 
 interface ProfileRules {
   readonly authMethods: readonly AuthMethod[];
-  /** For confidential clients: `optional` accepts a nonce instead of PKCE (OAuth 2.1 §7.5.1); `off` requires neither (OpenID Core 1.0). */
+  /** For confidential clients, `optional` accepts a nonce instead of PKCE (OAuth 2.1 §7.5.1), and `off` requires neither. */
   readonly pkce: readonly OauthClient['pkce'][];
   /** Whether clients must push authorization requests (RFC 9126 §6). */
   readonly requiresPar: boolean;
@@ -66,16 +66,16 @@ export const PROFILES = {
 
 export const PROFILE_NAMES = Object.keys(PROFILES) as OauthClient['profile'][];
 
-/** Finds the rules of a client's profile. @param client its row, or the library's metadata made from it */
+/** Returns the rules of a client's profile. @param client a row, or the library's metadata, with `profile` */
 export const rulesOf = (client: object): ProfileRules =>
   PROFILES[(client as Pick<OauthClient, 'profile'>).profile];
 
-/** Lists the values that any profile allows, for discovery. */
+/** Lists the values that at least one profile allows. */
 export function unionOf<Value>(of: (rules: ProfileRules) => readonly Value[]): Value[] {
   return [...new Set(PROFILE_NAMES.flatMap((profile) => of(PROFILES[profile])))];
 }
 
-/** Derives the authentication method from a client’s keys and secret. */
+/** Returns a client's authentication method at the token endpoint. */
 export function authMethodOf(client: Pick<OauthClient, 'jwks' | 'secret_auth_method'>): AuthMethod {
   return client.secret_auth_method ?? (client.jwks === null ? 'none' : 'private_key_jwt');
 }

@@ -11,7 +11,7 @@ export class UnknownClient extends OperatorError {
   }
 }
 
-/** Limits members to their own clients, except clients that another person disabled. */
+/** Makes conditions for a client. Owners find only their own clients, and none that another person disabled. */
 const reachedBy = (id: string, owner: Owner | undefined) =>
   owner
     ? [
@@ -29,14 +29,14 @@ export async function readClient(
 ): Promise<OauthClient> {
   const client = await manager.findOne(OauthClient, {
     where: reachedBy(id, owner),
-    // Allows concurrent consents, which refer to the client's id.
+    // This mode allows concurrent consents, which refer to the client's id.
     ...(isLocked ? { lock: { mode: 'for_no_key_update' } } : {}),
   });
   if (!client) throw new UnknownClient(id);
   return client.secret_auth_method === null ? client : { ...client, jwks: null };
 }
 
-/** Writes the columns that differ. @returns these columns, the lost scopes, and the number of ended grants */
+/** Writes the changed columns, and ends grants with a lost scope. @returns columns, scopes, number of grants, and the client */
 export async function writeClient(
   manager: EntityManager,
   live: OauthClient,
@@ -69,7 +69,7 @@ const WRITTEN = [...CHANGEABLE, 'pending_changes', 'applied_at'] as const satisf
 export const isChanged = (column: keyof OauthClient, before: OauthClient, after: OauthClient) =>
   JSON.stringify(after[column]) !== JSON.stringify(before[column]);
 
-/** Returns the stored keys. A client with a secret has an empty set, since earlier versions treat null as a public client. */
+/** Returns the keys to store. A client with a secret gets an empty set, since earlier versions treat null as a public client. */
 export function storedKeysOf({ secret_auth_method, jwks }: Pick<NewClient, 'secret_auth_method' | 'jwks'>) {
   return secret_auth_method ? { keys: [] } : (jwks ?? null);
 }

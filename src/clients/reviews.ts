@@ -8,7 +8,7 @@ import { asShown, isName } from '../values/string-rules.js';
 import { ClientFault, isPageUrl, parseOrigin } from './client-rules.js';
 import { readClient, writeClient } from './registrations.js';
 
-/** Columns of an approved app whose changes need an approval; redirect URIs only for a new origin, scopes only for a new scope. */
+/** Columns of an approved app whose changes need an approval; of redirect URIs, only a new origin; of scopes, only a new scope. */
 const REVIEWED = ['name', 'logo', 'redirect_uris', 'scopes'] as const satisfies (keyof OauthClient)[];
 
 /** If the owner changes one of these columns, the pending application ends. */
@@ -32,7 +32,7 @@ export interface Application {
 export const MAX_PURPOSE = 1_000;
 export const MAX_REASON = 300;
 
-/** Finds a missing, malformed or too long field of an application. */
+/** Finds the first missing, malformed or too long field of an application. */
 export function applicationFault(
   { purpose, policy_uri, reasons }: Application,
   scopes: readonly string[],
@@ -67,7 +67,7 @@ export function changesToReview(
   const { name, redirect_uris, scopes } = wanted;
   const hosts = approved.redirect_uris.map(parseOrigin);
   const logoOf = ({ logo }: ReviewedColumns) => logo?.toString('base64') ?? null;
-  // Keys in the order of jsonb, like stored changes.
+  // The order in which jsonb stores these keys, since changes are compared as JSON text.
   const changes = {
     ...(logoOf(wanted) === logoOf(approved) ? {} : { logo: logoOf(wanted) }),
     ...(name === approved.name ? {} : { name }),
@@ -87,7 +87,7 @@ export class ClientReviews {
     return wantedClient(await readClient(this.dataSource.manager, id, undefined, false)).logo;
   }
 
-  /** Applies for a review of the app with all waiting changes. @throws UnknownClient, ClientFault, TooManyChanges, OperatorError */
+  /** Applies for a review of the app, including its pending changes. @throws UnknownClient, ClientFault, TooManyChanges, OperatorError */
   async apply(
     id: string,
     { policy_uri, ...application }: Application,
@@ -99,10 +99,10 @@ export class ClientReviews {
       const client = await readClient(manager, id, owner);
       await boundChanges(manager, owner.userId);
       if (client.applied_at || (client.approved_at && !client.pending_changes))
-        throw new OperatorError(`The client ${id} has nothing to review`);
+        throw new OperatorError(`The client ${id} has nothing to review, or waits for a review`);
       const { scopes } = wantedClient(client);
       if (scopes.some((scope) => application.reasons[scope] === undefined))
-        throw new OperatorError(`The application of the client ${id} gives no reason for one of its scopes`);
+        throw new OperatorError(`The application of the client ${id} must give a reason for each scope`);
       await manager.update(
         OauthClient,
         { id },
@@ -118,7 +118,7 @@ export class ClientReviews {
     });
   }
 
-  /** Decides on an application. @param result `scopes`: default all @param appliedAt its expected time @returns number of ended grants */
+  /** Approves or rejects an application. @param appliedAt time of the expected application @returns number of ended grants */
   async review(
     id: string,
     result:

@@ -23,8 +23,8 @@ interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
 type Sealed = SigningJwk & Moved;
 
 /**
- * Keys that sign ID tokens: ES256 always, RS256 after {@link provide}, since generating an RSA key takes a second. Per algorithm, `next` is
- * published before use, `current` signs, and `previous` stays published until the next rotation.
+ * Manages keys that sign ID tokens: ES256 keys, and RS256 keys after {@link provide}. Per algorithm, the server publishes `next` before its
+ * use, signs with `current`, and publishes `previous` until the next rotation.
  */
 @Injectable()
 export class SigningKeysService {
@@ -43,7 +43,7 @@ export class SigningKeysService {
     return (await this.#read()).map((key) => this.#decrypt(key));
   }
 
-  /** Creates missing keys for this algorithm; running servers load them within a second. */
+  /** Creates a current and a next key for this algorithm if there is no current key. */
   async provide(alg: SigningAlgorithm): Promise<void> {
     const isCurrent = (key: SigningKey) => key.alg === alg && key.status === 'current';
     if ((await this.#read()).some(isCurrent)) return;
@@ -55,7 +55,7 @@ export class SigningKeysService {
     });
   }
 
-  /** Re-encrypts under SECRET_KEY all keys that SECRET_KEY_PREVIOUS still encrypts. */
+  /** Re-encrypts keys of SECRET_KEY_PREVIOUS under SECRET_KEY. */
   async moveToCurrentSecret(): Promise<void> {
     const { manager } = this.dataSource;
     for (const { kid, private_jwk } of await this.#read()) {
@@ -64,7 +64,7 @@ export class SigningKeysService {
     }
   }
 
-  /** Counts keys by the SECRET_KEY that encrypts them, with the time of the last move. */
+  /** Counts keys by the SECRET_KEY that encrypts them. @returns also the time of the last re-encryption */
   async sealState() {
     const sealed = (await this.#read()).map(({ kid, private_jwk }) => [private_jwk!, kid] as const);
     const { counts, movedAt } = this.#encryption.stateOf(sealed);
@@ -87,7 +87,7 @@ export class SigningKeysService {
     );
   }
 
-  /** Per algorithm, moves next → current → previous → retired, and adds a next key. Tokens stay valid: the previous key stays published. */
+  /** For each algorithm, changes next → current → previous → retired, and adds a next key. */
   async rotate(): Promise<SigningKeyDetails[]> {
     const algorithms = new Set((await this.load()).map(({ alg }) => alg));
     const next: SigningJwk[] = [];

@@ -17,12 +17,12 @@ export type UpstreamConfig = Readonly<NonNullable<ReturnType<typeof readUpstream
 
 export type UpstreamMatch = Environment['UPSTREAM_MATCH'];
 
-/** The API's name, from the platform's name if there is one. */
+/** Returns the API's name, which contains the platform's name if there is one. */
 export function apiNameOf({ platformName }: Pick<Config, 'platformName'>): string {
   return platformName === undefined ? 'Public User API' : `${platformName} API`;
 }
 
-/** Reads the settings. An empty variable counts as absent. @throws OperatorError with the name of every bad setting, without values. */
+/** Reads the settings. An empty variable counts as absent. @throws OperatorError that lists all faults */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const faults: string[] = [];
   const env = Object.fromEntries(
@@ -81,12 +81,12 @@ function readPlace(env: Environment) {
   const host = env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1');
   /** The origin that callers see, without a trailing slash; the OAuth issuer. */
   const publicUrl = env.PUBLIC_URL ?? `http://localhost:${env.PORT ?? SETTINGS.PORT.default}`;
-  /** Whether only this host can reach the server, by PUBLIC_URL and HOST. */
+  /** Whether PUBLIC_URL and HOST are loopback, so that only this host can reach the server. */
   const loopbackOnly = isLoopback(new URL(publicUrl).hostname) && isLoopback(host);
   return { production, host, publicUrl, loopbackOnly };
 }
 
-/** Deadlines in ms, longer for the embedded database (one session) and tests (busy hosts). The API promises a 503 within a second. */
+/** Returns deadlines in ms: longer for the embedded database and tests; otherwise, the API can respond 503 within a second. */
 function databaseDeadlines({ DATABASE_URL, NODE_ENV }: Environment) {
   if (!DATABASE_URL) return { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 };
   if (NODE_ENV === 'test') return { connect: 5_000, lock: 5_000, statement: 5_000, answer: 10_000 };
@@ -100,19 +100,19 @@ function decided(
 ) {
   const assistants = env.ASSISTANTS ?? env.NODE_ENV === 'development';
   return {
-    /** By default, only in development, on a server that other hosts cannot reach. */
+    /** By default, true only in development, on a server that other hosts cannot reach. */
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && env.NODE_ENV === 'development'),
     databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
     databaseReadUrls: (env.DATABASE_READ_URL ?? []) as readonly string[],
     databaseDeadlines: databaseDeadlines(env),
     /** In ms; the server disconnects slower clients. */
     requestDeadlines: { headers: 5_000, whole: 10_000 },
-    /** Maximum wait of a sign-in in the queue, in ms; then the server rejects the sign-in as busy. */
+    /** Maximum wait of a sign-in in the queue, in ms. */
     signInPatience: 2_000,
     /** Minimum duration of a rejected sign-in, in ms. */
     shortestRefusal: 500,
     secrets: new Secrets(env.SECRET_KEY ?? developmentSecret(env.DATA_DIR), env.SECRET_KEY_PREVIOUS),
-    /** Requests per minute; 0 disables a limit. */
+    /** Limits per minute; 0 disables a limit. */
     rateLimits: { read: env.RATE_LIMIT_READ, write: env.RATE_LIMIT_WRITE, auth: env.RATE_LIMIT_AUTH },
     shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),
     upstream,
@@ -201,7 +201,7 @@ function loadClientKey(file: string, faults: string[]) {
   }
 }
 
-/** Tells whether a development package is installed: `npm ci --omit=dev` omits them. */
+/** Tells whether this development package is installed: `npm ci --omit=dev` omits it. */
 export function isInstalled(name: '@electric-sql/pglite' | 'pino-pretty'): boolean {
   try {
     import.meta.resolve(name);
@@ -237,7 +237,7 @@ function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/i.test(host);
 }
 
-/** A development host's secret: created once in the data folder, readable only by its owner. */
+/** Reads the secret of a development host from the data folder; creates it if it does not exist. */
 function developmentSecret(dataDir: string): Buffer {
   const file = join(dataDir, 'secret-key');
   try {
