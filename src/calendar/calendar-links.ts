@@ -124,7 +124,7 @@ WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot =
     const keys = this.keys.keysOf(MODEL, secret);
     const [link] = await this.database.read<ReadableLink & { key: Buffer }>(FIND, eitherOf(keys));
     if (link !== undefined && !link.key.equals(keys[0]!)) {
-      // Found under SECRET_KEY_PREVIOUS: stores the key of SECRET_KEY, so that an admin can remove the previous secret.
+      // Found under SECRET_KEY_PREVIOUS: stores the key under SECRET_KEY, so that an admin can remove the previous secret.
       await this.database.rows('UPDATE calendar_links SET key = $2 WHERE id = $1', [link.id, keys[0]]);
     }
     return link;

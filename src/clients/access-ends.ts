@@ -13,7 +13,7 @@ const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.longest_access, c.owner_id I
     WHERE g.user_id = $1 AND g.client_id = c.id AND t.model = 'RefreshToken' AND t.payload->>'jkt' IS NULL) AS "isPublicBrowser"
 FROM oauth_clients c WHERE c.id = ANY ($2)`;
 
-/** Omits one-time access, which has no refresh token. Announces the grants, so that credential caches forget their previous end. */
+/** Omits one-time access, which has no refresh token. Announces changed grants, so that credential caches forget the previous end. */
 const CHANGE = `WITH changed AS (
   UPDATE oauth_grants g SET access_ends_at = now() + make_interval(secs => $3)
   WHERE g.user_id = $1 AND g.client_id = $2 AND ${IS_LIVE}

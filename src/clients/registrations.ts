@@ -36,7 +36,7 @@ export async function readClient(
   return client.secret_auth_method === null ? client : { ...client, jwks: null };
 }
 
-/** Writes the changed columns, and ends grants with a lost scope. @returns columns, scopes, number of grants, and the client */
+/** Writes changed columns, and ends grants with a lost scope. @returns changed columns, lost scopes, number of ended grants, the client */
 export async function writeClient(
   manager: EntityManager,
   live: OauthClient,

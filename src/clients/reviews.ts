@@ -8,7 +8,7 @@ import { asShown, isName } from '../values/string-rules.js';
 import { ClientFault, isPageUrl, parseOrigin } from './client-rules.js';
 import { readClient, writeClient } from './registrations.js';
 
-/** Columns of an approved app whose changes need an approval; of redirect URIs, only a new origin; of scopes, only a new scope. */
+/** Columns of an approved app whose changes need an approval. Redirect URIs need it only for a new origin, scopes for a new scope. */
 const REVIEWED = ['name', 'logo', 'redirect_uris', 'scopes'] as const satisfies (keyof OauthClient)[];
 
 /** If the owner changes one of these columns, the pending application ends. */

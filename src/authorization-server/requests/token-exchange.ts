@@ -12,7 +12,7 @@ import { endGrant, findToken, payloadOf, type StoredToken } from './stored-token
 interface Accepted {
   readonly step: 'accepted';
   readonly token: StoredToken;
-  /** Whether the client can use the token again: a refresh token that is not rotated. */
+  /** Whether the token is a refresh token that is not rotated, so the client can use it again. */
   readonly staysValid: boolean;
   readonly issued: NewToken[];
 }
