@@ -46,13 +46,13 @@ describe('Csrf', () => {
     for (const other of [null, '', [token], openPage(csrf).token]) expect(verify({}, other)).toBe(false);
   });
 
-  it('rejects the cookie itself as a token, and altered tokens', () => {
+  it('rejects the cookie’s value as a token, and altered tokens', () => {
     expect(verify({}, cookie.split('=')[1])).toBe(false);
     const altered = token.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'));
     for (const other of [altered, `${token}AAAA`]) expect(verify({}, other)).toBe(false);
   });
 
-  it('accepts the same Origin or null, and rejects other origins', () => {
+  it('accepts this server’s Origin and the Origin null, and rejects other origins', () => {
     expect(verify({ origin: 'https://api.example' })).toBe(true);
     expect(verify({ origin: 'null' })).toBe(true);
     const [evil, http] = ['https://evil.example', 'http://api.example'];
@@ -66,7 +66,7 @@ describe('Csrf', () => {
     expect(verify({ 'sec-fetch-site': 'same-site' })).toBe(false);
   });
 
-  it('hides the cookie’s id from scripts, other hosts and forms of other sites', () => {
+  it('sets a cookie that is HttpOnly and SameSite=Lax, and on https is bound to this host', () => {
     expect(openPage(csrf).set).toMatch(
       /^__Host-pua_csrf=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
     );
@@ -83,7 +83,7 @@ describe('Csrf', () => {
     expect(page.response.getHeader('set-cookie')).toHaveLength(2);
   });
 
-  it('accepts tokens of the current and the previous SECRET_KEY only', () => {
+  it('accepts a token of the previous SECRET_KEY only while SECRET_KEY_PREVIOUS is set', () => {
     const after = csrfWith({ SECRET_KEY: secret('b'), SECRET_KEY_PREVIOUS: secret('a') });
     expect(after.verify(requestWith({ cookie }), token)).toBe(true);
     expect(csrfWith({ SECRET_KEY: secret('b') }).verify(requestWith({ cookie }), token)).toBe(false);

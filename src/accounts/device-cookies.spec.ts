@@ -29,7 +29,7 @@ function lineFor(userId: number, before = '', devices = DEVICES): string {
 const cookieFor = (...args: Parameters<typeof lineFor>) => lineFor(...args).split(';')[0]!;
 
 describe('the cookie of a known device', () => {
-  it('is valid for one member only', () => {
+  it('is valid only for members for whom it was issued', () => {
     const cookie = cookieFor(7);
     expect(DEVICES.find(from(cookie), 7)).toMatch(/^[\w-]{22}$/);
     expect(DEVICES.find(from(`a=b; ${cookie}; c=d`), 7)).toBe(DEVICES.find(from(cookie), 7));
@@ -53,7 +53,7 @@ describe('the cookie of a known device', () => {
     expect(cookieFor(6, cookie).length).toBe(cookie.length);
   });
 
-  it('is rejected if it is altered, truncated or made up', () => {
+  it('is rejected if it is altered, malformed or issued under another secret', () => {
     const [name, value] = cookieFor(7).split('=') as [string, string];
     const bytes = Buffer.from(value, 'base64url');
     for (let bit = 0; bit < bytes.length * 8; bit++) {

@@ -23,7 +23,7 @@ describe('secret detection', () => {
     expect(withoutSecrets(`{"a":"x${secret}"}`)).not.toContain(secret.slice(-10));
   });
 
-  it('recognizes an opaque token, and removes it from a text after its scheme or path', () => {
+  it('recognizes an opaque token, and removes it from a text after a scheme or a path', () => {
     expect(looksSecret(token)).toBe(true);
     expect(findOpaqueSecret(`Bearer ${token}`)).toBe(token);
     for (const place of ['Bearer ', 'DPoP ', '/calendar/'])
@@ -31,7 +31,7 @@ describe('secret detection', () => {
   });
 
   it.each(['mine-1', 'b3f1c1de-5c38-4c5e-8f5a-0a8e6b9f2d11', 'pua_session', 'x'.repeat(64)])(
-    'does not recognize the text %s',
+    'does not treat the text %s as a secret',
     (text) => {
       expect([looksSecret(text), withoutSecrets(text)]).toEqual([false, text]);
     },

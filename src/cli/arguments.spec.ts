@@ -9,14 +9,14 @@ describe('parseDuration', () => {
     ['15m', 900],
     ['24h', 86_400],
     ['90d', 7_776_000],
-  ])('reads %s', (text, seconds) => expect(parseDuration(text)).toBe(seconds));
+  ])('reads %s as %s seconds', (text, seconds) => expect(parseDuration(text)).toBe(seconds));
 
   it.each(['', '5', 'd', '1w', '1.5h', '-1d', '1d2h', ' 1d', '1D', '1e3s', '9999999999s'])(
     'rejects %p',
     (text) => expect(() => parseDuration(text)).toThrow(InvalidArgumentError),
   );
 
-  it('accepts durations at both bounds, and rejects durations outside', () => {
+  it('with bounds (durationBetween) accepts both bounds, and rejects durations outside', () => {
     const read = durationBetween('60s', '3600s');
     expect([read('1m'), read('1h')]).toEqual([60, 3600]);
     for (const outside of ['59s', '3601s']) expect(() => read(outside)).toThrow('from 60s to 3600s');
@@ -40,7 +40,7 @@ describe('collectCidr', () => {
     ['::1', '::1/128'],
     ['::ffff:203.0.113.7', '203.0.113.7/32'],
     ['::ffff:203.0.113.0/120', '203.0.113.0/24'],
-  ])('reads %s', (text, network) =>
+  ])('appends %s to the list as %s', (text, network) =>
     expect(collectCidr(text, ['10.0.0.0/8'])).toEqual(['10.0.0.0/8', network]),
   );
 

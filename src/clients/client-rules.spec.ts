@@ -79,8 +79,8 @@ describe('checkClient', () => {
   );
 });
 
-describe('a key set as text', () => {
-  it.each(['', 'null', '{', 'undefined'])('is rejected if it is not a key set: %j', (text) => {
+describe('the key set of a client', () => {
+  it.each(['', 'null', '{', 'undefined'])('is rejected if its text contains no list of keys: %j', (text) => {
     expect(() => parseKeySet(text)).toThrow('the key set must be {"keys": […]}');
   });
 

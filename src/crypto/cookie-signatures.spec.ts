@@ -15,7 +15,7 @@ describe('the signature of a cookie', () => {
     expect(new CookieSignatures(new Secrets(PREVIOUS), 'oauth-cookies').sign(COOKIE)).toBe(BY_PREVIOUS);
   });
 
-  it('identifies the current or the previous key, so that Koa renews signatures of the previous key', () => {
+  it('matches the current key (index 0) and the previous key (index 1), and no removed key', () => {
     expect([BY_CURRENT, BY_PREVIOUS].map((signature) => signatures.index(COOKIE, signature))).toEqual([0, 1]);
     expect([BY_CURRENT, BY_PREVIOUS].map((signature) => signatures.verify(COOKIE, signature))).toEqual([
       true,

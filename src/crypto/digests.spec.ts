@@ -9,7 +9,7 @@ describe('digests', () => {
     expect(sha256('abc', 'base64url')).toBe(Buffer.from(hex, 'hex').toString('base64url'));
   });
 
-  it('have 27 characters as content names, and are equal for text and bytes', () => {
+  it('that identify content have 27 characters, and are equal for text and bytes', () => {
     expect(fingerprint('abc')).toMatch(/^[\w-]{27}$/);
     expect(fingerprint(Buffer.from('abc'))).toBe(fingerprint('abc'));
     expect(fingerprint('abd')).not.toBe(fingerprint('abc'));

@@ -30,7 +30,7 @@ describe('encrypted text', () => {
       new Encryption(new Secrets(NEW), 'other').open(encryption.seal('x', 'Session'), 'Session'),
     ).toBeUndefined());
 
-  it('does not decrypt if any byte differs or is missing', () => {
+  it('does not decrypt if any byte differs, or if it is truncated', () => {
     const sealed = encryption.seal('x', 'Session');
     for (const place of sealed.keys()) {
       const other = Buffer.from(sealed);

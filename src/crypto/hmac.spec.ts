@@ -22,7 +22,7 @@ describe('the HMAC of a text', () => {
     expect(before.verify(hmac.of('one'), 'one')).toBe(false);
   });
 
-  it('differs by text and purpose, and covers all bytes', () => {
+  it('is rejected for another text or purpose, with any changed byte, and with another length', () => {
     const code = hmac.of('one');
     expect(hmac.verify(code, 'two')).toBe(false);
     expect(new Hmac(new Secrets(NEW), 'cursor').verify(code, 'one')).toBe(false);
@@ -37,7 +37,7 @@ describe('the HMAC of a text', () => {
     expect(hmac.verify(Buffer.concat([code, Buffer.alloc(1)]), 'one')).toBe(false);
   });
 
-  it('equals the HMAC of its joined parts', () => {
+  it('is the same if the text is passed in parts', () => {
     expect(hmac.of('one', Buffer.from('two'))).toEqual(hmac.of('onetwo'));
     expect(hmac.verify(hmac.of('onetwo'), 'one', 'two')).toBe(true);
   });
@@ -80,7 +80,7 @@ describe('the key of a stored token', () => {
     expect(new Set(found.map((key) => key.toString('hex'))).size).toBe(4);
   });
 
-  it('is queried under both secrets, the current secret first', () => {
+  it('exists under both secrets, the current secret first', () => {
     expect(keys.keysOf('AccessToken', ID)).toEqual([
       keys.keyOf('AccessToken', ID),
       before.keyOf('AccessToken', ID),

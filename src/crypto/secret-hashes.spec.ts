@@ -8,7 +8,7 @@ const NEW = Buffer.alloc(32, 'b');
 describe('the hash of an API key', () => {
   const KEY = 'pua_test_key';
 
-  it('is unchanged since the first release, as is its pepper’s name', () => {
+  it('is unchanged since the first release, as is its pepper’s id', () => {
     const [id] = pepperIdsOf(new Secrets(OLD));
     expect(id!.toString('hex')).toBe('58da37bb'); // computed by another program, like the hash
     expect(new SecretHashes(new Secrets(OLD), 'api_keys').store(KEY).hash.toString('hex')).toBe(

@@ -3,7 +3,7 @@ import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose';
 import { makeSigningKey, publicHalfOf, Signer } from './signing-keys.js';
 
 describe('a key pair for ES256', () => {
-  it('uses P-256, states its use, and is named by the thumbprint of its public half', async () => {
+  it('uses P-256, states its use, and has its public half’s thumbprint as kid', async () => {
     const key = await makeSigningKey('ES256');
     if (key.kty !== 'EC') throw new Error(key.kty);
     const { kty, crv, x, y, d, kid } = key;
@@ -20,7 +20,7 @@ describe('a key pair for ES256', () => {
 });
 
 describe('a key pair for RS256', () => {
-  it('uses RSA with 2,048 bits, and is named by the thumbprint of its public half', async () => {
+  it('uses RSA with 2,048 bits, and has its public half’s thumbprint as kid', async () => {
     const key = await makeSigningKey('RS256');
     if (key.kty !== 'RSA') throw new Error(key.kty);
     const { kty, n, e, kid } = key;

@@ -30,7 +30,7 @@ it('a webhook signature equals the specification’s example', () => {
   ).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
 });
 
-it('a webhook secret has 256 random bits, and differs each time', () => {
+it('a webhook secret has 256 bits, and differs each time', () => {
   const secrets = Array.from({ length: 100 }, makeWebhookSecret);
   expect(new Set(secrets).size).toBe(100);
   for (const secret of secrets) expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

@@ -62,7 +62,7 @@ describe('requests to the external identity provider', () => {
     );
   });
 
-  it('resolve names from the hosts file', async () => {
+  it('resolve the name localhost', async () => {
     expect((await post(providerFetch(), 'localhost')).status).toBe(200);
   });
 

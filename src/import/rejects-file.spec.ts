@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { expect, it } from '@jest/globals';
 import { RejectsFile, streamSource } from './sources.js';
 
-it('an import writes rejects into a new file with a random name, readable only by its owner', () => {
+it('an import writes rejects into a draft file with a random name, readable only by its owner', () => {
   const folder = mkdtempSync(join(tmpdir(), 'rejects-'));
   const path = join(folder, 'rejects.ndjson');
   const victim = join(folder, 'victim');

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
 import { StagedRows, Staging } from './staging.js';
 
-it('a chunk that the database rejects fails only the next step that waits for the chunk', async () => {
+it('a chunk that the database rejects makes the next flush fail, without an unhandled rejection', async () => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => void unhandled.push(error);
   process.on('unhandledRejection', note);

@@ -90,7 +90,7 @@ describe('periodic work', () => {
     await app.close();
   });
 
-  it('ends with the application, which waits for the current run', async () => {
+  it('does not run again after the application has closed', async () => {
     const { app, runs } = await start();
     await runs.until(1);
     await app.close();

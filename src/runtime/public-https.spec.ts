@@ -54,7 +54,7 @@ describe('a request to a user-supplied URL', () => {
     expect(userAgent).toBe('public-user-api');
   });
 
-  it('connects to the checked IP address: the name is resolved once', async () => {
+  it('resolves the name once per attempt, and connects to no IP address that the check rejects', async () => {
     connections = 0;
     const https = new PublicHttps();
     const answers = ['203.0.113.7', '127.0.0.1']; // a second lookup would resolve to loopback

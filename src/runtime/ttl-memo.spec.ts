@@ -23,7 +23,7 @@ describe('a memo with a time to live', () => {
     expect(looks()).toBe(1);
   });
 
-  it('loads the value again when its time to live, counted from the load, has passed', async () => {
+  it('loads the value again when its time to live, counted from the end of the load, has passed', async () => {
     const { recent, looks } = counting(20, async () => (now += 40));
     await recent.find();
     await recent.find();

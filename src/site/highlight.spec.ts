@@ -13,13 +13,13 @@ const textOf = (html: string) =>
     .replaceAll('&amp;', '&');
 
 describe('highlighted code', () => {
-  it('marks keys, strings, words and comments', () => {
+  it('marks keys, strings, numbers and comments', () => {
     expect(highlight('{"id": 42, "name": "Ada"} # yes')).toBe(
       '{<span class="t-key">&quot;id&quot;</span>: <span class="t-word">42</span>, <span class="t-key">&quot;name&quot;</span>: <span class="t-text">&quot;Ada&quot;</span>} <span class="t-comment"># yes</span>',
     );
   });
 
-  it('does not split URLs', () => {
+  it('marks nothing in a URL', () => {
     expect(highlight('curl http://localhost:3000/a#b')).toBe('curl http://localhost:3000/a#b');
   });
 

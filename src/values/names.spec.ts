@@ -50,7 +50,7 @@ describe('isUsername', () => {
     (name) => expect(isUsername(name)).toBe(false),
   );
 
-  it.each(['123', '0', 'erased-7', 'Erased-12'])('rejects %s, which commands read as an id', (name) =>
+  it.each(['123', '0', 'erased-7', 'Erased-12'])('rejects the reserved name %s', (name) =>
     expect([isUsername(name), isName(name)]).toEqual([false, true]),
   );
 

@@ -54,7 +54,7 @@ describe('networkOf', () => {
     expect(networkOf(undefined)).toBe('');
   });
 
-  it('returns the first 64 bits of an IPv6 address in several notations', () => {
+  it('returns the first 64 bits of an IPv6 address, regardless of its notation', () => {
     const of = (text: string) => networkOf(parseAddress(text));
     for (const address of ['2001:db8:5::1', '2001:0DB8:0005:0000:ffff::', '2001:db8:5:0:1:2:3:4'])
       expect(of(address)).toBe('2001:db8:5:0');
@@ -73,7 +73,7 @@ describe('the set of public internet addresses', () => {
   const PRIVATE =
     '0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 172.31.255.255 192.168.1.1 198.18.0.1 203.0.113.9 224.0.0.1 255.255.255.255 ' +
     ':: ::1 ::ffff:127.0.0.1 ::ffff:7f00:1 ::127.0.0.1 64:ff9b::7f00:1 64:ff9b:1::1 100::1 2001::1 2001:db8::1 2002:7f00:1:: 3fff::1 5f00::1 fc00::1 fd12:3456::1 fe80::1 fec0::1 ff02::1';
-  it.each([...PRIVATE.split(' '), 'localhost', '127.1', ''])('does not contain the address %j', (address) =>
+  it.each([...PRIVATE.split(' '), 'localhost', '127.1', ''])('does not include %j', (address) =>
     expect(isPublicAddress(address)).toBe(false),
   );
 });

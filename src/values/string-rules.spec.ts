@@ -25,7 +25,7 @@ describe('the rule for email addresses', () => {
     expect(isEmailAddress(text)).toBe(false);
   });
 
-  it('accepts a display name before the address of a sender', () => {
+  it('accepts a valid display name before the address of a sender', () => {
     expect(isMailbox('ada@example.com')).toBe(true);
     expect(isMailbox('Ada & Co <ada@example.com>')).toBe(true);
     for (const text of ['Ada <ada>', 'Ada, Bob <ada@example.com>', 'A\r\nB <a@b.example>', '<a@b.example>'])

@@ -31,7 +31,7 @@ describe('HashingQueue', () => {
     expect(started).toEqual([0, 1, 2, 3]);
   });
 
-  it('rejects more than 150 waiting tasks, and accepts tasks again when there is room', async () => {
+  it('rejects a task while 150 tasks wait, and accepts a task after they end', async () => {
     const queue = new HashingQueue();
     const tasks = Array.from({ length: 152 }, task);
     const runs = tasks.map(({ run }) => queue.run(run, inAMinute()));
@@ -41,7 +41,7 @@ describe('HashingQueue', () => {
     await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 
-  it('rejects a task that has not begun by its deadline, and runs the other tasks in order', async () => {
+  it('rejects a task that has not begun by its deadline, and runs the other tasks', async () => {
     const queue = new HashingQueue();
     const running = [task(), task()];
     const runs = running.map(({ run }) => queue.run(run, inAMinute()));
@@ -54,7 +54,7 @@ describe('HashingQueue', () => {
     await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 
-  it('runs tasks of callers with fewer failures first, and the earlier task of callers with equal failures', async () => {
+  it('runs tasks of callers with fewer failures first, and tasks with equal failures in order of arrival', async () => {
     const queue = new HashingQueue();
     const running = [task(), task()];
     const runs = running.map(({ run }) => queue.run(run, inAMinute()));

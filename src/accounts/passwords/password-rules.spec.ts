@@ -25,7 +25,7 @@ describe('a new password', () => {
     expect(passwordFault(password, 'augusta ada king')).toBe(fault);
   });
 
-  it('that an admin sets is rejected with a message that does not repeat the password', () => {
+  it('that breaks a rule causes an error message that does not contain the password', () => {
     expect(() => checkPassword('nine 9999', 'ada')).toThrow(
       new OperatorError('The password must have 10 to 128 characters, but has 9'),
     );

@@ -36,7 +36,7 @@ describe('passwords', () => {
       'argon2id with this server’s earlier parameters',
       () => hash('old password', { memoryCost: 19_456, timeCost: 2, parallelism: 1 }),
     ],
-  ])('match if they were imported as %s, and are marked for a new hash', async (_, make) => {
+  ])('match if they are stored as %s, and are marked for a new hash', async (_, make) => {
     const stored = await make();
     expect(isPasswordHash(stored)).toBe(true);
     expect(await verifyPassword(stored, 'old password')).toMatchObject(IMPORTED);
@@ -65,7 +65,7 @@ describe('passwords', () => {
     ['argon2 with a terabyte', `$argon2id$v=19$m=9999999,t=2,p=1$${'a'.repeat(22)}$${'a'.repeat(43)}`],
     ['argon2 with zero lanes', `$argon2id$v=19$m=4096,t=2,p=0$${'a'.repeat(22)}$${'a'.repeat(43)}`],
     ['truncated argon2', '$argon2id$v=19$m=4096,t=2,p=1$'],
-  ])('never match %s, which is not a hash', async (_, stored) => {
+  ])('never match %s, which is not an accepted hash', async (_, stored) => {
     expect(isPasswordHash(stored)).toBe(false);
     expect(await verifyPassword(stored, stored)).toMatchObject(DIFFERS);
   });

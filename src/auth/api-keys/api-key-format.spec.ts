@@ -25,7 +25,7 @@ describe('an API key', () => {
   });
 
   it.each(['', 'pua_live_', 'x'.repeat(1_000_000), ` ${makeKey('live').key}`, `${makeKey('live').key}\n`])(
-    'is not parsed from other text: case %#',
+    'is not parsed from a text that is not exactly a key: case %#',
     (text) => expect(parseKey(text)).toBeUndefined(),
   );
 });

@@ -40,7 +40,7 @@ describe('the rate-limit counter of one instance', () => {
     expect(limit.take('read', 'a', 1)).toEqual({ admitted: true, left: 0, resetSeconds: 60 });
   });
 
-  it('remembers 100,000 callers per limit, so that anonymous clients neither fill memory nor evict other callers', () => {
+  it('remembers 100,000 callers per limit, then forgets the oldest, but no caller of another limit', () => {
     const limit = counter();
     limit.take('read', 'member', 1);
     limit.take('oauth_requests', 'first', 1);

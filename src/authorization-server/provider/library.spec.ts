@@ -115,21 +115,21 @@ describe('oidc-provider', () => {
     expect(SOURCE.replaceAll(/\s+/g, ' ')).toContain(code);
   });
 
-  it('is patched only in library.ts', () => {
+  it('has its prototypes patched only in library.ts', () => {
     const changing = globSync('src/{authorization-server,federation,member-pages}/**/*.ts', {
       exclude: ['**/*.spec.ts'],
     }).filter((path) => /\.prototype\b/.test(readFileSync(path, 'utf8')));
     expect(changing).toEqual(['src/authorization-server/provider/library.ts']);
   });
 
-  it('sends forms with the replacement function', async () => {
+  it('sends form_post responses with the replacement function', async () => {
     const query = { client_id: 'app', redirect_uri: REDIRECT_URI, response_type: 'code', scope: 'openid' };
     await send(`/auth?${new URLSearchParams({ ...query, response_mode: 'form_post', prompt: 'none' })}`);
     const sent = replacements.postForm.mock.calls.map(([, action, { error }]) => [action, error]);
     expect(sent).toEqual([[REDIRECT_URI, 'login_required']]);
   });
 
-  it('checks a client’s secret with the replacement function, even if the body is already parsed', async () => {
+  it('checks a client’s secret with the replacement function, even if the body is already read', async () => {
     replacements.hasSecret.mockClear();
     const form = { grant_type: 'refresh_token', refresh_token: 'x' };
     expect(await (await send('/token', form, 'wrong')).json()).toMatchObject({ error: 'invalid_client' });

@@ -37,7 +37,7 @@ function exchanging(found: object | null = row) {
 }
 
 describe('a token exchange', () => {
-  it('is found by the context of its request', () => {
+  it('is found only by the context of its request', () => {
     const { exchange, ctx } = exchanging();
     expect([ctx, exchanging().ctx, undefined].map((of) => TokenExchange.of(of) === exchange)).toEqual([
       true,

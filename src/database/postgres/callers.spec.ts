@@ -8,7 +8,7 @@ function inRequest<T>(id: string, work: () => T): T {
 }
 
 describe('the request id in SQL comments', () => {
-  it('is appended to each statement as a comment, and the statement is not prepared', () => {
+  it('is appended to each statement of a request, and the statement is then not prepared', () => {
     const prepared = { name: 'one', text: 'SELECT $1', values: [1] };
     expect([commented('SELECT 1'), commented(prepared)]).toEqual(['SELECT 1', prepared]);
     expect(inRequest('a-1', () => [commented('SELECT 1'), commented(prepared)])).toEqual([

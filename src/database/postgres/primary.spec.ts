@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals';
 import { PrimaryClient } from './primary.js';
 import { Unavailable } from './unavailable.js';
 
-it('an unreadable CA certificate fails the connection, and every caller that waits for the pool', async () => {
+it('every caller that waits for the pool gets an error with the path of an unreadable CA certificate', async () => {
   const url = 'postgres://nobody@127.0.0.1:1/none?sslmode=verify-full&sslrootcert=/nowhere/ca.pem';
   const pool = new pg.Pool({
     Client: PrimaryClient as unknown as typeof pg.Client,

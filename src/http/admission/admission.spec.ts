@@ -95,14 +95,14 @@ describe('admission', () => {
     expect(refused).toHaveLength(3 * MOST);
   });
 
-  it('reads a connection while no request waits', () => {
+  it('does not pause a connection while no request waits', () => {
     const connection = { pause: jest.fn(), resume: jest.fn() };
     admission.answered(connection, { address: '10.0.0.1', credential: '' });
     expect(connection.pause).not.toHaveBeenCalled();
     expect(admission.state().held).toBe(0);
   });
 
-  it('never rejects a request that was admitted earlier', async () => {
+  it('never rejects a request that enters without a callback for rejection', async () => {
     enterAll(MOST, 'busy');
     admission.enter({ address: '10.0.0.1', credential: '' }, () => void begun.push('patient'));
     pass(5_000);
@@ -149,7 +149,7 @@ describe('admission', () => {
     const answered = (reads: string[], name: string, address = '10.0.0.1') =>
       admission.answered(connection(reads, name), { address, credential: '' });
 
-    it('stops reading a served connection until a slot is free, and then reads one connection per address', async () => {
+    it('pauses a served connection until a slot is free, and then alternates between addresses', async () => {
       await overload();
       const reads: string[] = [];
       for (const address of ['a', 'b']) enter('next', address);
@@ -171,7 +171,7 @@ describe('admission', () => {
       expect(reads).toEqual(['one of many paused']);
     });
 
-    it('keeps a connection unread while an earlier connection of the same address is unread', async () => {
+    it('pauses a connection while an earlier connection of the same address is paused', async () => {
       await overload();
       const reads: string[] = [];
       enterAll(3 * MOST, 'many');
@@ -210,7 +210,7 @@ describe('admission', () => {
       expect(atOnce.filter((count) => count > 0)).toEqual([MOST, MOST, MOST]);
     });
 
-    it('leaves no connection unread once no request waits', async () => {
+    it('pauses no connection once no request waits', async () => {
       await overload();
       await leave(admission.state().atWork);
       await leave(admission.state().atWork);
@@ -220,7 +220,7 @@ describe('admission', () => {
     });
   });
 
-  it('leaves connections unread only after requests have waited for 100 ms without a break', async () => {
+  it('pauses connections only after requests have waited without a break for more than 100 ms', async () => {
     now = 500;
     enterAll(MOST + 3, 'r');
     const reads: string[] = [];
@@ -272,7 +272,7 @@ describe('a fair queue', () => {
     ]);
   });
 
-  it('alternates between second keys whenever it serves their first key', () => {
+  it('alternates between the second keys of the same first key', () => {
     const list = listOf(
       ['a1', 'a', 'x'],
       ['a2', 'a', 'x'],
@@ -283,7 +283,7 @@ describe('a fair queue', () => {
     expect(all(list)).toEqual(['a1', 'b1', 'a3', 'b2', 'a2']);
   });
 
-  it('times out expired waits under every key, and serves the rest', () => {
+  it('removes requests that are older than a given time under every key, and serves the rest', () => {
     const list = listOf(['a0', 'a', 'x'], ['b1', 'b', 'y'], ['a2', 'a', 'x'], ['a3', 'a', 'z']);
     expect(list.takeOlderThan(2).map(({ name }) => name)).toEqual(['a0', 'b1']);
     expect(list.size).toBe(2);

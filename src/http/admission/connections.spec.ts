@@ -243,7 +243,7 @@ describe('connections', () => {
     expect(await read(socket, (text) => text.endsWith('[small]'))).toContain('200 OK');
   });
 
-  it('leave a connection unread after its response if overload paused the connection', async () => {
+  it('leave a connection paused after its response if overload paused the connection', async () => {
     const { open, connections, server } = await serve((_request, response) => {
       response.once('close', () => response.req.socket.pause()); // as in overload
       response.end(LARGE);
@@ -279,7 +279,7 @@ describe('connections', () => {
     expect([slow.closed, newer.closed]).toEqual([false, false]);
   });
 
-  it('close the oldest connection if no connection has sent anything yet', async () => {
+  it('close the oldest connection when a connection exceeds the limit and none has sent anything', async () => {
     const { open } = await serve(sendUrl, { open: 2 });
     const [first, second] = [await open(), await open()];
     await open();
@@ -287,7 +287,7 @@ describe('connections', () => {
     expect([first.closed, second.closed]).toEqual([true, false]);
   });
 
-  it('close a new connection if all other connections are busy', async () => {
+  it('close a connection that exceeds the limit if all other connections are busy', async () => {
     const { open, connections } = await serve(() => undefined, { open: 2 });
     const [first, second] = [await open(), await open()];
     for (const socket of [first, second]) socket.write(get('/'));
@@ -368,7 +368,7 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(0);
   });
 
-  it('are closed unread if their address already has its maximum of connections, all busy', async () => {
+  it('are closed if their address already has its maximum of connections, all busy', async () => {
     const { open, connections } = await serve(() => undefined, { openOfPeer: 2 });
     const busy = [await open(), await open()];
     for (const socket of busy) socket.write(HALF);
@@ -383,7 +383,7 @@ describe('connections', () => {
     expect([busy[1]!.closed, neighbor.closed, next.closed]).toEqual([false, false, false]);
   });
 
-  it('replace the oldest idle connection of an address that has its maximum of connections', async () => {
+  it('replace, at the maximum per address, the idle connection that was opened first', async () => {
     const { open, connections } = await serve(sendUrl, { openOfPeer: 2 });
     const [neighbor, first, second] = [await open('127.0.0.2'), await open(), await open()];
     for (const socket of [second, first]) {
@@ -398,7 +398,7 @@ describe('connections', () => {
     expect([neighbor.closed, second.closed]).toEqual([false, false]);
   });
 
-  it('respond 408 to several requests at once if too many bodies from one address are awaited', async () => {
+  it('end two requests at once when the awaited bodies, all from one address, exceed the limit of 20', async () => {
     const { open, connections } = await serve((request) => void connections.awaitBody(request), {
       unfinished: 20,
     });
@@ -443,7 +443,7 @@ describe('connections', () => {
     expect([...text.matchAll(/\[(\d+)\]/g)].map(([, length]) => length)).toEqual(['3000000', '20000', '0']);
   });
 
-  it('stop reading a body that no handler reads, and lose no byte', async () => {
+  it('lose no byte of a large body that the handler reads late', async () => {
     let read: () => void = () => undefined;
     const { open } = await serve((request, response) => {
       read = () => {
@@ -481,7 +481,7 @@ describe('connections', () => {
     expect((await answered).match(/\/\w in \/\w(?=;)/g)).toEqual(paths.map((path) => `${path} in ${path}`));
   });
 
-  it('release all resources of a connection that breaks, in any state', async () => {
+  it('stop counting a connection that breaks, and its requests, bodies and responses, in any state', async () => {
     const late: ServerResponse[] = [];
     const { open, connections } = await serve((request, response) => {
       if (request.url === '/late') late.push(response);

@@ -119,7 +119,7 @@ describe('the query parser', () => {
     ['id=x', 'invalid_parameter'],
     ['id=1.5', 'invalid_parameter'],
     [`id=${'9'.repeat(401)}`, 'invalid_parameter'],
-  ])('rejects a missing id in %j: %s', (query, code) => {
+  ])('rejects a missing or invalid id in %j: %s', (query, code) => {
     expect(refused(query, NeedsId)).toEqual([expect.objectContaining({ parameter: 'id', code })]);
   });
 
@@ -140,7 +140,7 @@ describe('the query parser', () => {
       expect(refused(query, NeedsId)![0]).not.toHaveProperty('fix');
   });
 
-  it('requires a class in the handler’s signature; the server does not start without the class', () => {
+  it('requires a class as the type of the handler’s parameter', () => {
     const decorate = (types: unknown[]) => {
       class Controller {
         list(): void {}

@@ -51,7 +51,7 @@ describe('the headers of a route', () => {
 });
 
 describe('the OpenAPI document', () => {
-  it('marks a deprecated parameter and field, and keeps their descriptions', () => {
+  it('marks a deprecated parameter and a deprecated field', () => {
     const ends = { deprecated: true, 'x-sunset': '2027-02-01' };
     expect(describeParameters(QueryThatLoses)).toMatchObject([
       { name: 'limit', deprecated: undefined },
@@ -69,7 +69,7 @@ describe('the OpenAPI document', () => {
     ['2026-01-01', '2026-12-31'],
     ['2026-03-01', '2027-02-28'],
     ['2026-01-01', 'soon'],
-  ])('rejects a removal less than 12 months after its announcement: %s, %s', (since, sunset) => {
+  ])('rejects a removal date that is invalid or too early: %s, %s', (since, sunset) => {
     expect(() => deprecation(since, sunset)).toThrow(RangeError);
   });
 

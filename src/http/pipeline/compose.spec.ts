@@ -20,7 +20,7 @@ function outcome(...handlers: RequestHandler[]): Promise<{ error: unknown; reach
 }
 
 describe('composed handlers', () => {
-  it('run in order', async () => {
+  it('run up to the last handler if none fails', async () => {
     expect(await outcome(passes, passes)).toEqual({ error: undefined, reached: true });
   });
 

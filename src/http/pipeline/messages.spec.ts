@@ -36,7 +36,7 @@ describe('an application’s requests and responses', () => {
     expect(changed).toBe(false);
   });
 
-  it('have the gathered headers in the response, regardless of the method that ends it', async () => {
+  it('send the gathered headers, regardless of the method that ends the response', async () => {
     for (const end of [
       (response) => response.end('done'),
       (response) => response.json('done'),

@@ -29,7 +29,7 @@ describe('a chart', () => {
     [61, 100],
     [128, 200],
     [1_001, 2_000],
-  ])('with a maximum of %d has an axis that ends at the next round number: %d', (most, top) => {
+  ])('with a maximum count of %d has an axis up to %d', (most, top) => {
     expect(drawn({ series: [{ counts: [most] }] }).lines[0]!.value).toBe(top);
   });
 
@@ -53,7 +53,7 @@ describe('a chart', () => {
     );
   });
 
-  it('is empty without counts', () => {
+  it('has no bars without series', () => {
     expect(drawn({ series: [] }).bars).toEqual([]);
   });
 });

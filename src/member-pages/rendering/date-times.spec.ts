@@ -4,7 +4,7 @@ import { DateTimes } from './wording.js';
 const [english, german] = [new DateTimes('en-GB'), new DateTimes('de')];
 
 describe('a displayed time', () => {
-  it('is parsed from the API’s format', () => {
+  it('is formatted in the page’s language from the API’s format', () => {
     expect(english.timestamp('2026-01-31 23:59:59')).toMatchObject({
       machine: '2026-01-31T23:59:59Z',
       day: '31 January 2026',
@@ -24,7 +24,7 @@ describe('a displayed time', () => {
     [-30, 'now', 'jetzt'],
     [-61, '31 January 2026, 23:59 UTC', '31. Januar 2026, 23:59 UTC'],
   ])(
-    '%d seconds ago is in natural words, or a date if it is old or in the future',
+    '%d seconds ago is relative, or a date if it is long ago or more than a minute in the future',
     (seconds, inEnglish, inGerman) => {
       const now = Date.parse('2026-01-31T23:59:59Z') + seconds * 1_000;
       const moment = seconds > 30 * 86_400 ? '2025-12-02 23:59:59' : '2026-01-31 23:59:59';
@@ -41,7 +41,7 @@ describe('a waiting time', () => {
     [60, '1 minute', '1 Minute'],
     [61, '2 minutes', '2 Minuten'],
     [900, '15 minutes', '15 Minuten'],
-  ])('of %d s is never rounded down', (seconds, inEnglish, inGerman) => {
+  ])('of %d s is in seconds, or in minutes rounded up', (seconds, inEnglish, inGerman) => {
     expect(english.wait(seconds)).toBe(inEnglish);
     expect(german.wait(seconds)).toBe(inGerman);
   });

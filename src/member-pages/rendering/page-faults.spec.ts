@@ -14,7 +14,7 @@ const THROWN = Object.entries(errors).flatMap(([name, Fault]) => {
 });
 
 describe('the error text of a page', () => {
-  it.each(THROWN)('explains the error in plain words, with the code for developers: %s', (_, error) => {
+  it.each(THROWN)('has a code, and no technical words or library texts: %s', (_, error) => {
     expect(THROWN.length).toBeGreaterThan(20);
     for (const signingOut of [false, true]) {
       const page = pageFaultOf(error, signingOut).page('the-id');
@@ -26,7 +26,7 @@ describe('the error text of a page', () => {
     }
   });
 
-  it('hides the details of an overload or an internal error', () => {
+  it('names an overload as busy, and hides the details of an internal error', () => {
     expect(pageFaultOf(new Unavailable('the pool is used up')).page('x')).toMatchObject({
       fault: 'busy',
       code: 'temporarily_unavailable',

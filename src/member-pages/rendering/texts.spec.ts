@@ -56,7 +56,7 @@ describe('the texts of members’ pages', () => {
     ['pua_language=xx', 'de'],
     ['pua_language=', 'de'],
     ['not_pua_language=fr', 'de'],
-  ])('prefer the language that the member chose: %s', (cookie, language) => {
+  ])('with the cookie %s and an app in German are in the language %s', (cookie, language) => {
     expect(chooseLanguage('de', { cookie, 'accept-language': 'en' })).toBe(language);
   });
 

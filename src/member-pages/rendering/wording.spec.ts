@@ -28,13 +28,13 @@ describe('clip', () => {
     expect(clip('🇨🇭'.repeat(10), 4)).toBe('🇨🇭🇨🇭🇨🇭…');
   });
 
-  it('removes invisible and direction-changing characters', () => {
+  it('removes or replaces invisible, direction-changing and invalid characters', () => {
     expect(clip('pay\u202epal\u2066.example\u200b\ufeff', 60)).toBe('paypal.example');
     expect(clip('two\r\n\tlines\0', 60)).toBe('two lines');
     expect(clip('half \ud800', 60)).toBe('half \ufffd');
   });
 
-  it('keeps a few combining marks per character', () => {
+  it('keeps only a few combining marks per character', () => {
     expect(clip(`a${'\u0301'.repeat(500)}b`, 60).length).toBeLessThan(10);
     expect(clip('Ṩ̣', 60)).toBe('Ṩ̣');
   });
@@ -59,7 +59,7 @@ describe('initialOf', () => {
     ['<script>', 'S'],
     ['!?', '?'],
     ['', '?'],
-  ])('returns the first letter of %j, %j', (name, initial) => expect(initialOf(name)).toBe(initial));
+  ])('returns for %j the initial %j', (name, initial) => expect(initialOf(name)).toBe(initial));
 });
 
 describe('a text with placeholders', () => {

@@ -88,7 +88,7 @@ describe('the demo data', () => {
     });
   });
 
-  it('connects members after their request, and after the event at which they met', () => {
+  it('connects members after their request, and requests after the start of the event at which they met', () => {
     always(({ users, events, connections }) => {
       const joined = new Map(users.map((user) => [user.id, time(user.created_at)!]));
       const starts = new Map(events.map((event) => [event.id, time(event.starts_at)!]));
@@ -116,11 +116,11 @@ describe('the demo data', () => {
     });
   });
 
-  it('uses achievement keys that no platform uses', () => {
+  it('uses achievement keys with the prefix demo_', () => {
     for (const { key } of seededAt(new Date()).achievements) expect(key).toMatch(/^demo_\w+$/);
   });
 
-  it('uses ids that no platform uses', () => {
+  it('uses only ids of the range for demo data', () => {
     const { users, events, connections, achievements } = seededAt(new Date());
     expect([users[0]!.id, users.at(-1)!.id]).toEqual([FIRST_ID, LAST_MEMBER_ID]);
     for (const { id } of [...users, ...events, ...connections, ...achievements])
