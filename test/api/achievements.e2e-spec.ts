@@ -113,7 +113,7 @@ describe('GET /api/public/achievements: an achievement', () => {
     [1999, 20_000, 10], // 9.995
     [19_999, 20_000, 100], // 99.995
     [7, 5, 100],
-  ])('shows a progress of %s of %s in percent, rounded half up', async (current, target, percentage) => {
+  ])('shows a progress of %s of %s as %s percent', async (current, target, percentage) => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement({ target });
     if (current !== undefined) await api.platform.progress(id, achievement, { progress: current });
@@ -224,7 +224,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     expect((await detail(key, achievement)).body).toMatchObject({ ...revealed, criteria });
   });
 
-  it('reveals nothing by its position in the orders by name and by progress', async () => {
+  it('is sorted by its masked name, and last by progress', async () => {
     const { id, key } = await member();
     const make = (name: string, progress: number, is_hidden = false) =>
       api.platform.achievement({ name, target: 10, is_hidden }).then(async (achievement) => {
@@ -389,7 +389,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     expect((await api.get('/profile', await api.key(id))).body.achievements_count).toBe(2);
   });
 
-  it('names the rarest earned achievement; of two equally rare ones, the lower id', async () => {
+  it('names the rarest earned achievement, and the one with the lower id of two equally rare achievements', async () => {
     const { id, key } = await member();
     const first = await earned(id, { category: 'z' });
     const second = await earned(id, { category: 'a' });
@@ -454,7 +454,7 @@ describe('GET /api/public/achievements?action=pinned', () => {
     ]);
   });
 
-  it('returns all achievements of a member who has pinned six, the maximum', async () => {
+  it('returns all six pinned achievements, the maximum', async () => {
     const { id, key } = await member();
     for (let pin_position = 1; pin_position <= 6; pin_position++) await earned(id, {}, { pin_position });
     expect((await list(key, 'action=pinned')).map((item) => item.pin_position)).toEqual([1, 2, 3, 4, 5, 6]);
@@ -489,7 +489,7 @@ describe('GET /api/public/achievements: parameters', () => {
     ['action=pinned&limit=6', 'limit'],
     ['action=pinned&cursor=x', 'cursor'],
     ['action=pinned&sort=name', 'sort'],
-  ])('rejects parameters of another variant: %s', async (query, parameter) => {
+  ])('rejects parameters of another action: %s', async (query, parameter) => {
     const { key } = await member();
     const { status, body } = await api.get(`/achievements?${query}`, key);
     expect([status, body.code]).toEqual([400, 'unknown_parameter']);
@@ -539,7 +539,7 @@ describe('GET /api/public/achievements: parameters', () => {
     ['&id=9007199254740992', 404, 'achievement_not_found'],
     ['&id=9223372036854775808', 404, 'achievement_not_found'],
     [`&id=-${'9'.repeat(100)}`, 404, 'achievement_not_found'],
-  ])('responds to the detail id "%s" with %s %s', async (query, status, code) => {
+  ])('responds to action=detail%s with %s %s', async (query, status, code) => {
     const { key } = await member();
     const answer = await api.get(`/achievements?action=detail${query}`, key);
     expect([answer.status, answer.body.code]).toEqual([status, code]);
@@ -560,7 +560,7 @@ describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}',
     [`/${id}?`, `action=detail&id=${id}&`],
   ];
 
-  it('respond like the corresponding action, byte for byte, with the same ETag, links and cursors', async () => {
+  it('respond like the corresponding action, apart from rarity_computed_at, with the same ETag, links and cursors', async () => {
     const { id, key } = await member();
     const achievement = await earned(id, {}, { pin_position: 1 });
     await earned(id);
