@@ -185,7 +185,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(new Set(tried)).toEqual(new Set(all));
   });
 
-  it('exits with 0 after every command, except commands that need a pipe or a webhook endpoint', () => {
+  it('exits with 0, except set-password without a pipe and webhooks test without a reachable endpoint', () => {
     const codes: Record<string, number> = {
       'users set-password': 2,
       'webhooks test': 1, // no endpoint responds
@@ -197,7 +197,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(commands.map(([first, second], i) => [`${first} ${second}`, colored[i]?.code])).toEqual(expected);
   });
 
-  it('prints complete styles and no other control sequence, regardless of names', () => {
+  it('prints no control characters of names, only those of its styles and progress bar', () => {
     for (const [i, { written }] of colored.entries()) {
       const rest = withoutNames(written.replace(STYLES, '').replace(PROGRESS_BAR, ''));
       expect([commands[i], rest]).toEqual([
@@ -207,7 +207,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     }
   });
 
-  it('shows U+FFFD only for a control character in a name', () => {
+  it('prints U+FFFD only in names with control characters', () => {
     for (const [i, { written }] of colored.entries()) {
       const ours = withoutNames(written);
       expect([commands[i], ours]).toEqual([commands[i], expect.not.stringContaining('\u{fffd}')]);
@@ -219,7 +219,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     ['clients', 'show'],
     ['users', 'show'],
     ['users', 'create'],
-  ])('%s %s has bold labels, and values in one column', (...command) => {
+  ])('prints %s %s with bold labels, and with values in one column', (...command) => {
     const index = commands.findIndex(([first, second]) => first === command[0] && second === command[1]);
     const lines = colored[index]!.written.trimEnd().split('\n');
     expect(lines.length).toBeGreaterThan(3);
@@ -232,7 +232,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     ['keys', 'list'],
     ['clients', 'list'],
     ['db', 'status'],
-  ])('%s %s has its columns under their headings', (...command) => {
+  ])('prints the columns of %s %s under their headings', (...command) => {
     const [head, ...rows] = written(...command)
       .trimEnd()
       .split('\n');
@@ -242,7 +242,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
         expect([row, row.slice(index - 2, index)]).toEqual([row, '  ']);
   });
 
-  it('requests confirmation before data is lost, and continues only after y or yes', async () => {
+  it('requests confirmation of commands such as users erase, and continues only after y or yes', async () => {
     const [one, two] = [await oauth.member({ username: 'lost' }), await oauth.client({ name: 'Lost' })];
     const commands = [
       ['users', 'erase', String(one.id)],
@@ -267,14 +267,14 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(await puaJson(environment, ['db', 'status'])).toMatchObject({ pending: [] });
   });
 
-  it('requests no confirmation with --json', async () => {
+  it('rejects db rollback with --json instead of requesting confirmation', async () => {
     const [{ code, written } = { code: 0, written: '' }] = await onTerminal(environment, [
       ['db', 'rollback', '--json'],
     ]);
     expect([code, written]).toEqual([2, expect.stringContaining('"code":"wrong_use"')]);
   });
 
-  it('prints tables of at most 120 columns: cuts texts, but never ids, types or times', async () => {
+  it('prints lists within 120 columns, with complete client ids, event types and times', async () => {
     const { lists, shown } = await listsAt(120);
     for (const [i, written] of shown.entries())
       for (const line of written.split('\n'))

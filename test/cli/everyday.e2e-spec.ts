@@ -25,7 +25,7 @@ interface Status {
 }
 
 describe('pua status', () => {
-  it('shows on one screen that the server is ready, its version and its contents', async () => {
+  it('shows the server’s readiness, version and counts in fewer than 24 lines', async () => {
     const user = String(await api.platform.user());
     await api.platform.user({ disabled_at: new Date() });
     await puaJson(environment, [
@@ -92,7 +92,7 @@ describe('pua status', () => {
     expect(counts).not.toBe(null);
   });
 
-  it('reports the doctor’s quick findings, and how to fix them', async () => {
+  it('reports a finding of the doctor, and how to fix it', async () => {
     const { code, stdout } = await pua({ ...environment, TRUST_PROXY: '1' }, ['status']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^findings +1\nwarn proxy: [^\n]+\n +→ set TRUST_PROXY=0/m);
@@ -112,7 +112,7 @@ describe('pua status', () => {
 });
 
 describe('pua open', () => {
-  it('prints a page’s URL, without a database', async () => {
+  it('prints a page’s URL even if the database is unavailable, and rejects an unknown page', async () => {
     const away = { ...environment, DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' };
     expect(await pua(away, ['open', 'docs'])).toMatchObject({
       code: 0,
@@ -122,7 +122,7 @@ describe('pua open', () => {
     expect((await pua(away, ['open', 'nowhere'])).code).toBe(2);
   });
 
-  it('prints URLs of existing pages only', async () => {
+  it('prints URLs of pages that respond without an error', async () => {
     for (const page of ['front', 'docs', 'openapi', 'account', 'activity']) {
       const { address } = await puaJson<{ address: string }>(environment, ['open', page]);
       const { status } = await fetch(address, { redirect: 'manual' });
@@ -195,7 +195,7 @@ describe('shell completion', () => {
     expect(stdout).toBe(`${app.client_id}\tCalendar\n`);
   });
 
-  it('offers no name that a shell could run as a command', async () => {
+  it('offers no name with a space or a shell’s special characters', async () => {
     for (const username of ['bad$(reboot)', 'bad;reboot', 'bad`x`', 'bad name', "bad'", 'bad>x', 'bad*'])
       await api.platform.user({ username });
     await api.platform.user({ username: 'bad.but-fine_ñ' });

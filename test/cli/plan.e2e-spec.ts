@@ -27,7 +27,7 @@ const rollBack = () => pua(database.environment, `db rollback --to ${BEFORE} --y
 describe('pua db rollback --to', () => {
   beforeEach(() => migrate(dataSource));
 
-  it('prints the data that undoing each migration would lose, and undoes nothing without --yes', async () => {
+  it('names the migrations to undo and the data that would be lost, and undoes nothing without --yes', async () => {
     const { code, stdout, stderr } = await pua(database.environment, `db rollback --to ${BEFORE}`);
     expect([code, stdout]).toEqual([2, '']);
     for (const { name } of AFTER) expect(stderr).toContain(`These statements would undo ${name}.`);
@@ -44,7 +44,7 @@ describe('pua db rollback --to', () => {
     expect(await rollBack()).toEqual({ code: 0, stdout: '', stderr: nothing });
   });
 
-  it('rejects a migration that has not run, and undoes no migration', async () => {
+  it('rejects a migration that has not run, and names the command that shows applied migrations', async () => {
     await rollBack();
     for (const name of ['Never1763700000001', AFTER[0]!.name]) {
       const { code, stderr } = await pua(database.environment, `db rollback --to ${name} --yes`);
@@ -89,7 +89,7 @@ describe('pua db migrate --plan', () => {
   });
 
   // Compares with pg_locks, which the embedded database does not fill.
-  postgres.it('names PostgreSQL’s locks for migrations since 1.1.0 and ten kinds of statements', async () => {
+  postgres.it('names the locks that PostgreSQL takes for migrations since 1.1.0 and for ten statements', async () => {
     /** Modes for which readers, or only writers, wait (PostgreSQL, “Explicit Locking”). */
     const WAITING: Record<string, string> = {
       AccessExclusiveLock: 'readers and writers',

@@ -194,7 +194,7 @@ func main() {
     });
   });
 
-  it('retries overload and lost connections, keeps an ETag, renews a rejected token, times out, and reports HTML', async () => {
+  it('retries reads, sends an ETag, renews a rejected token, times out, and reports responses without JSON', async () => {
     const server = await serveReplies();
     const API_URL = server.url;
     const now = { 'Retry-After': '0' };

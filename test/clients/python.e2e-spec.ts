@@ -56,7 +56,7 @@ with urllib.request.urlopen(os.environ["API_URL"] + "/api/public/openapi.json") 
     expect(await output(program)).toBe(readFileSync(join(PACKAGE, 'src/public_user_api/schema.py'), 'utf8'));
   });
 
-  it('builds the same package as the server offers, from a copy of its folder', async () => {
+  it('builds the same package as the server offers, except for WHEEL and RECORD, from a copy of its folder', async () => {
     const copy = join(folder, 'copy');
     cpSync(PACKAGE, copy, { recursive: true });
     await run(python, ['-m', 'build', '--outdir', folder, copy]);
@@ -81,7 +81,7 @@ print(one.keys() ^ other.keys(), [name for name in one if one[name] != other[nam
     expect(stdout).toBe(`set() ['${info}/WHEEL', '${info}/RECORD']\n`);
   });
 
-  it('has types that mypy checks, in its source and in programs that use the client', async () => {
+  it('passes mypy, and has types with which mypy finds errors in a program that uses the client', async () => {
     const { stdout } = await run(
       python,
       ['-m', 'mypy', '--cache-dir', join(folder, 'mypy'), 'src', 'generate_types.py'],
@@ -189,7 +189,7 @@ asyncio.run(main())
   });
 
   it.each(['0.27.0', 'newest'])(
-    'uses its own timeout, and the default headers of httpx %s or of a given httpx client',
+    'with httpx %s applies the timeout and headers of its own or a given httpx client, and follows no redirect',
     async (version) => {
       const versions = join(folder, `httpx-${version}`);
       if (version !== 'newest')

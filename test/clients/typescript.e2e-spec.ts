@@ -133,7 +133,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     }
   });
 
-  it('has source maps that name its sources', () => {
+  it('has source maps that point to existing sources', () => {
     const maps = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.map'))
       .map((name) => join(installed, 'dist', name));
@@ -206,7 +206,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     expect(stdout).toMatch(/^The events of Ada:\n[\d :-]+ Event \d\n[\d :-]+ Event \d\n$/);
   });
 
-  it('sends the ETag of its copy, and handles a 304', async () => {
+  it('sends the ETag of its copy, and returns the copy after a 304', async () => {
     const { calls, api } = await member(1);
     const first = await api.events().page();
     expect(await api.events().page()).toEqual(first);
@@ -225,7 +225,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     expect((await api.profile()).bio).toBe('mine');
   });
 
-  it('throws the API’s problem document', async () => {
+  it('throws an ApiError with the API’s problem document', async () => {
     const { api } = await member();
     const refused = await api.updateProfile({ bio: 'x'.repeat(501) }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(client.ApiError);
@@ -440,7 +440,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       }
     });
 
-    it('signs out: the tokens are revoked and forgotten', async () => {
+    it('revokes the access token and deletes the stored tokens at sign-out', async () => {
       const { session, back, api, kept, settings } = await signIn();
       await session.finish(back);
       const token = await session.accessToken();

@@ -5,7 +5,7 @@ import { createEmptyDatabase, postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 postgres.it(
-  'a pooled client keeps the process running when its connection breaks after a statement timed out',
+  'a pooled client emits no unhandled error if its connection breaks after a statement timed out',
   async () => {
     const database = await createEmptyDatabase();
     const proxy = await TcpProxy.start(database.environment.DATABASE_URL!);

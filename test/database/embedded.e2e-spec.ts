@@ -136,7 +136,7 @@ describe('the files of the embedded database', () => {
       (error: Error) => error.message,
     );
 
-  it('are private to their owner, even in a folder or with files that other users could read', async () => {
+  it('are private to their owner, even in a folder that others can read, and with umask 000', async () => {
     const folder = inFolder();
     chmodSync(folder, 0o755);
     mkdirSync(join(folder, 'embedded'), { mode: 0o777 });
@@ -148,7 +148,7 @@ describe('the files of the embedded database', () => {
     await database!.close();
   });
 
-  it('are rejected in a folder that other users own or can write to', async () => {
+  it('cannot be opened in a folder that other users own or can write to', async () => {
     const folder = inFolder();
     chmodSync(folder, 0o775);
     expect(await refusal(folder)).toMatch(/ is writable by others: run `chmod 700 /);
@@ -221,7 +221,7 @@ postgres.describe('the initial snapshot of embedded databases', () => {
   const MAKE = `const { readySnapshot } = await import('./dist/src/database/embedded/snapshot.js');
     console.log(await readySnapshot());`;
 
-  it('is created once and completely, even if processes compete and one process is killed', async () => {
+  it('is shared by competing processes, even after a process was killed while creating the snapshot', async () => {
     const { folder, snapshots } = program();
     const killed = start(folder, MAKE);
     const ended = once(killed, 'close');
@@ -243,7 +243,7 @@ postgres.describe('the initial snapshot of embedded databases', () => {
     expect(readFileSync(join(snapshots, name, 'PG_VERSION'))).toEqual(again);
   });
 
-  it('is skipped if the program’s folder is read-only', async () => {
+  it('is skipped if the program cannot create the folder of snapshots', async () => {
     const { folder, snapshots } = program();
     writeFileSync(snapshots, ''); // the program cannot create a folder there
     const dataDir = join(folder, 'data');

@@ -387,7 +387,7 @@ postgres.describe('the first minute of a new database', () => {
     },
   );
 
-  it('queries the records of a feed with 1,200 lines by index', async () => {
+  it('uses no sequential scan of the fed tables for a feed with 1,200 lines', async () => {
     const database = `first_${++marks}`;
     await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);
     const aside = await connect(database);

@@ -93,7 +93,7 @@ describe('migrations', () => {
 
   const schema = () => readObjects(dataSource.manager);
 
-  it('run in the order of their files, and each file contains the migration of its name', () => {
+  it('have the names and the order of their files', () => {
     const named = readdirSync('migrations')
       .toSorted()
       .map((file) => {
@@ -169,7 +169,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
   (SELECT json_agg(a ORDER BY id) FROM achievements a) AS achievements`);
       return row;
     };
-    it('keep every row and each grant’s expiry, and can be undone to the schema of 1.1.0', async () => {
+    it('keep the rows, set when existing grants’ access ends, and can be undone to the schema of 1.1.0', async () => {
       await dataSource.query(`INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ('web', 'Web', 'web', '{https://web.example/}', '{}');
 INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('web', 1, 'web', '{}', 'infinity')`);
       const [before, had] = [await rows(), await objectsOf(dataSource)];
@@ -259,7 +259,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('
     await dataSource.query('DELETE FROM compatible_migrations');
   });
 
-  it('replace changed functions and triggers of schema/, and drop functions and triggers that only the previous version had', async () => {
+  it('restore changed and missing functions and triggers of schema/, and drop those that only the previous version had', async () => {
     const byName = async () => (await schema()).toSorted((a, b) => (a.name < b.name ? -1 : 1)); // new columns are last
     const before = await byName();
     // The state after a previous version: one function differs, a trigger and a function are missing, and a trigger and two functions are additional.
@@ -281,7 +281,7 @@ UPDATE schema_versions SET digest = 'the version before', objects = objects - 'T
     await dataSource.query('DROP FUNCTION operators_own');
   });
 
-  it('keep functions and triggers of a newer version unchanged', async () => {
+  it('keep a newer version’s function, and cannot be undone', async () => {
     await dataSource.query(`
 INSERT INTO schema_versions (digest, objects) VALUES ('a newer version', '{"FUNCTION newer": ""}');
 CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
@@ -299,7 +299,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
   });
 
   // The embedded database has one session: no other client holds a lock there.
-  postgres.it('are undone once by two concurrent processes, and no other migrations are undone', async () => {
+  postgres.it('are undone once by two concurrent rollbacks, and no other migration is undone', async () => {
     const { applied } = await readSchema(dataSource);
     const other = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
     const [last, before] = [applied.at(-1), applied.at(-2)];

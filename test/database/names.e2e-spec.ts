@@ -40,7 +40,7 @@ describe('names of other members', () => {
 INSERT INTO connections (id, user_id, peer_id, status, connected_at)
 SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${DMITRI}, ${CHLOE}, 'accepted', now() FROM c`;
 
-  it('are found by the new name, and no longer by the old name, once a rename through the API is copied', async () => {
+  it('match searches for the new name only, once a rename through the API is copied', async () => {
     const answer = await api.put('/profile', björn, { first_name: 'Håkan' });
     expect(answer.status).toBe(200);
     await api.platform.copyNames();
@@ -78,7 +78,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
       expect(await found('jonna')).toEqual([BJÖRN]);
     });
 
-    it('are correct in a connection between members that another transaction inserts during the rename', async () => {
+    it('are correct in a connection that another transaction inserts during the renames', async () => {
       const program = await hold(others, connect);
       await rename(CHLOE, 'Lotta');
       await rename(DMITRI, 'Maksim');
@@ -91,7 +91,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
       ).toContainEqual({ peer_name: expect.stringContaining('maksim') as unknown });
     });
 
-    it('never revert to a value that a transaction read before the rename', async () => {
+    it('never revert to an older snapshot’s value: a REPEATABLE READ transaction fails', async () => {
       await api.query(
         `DELETE FROM connections WHERE (user_id, peer_id) IN ((${CHLOE}, ${DMITRI}), (${DMITRI}, ${CHLOE}))`,
       );
@@ -103,7 +103,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     });
   });
 
-  it('are restored if another client overwrites them', async () => {
+  it('are derived again if a client overwrites the derived columns', async () => {
     const derived = () =>
       api.query('SELECT display_name, folded_name, folded_username, card FROM users WHERE id = $1', [CHLOE]);
     const before = (await derived()) as object[];
@@ -114,7 +114,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     expect(await derived()).toEqual(before);
   });
 
-  it('vanish from other members’ connections at once when their member is disabled', async () => {
+  it('are not in other members’ connections while their member is disabled', async () => {
     await rename(BJÖRN, 'Olle');
     await api.query(`UPDATE users SET disabled_at = now() WHERE id = ${BJÖRN}`);
     expect((await api.get('/connections', ada)).body).toMatchObject({ data: [], pagination: { total: 0 } });

@@ -103,7 +103,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     for (const { name, statement } of rows) expect(texts.get(name as string)).toBe(statement);
   });
 
-  it('each caller gets its own response, regardless of the session and its state', async () => {
+  it('each caller gets its own response, even if sessions have lost their prepared statements', async () => {
     const connections = await Promise.all(Array.from({ length: 2 * SESSIONS }, connected));
     const double = { name: 'double', text: 'SELECT 2 * $1::int AS number, repeat($2, $1) AS text' };
     const triple = { name: 'triple', text: 'SELECT 3 * $1::int AS number, $2::text AS text' };
@@ -143,7 +143,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
     for (const rows of await everywhere()) expect(rows).toEqual([{ b: 'one', a: 'two' }]);
   });
 
-  it('a slow statement is canceled in PostgreSQL, and its session serves the next statement', async () => {
+  it('a statement that waits too long is canceled in PostgreSQL, and later writes succeed', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
     const { databaseUrl, databaseDirectUrl } = oauth.api.config;
     const databaseDeadlines = { connect: 10_000, lock: 10_000, statement: 600, answer: 15_000 };

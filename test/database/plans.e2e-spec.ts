@@ -118,7 +118,7 @@ postgres.describe('query plans over 200,000 members', () => {
     ...(plan.Plans ?? []).flatMap(scans),
   ];
 
-  it.each(CALLS)('%s scans no growing table', async (call) => {
+  it.each(CALLS)('%s scans no growing table sequentially', async (call) => {
     statements.length = 0;
     const first = await api.get(call, key);
     expect(first.status).toBe(200);
@@ -129,7 +129,7 @@ postgres.describe('query plans over 200,000 members', () => {
   });
 
   // A statement may call a PL/pgSQL function or a function with a query only once, never per row.
-  it.each(CALLS)('%s calls only SQL functions that PostgreSQL inlines', async (call) => {
+  it.each(CALLS)('%s calls only SQL functions that PostgreSQL inlines, except last_mark_before', async (call) => {
     const functions = await api.query<{ proname: string }>(`
       SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
         AND proname <> 'last_mark_before'`);
@@ -208,7 +208,7 @@ postgres.describe('query plans over 200,000 members', () => {
   );
 
   it.each(['/me', '/profile', '/events', '/connections', '/achievements', '/achievements?action=stats'])(
-    '%s sends one statement for a cached credential',
+    '%s sends one statement if the credential is cached',
     async (call) => {
       await api.get(call, key);
       statements.length = 0;
@@ -229,7 +229,7 @@ postgres.describe('query plans over 200,000 members', () => {
   });
 
   // A function that is not inlined is planned by each statement and starts an executor per call: half of the cost of updating an event.
-  it('inline every IMMUTABLE function in SQL', async () => {
+  it('inline every IMMUTABLE SQL function', async () => {
     const functions = await api.query<{ name: string; given: string; values: string }>(`SELECT proname AS name,
         (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, pronargs) n) AS given,
         (SELECT string_agg(format('NULL::%s AS a%s', type::regtype, n), ', ') FROM unnest(proargtypes) WITH ORDINALITY a (type, n)) AS values

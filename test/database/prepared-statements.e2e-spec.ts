@@ -255,7 +255,7 @@ postgres.describe('prepared statements', () => {
     throw new Error('connections are lost all the time');
   }
 
-  it('are one read and one write each for an authorization, a code exchange and a refresh', async () => {
+  it('are two, run once each, for an authorization, a code exchange and a refresh', async () => {
     const browser = oauth.browser();
     const code = () => oauth.code(clientId, user.username, {}, browser);
     await code(); // signs in

@@ -81,7 +81,7 @@ postgres.describe('a connection for reads', () => {
     expect([connection.inProgress, state]).toEqual([0, 'open']);
   });
 
-  it('prepares and describes a statement again if PostgreSQL rejected it the first time', async () => {
+  it('can run a statement again after PostgreSQL rejected the statement', async () => {
     const connection = await open();
     const bad = { name: 'bad', text: `SELECT 'x'::int` };
     for (let time = 0; time < 3; time++) {
@@ -95,7 +95,7 @@ postgres.describe('a connection for reads', () => {
     expect(await connection.read(DIVISION, [1])).toEqual([{ one: 1 }]);
   });
 
-  it('sends values in the same form as the pg package', async () => {
+  it('sends lists, objects and times as parameters', async () => {
     const connection = await open();
     const values = {
       name: 'values',
@@ -106,7 +106,7 @@ postgres.describe('a connection for reads', () => {
     ]);
   });
 
-  it('rejects current and later callers with the cause when the connection is lost', async () => {
+  it('rejects current and later callers when the connection is lost', async () => {
     const sockets: Socket[] = [];
     const url = await through((bytes, to) => {
       sockets.push(to);

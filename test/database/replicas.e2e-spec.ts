@@ -218,7 +218,7 @@ postgres.describe('streaming replicas', () => {
     expect(await check()).toEqual([]);
   });
 
-  it('are skipped on every instance for a member whose record from a feed has not reached the replicas', async () => {
+  it('are skipped on both instances for a member whose record from a feed has not reached the replicas', async () => {
     const { id, key } = await member();
     const platform = await api.platformKey();
     await pause();
@@ -280,7 +280,7 @@ postgres.describe('streaming replicas', () => {
     }
   });
 
-  it('report their lag, their number, and the servers where reads run', async () => {
+  it('are in the metrics: the reads on replicas, each replica’s lag, and whether it is used', async () => {
     const { id, key } = await member();
     const port = await freePort();
     const app = await createApp({ ...api.config, metricsPort: port });
@@ -311,7 +311,7 @@ postgres.describe('streaming replicas', () => {
     await closeApp(app);
   });
 
-  it('are skipped while the notifications of members’ writes are missing, which is logged once', async () => {
+  it('are skipped while notifications of members’ writes are missing; each disconnection is logged once', async () => {
     const direct = await TcpProxy.start(primary.url);
     const metricsPort = await freePort();
     const server = await ServerProcess.start({

@@ -60,7 +60,7 @@ postgres.describe('PostgreSQL’s own log', () => {
   const call = (api: TestApi, path: string, id: string, init: RequestInit & { headers?: object } = {}) =>
     fetch(api.url + path, { ...init, headers: { 'X-API-Key': key, 'X-Request-Id': id, ...init.headers } });
 
-  it('has the response’s request id in each statement of a read, of a write and of the write’s transaction', async () => {
+  it('has the request id in statements of a read, a write, a list and a token request', async () => {
     const read = await call(marked, '/api/public/profile', 'a-read');
     expect([read.status, read.headers.get('x-request-id')]).toEqual([200, 'a-read']);
     const reads = await statementsOf('a-read', 'FROM users');
@@ -85,7 +85,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     await statementsOf('a-token-request', 'oauth_clients');
   });
 
-  it('has each member’s own request id, among many requests that wait for two connections', async () => {
+  it('has the right request id for each of many requests that share two connections', async () => {
     const members = await Promise.all(
       Array.from({ length: 20 }, async () => {
         const id = await plain.platform.user();

@@ -59,7 +59,7 @@ postgres.describe('a server whose database URL temporarily points to a standby',
   const until = (status: number, asked: () => Promise<number>) =>
     eventually(async () => ((await asked()) === status ? status : undefined));
 
-  it('does not trust reads from the standby, such as a key whose revocation the standby lacks', async () => {
+  it('responds 503 to reads and writes, even with a key whose revocation the standby lacks', async () => {
     await until(200, () => ask(profile, revoked));
     await eventually(async () => {
       const sql = 'SELECT FROM api_keys HAVING count(*) = 2';

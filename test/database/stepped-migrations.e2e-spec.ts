@@ -77,7 +77,7 @@ describe('a migration with steps', () => {
     expect(await index()).toBe(true);
   });
 
-  it('repeats its steps until every row is filled, and then runs its statements', async () => {
+  it('repeats its fill step until every row is filled, and then checks and indexes the column', async () => {
     await open(createTestDatabase());
     await dataSource.query(`INSERT INTO users (username) SELECT 'member' || n FROM generate_series(1, 25) n`);
     expect(await migrate()).toEqual(['AddPronouns1763999999000', FILLED]);
@@ -85,7 +85,7 @@ describe('a migration with steps', () => {
     expect(await ask(`SELECT convalidated AS is FROM pg_constraint WHERE conname = 'users_pronouns_check'`)).toBe(true); // prettier-ignore
   });
 
-  it('runs its undo steps before its undo statements, outside of their transaction', async () => {
+  it('is undone with its undo steps, which run outside of a transaction', async () => {
     await open(createTestDatabase());
     await migrate();
     const { code, stderr } = await puaProcess(database.environment, ['db', 'rollback', '--yes'], next);
