@@ -89,7 +89,7 @@ describe('pua db migrate --plan', () => {
   });
 
   // Compares with pg_locks, which the embedded database does not fill.
-  postgres.it('names the locks that PostgreSQL takes for migrations since 1.1.0 and for ten statements', async () => {
+  postgres.it('names PostgreSQL’s locks for migrations since 1.1.0 and ten statements', async () => {
     /** Modes for which readers, or only writers, wait (PostgreSQL, “Explicit Locking”). */
     const WAITING: Record<string, string> = {
       AccessExclusiveLock: 'readers and writers',

@@ -299,7 +299,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       await expect(call).rejects.toThrow('the page was left');
     });
 
-    it('reports an HTML response as an error that names the status and URL', async () => {
+    it('reports an HTML response as an error that suggests a wrong URL', async () => {
       for (const status of [200, 400]) {
         server.replies = [reply(status, { 'Content-Type': 'text/html; charset=utf-8' }, '<h1>Welcome</h1>')];
         await expect(api.me()).rejects.toMatchObject({

@@ -129,7 +129,7 @@ postgres.describe('query plans over 200,000 members', () => {
   });
 
   // A statement may call a PL/pgSQL function or a function with a query only once, never per row.
-  it.each(CALLS)('%s calls only SQL functions that PostgreSQL inlines, except last_mark_before', async (call) => {
+  it.each(CALLS)('%s calls only inlined SQL functions and last_mark_before', async (call) => {
     const functions = await api.query<{ proname: string }>(`
       SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
         AND proname <> 'last_mark_before'`);
@@ -219,7 +219,7 @@ postgres.describe('query plans over 200,000 members', () => {
 
   // With millions of rows, PostgreSQL used a smaller index on the peer only, and so read all rows of a peer with very many
   // connections, for each line of an import.
-  it('can use only connections_id_idx and connections_pkey instead of the unique key of a pair', async () => {
+  it('have only connections_id_idx and connections_pkey as alternatives to a pair’s unique key', async () => {
     const some = await api.query<{ index: string }>(`SELECT i.indexrelid::regclass::text AS index
       FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indexrelid <> k.indexrelid AND i.indpred IS NULL
       WHERE k.indisunique AND k.indpred IS NULL AND k.indnkeyatts = 2 AND k.indrelid IN ('connections'::regclass, 'participants'::regclass)

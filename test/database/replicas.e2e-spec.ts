@@ -102,7 +102,7 @@ postgres.describe('streaming replicas', () => {
     return { id, key };
   }
 
-  it('serve reads: each replica queries the table of members for some of 20 members', async () => {
+  it('serve reads: each of two replicas serves some of 20 members', async () => {
     const lookUps = (session: DataSource) =>
       session
         .query<{ n: number }[]>(

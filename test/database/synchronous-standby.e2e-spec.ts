@@ -115,7 +115,7 @@ postgres.describe('a synchronous standby', () => {
   });
   let code: Record<string, string>;
 
-  it('is required for every write: while the standby is lost, the server serves only reads, and then recovers', async () => {
+  it('is required for writes: while the standby is lost, the server serves only reads, and then recovers', async () => {
     const { username } = await oauth.member();
     const code = await oauth.code(clientId, username);
     const { refresh_token } = await oauth.tokens(clientId, username);

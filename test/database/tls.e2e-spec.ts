@@ -149,7 +149,7 @@ WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
     ['a certificate that another CA has issued', { ca: 'stranger' }, /self-signed certificate|unable to/],
     ['a certificate of another name', { host: '127.0.0.1' }, /does not match certificate/],
   ])(
-    'are rejected with verify-full if they present %s, and the error names the cause',
+    'serve without the replica if it presents %s, and the error names the cause',
     async (_, address, reason) => {
       const url = urlOf(replica, address);
       await expect(ReadConnection.open({ connectionString: url, primary: false })).rejects.toThrow(reason);

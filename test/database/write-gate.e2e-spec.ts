@@ -10,7 +10,7 @@ function closedGate(): WriteGate {
   return gate;
 }
 
-it('the write gate rejects calls of this schema’s volatile functions, and allows calls of all other functions', async () => {
+it('the write gate rejects calls of this schema’s volatile functions, and allows calls of its other functions', async () => {
   const { environment, drop } = await createTestDatabase();
   const dataSource = await createDataSource(testConfig(environment), 'maintenance').initialize();
   const functions = await dataSource.query<{ name: string; writes: boolean }[]>(

@@ -214,7 +214,7 @@ const newTrace = () => {
       }
     });
 
-    it('are named in the log if this server begins the trace', async () => {
+    it('have their ids in the log if the server begins the trace', async () => {
       const id = `log-${randomBytes(4).toString('hex')}`;
       const response = await fetch(`${server.url}/api/public/me`, {
         headers: { 'X-API-Key': key, 'X-Request-Id': id },
@@ -232,7 +232,7 @@ const newTrace = () => {
       expect(JSON.parse(line)).toMatchObject({ request_id: id, trace_id: request.traceId });
     });
 
-    it('contain requests only, and no key, token, code or password from a sign-in or an API request', async () => {
+    it('contain no key, token, code or password, and no statements outside of requests', async () => {
       const browser = new Browser(server.url, server.url);
       const [verifier, state] = [client.randomPKCECodeVerifier(), client.randomState()];
       const redirectUri = `${server.url}/demo/callback`;

@@ -384,7 +384,7 @@ describe('a refresh request for ended access', () => {
   });
 
   it.each([false, true])(
-    'is rejected with “not used for 30 days” (native app: 180); rows deleted: %s',
+    'is rejected with “not used for 30 days”, or 180 for a native app (the sweeper has run: %s)',
     async (isSwept) => {
       const web = await oauth.client({ longest_access: 'unlimited' });
       const [clientId, { username }] = [await native(), await oauth.member()];

@@ -113,7 +113,7 @@ describe('GET and POST /account/apps', () => {
 });
 
 thorough.describe('the sign-in page', () => {
-  it('responds 503 while too many members sign in, and then accepts the member', async () => {
+  it('responds 503 while too many sign-ins are in progress, and then accepts the member', async () => {
     await using patience = await OauthTest.start({ signInPatience: 50 }, oauth);
     const throttle = patience.api.app.get(SignInThrottle);
     const { username } = await patience.member();
@@ -384,7 +384,7 @@ describe('GET /account/data and the data export', () => {
     return browser.post(page, '/account/data/download');
   }
 
-  it('contain everything in the API and on the account pages, without secrets and others’ private data', async () => {
+  it('contain the member’s data in the API and on the account pages, without secrets and others’ private data', async () => {
     const { platform } = oauth.api;
     const member = await oauth.member({ first_name: 'Ada', bio: 'Ünïcode "bio"\n🎉' });
     const peer = await platform.user({

@@ -28,7 +28,7 @@ async function disableAlone(userId: number): Promise<void> {
 }
 
 describe('an authorization code', () => {
-  it('is rejected when redeemed twice, and its tokens are revoked', async () => {
+  it('is rejected when redeemed again, and its tokens are revoked', async () => {
     const form = await newCode();
     const { body } = await oauth.token(form);
     expect(await oauth.me(body.access_token)).toBe(200);
@@ -175,7 +175,7 @@ describe('an authorization request', () => {
     'javascript:alert(1)',
     '//app.example/callback',
     '',
-  ])('never redirects to the unregistered %s', async (redirect_uri) => {
+  ])('never redirects to the unregistered URI "%s"', async (redirect_uri) => {
     const { url } = oauth.request(await oauth.client(), { redirect_uri });
     for (const extra of ['', '&response_type=token', '&prompt=none'])
       expect((await oauth.browser().view(url + extra)).status).toBe(400);
@@ -231,7 +231,7 @@ describe('a token request', () => {
     expect((await oauth.token(form)).status).toBe(200);
   });
 
-  it('ignores the query', async () => {
+  it('ignores parameters in the query', async () => {
     const form = await newCode();
     const { status } = await oauth.post(`/oauth/token?${new URLSearchParams(form)}`, {});
     expect(status).toBe(400);
@@ -305,7 +305,7 @@ describe('a pushed request', () => {
 });
 
 describe('an access token', () => {
-  it('is accepted only in the Authorization header', async () => {
+  it('is rejected in the query and in the body', async () => {
     const { access_token } = await newTokens();
     const inQuery = await fetch(`${oauth.issuer}/api/public/me?access_token=${access_token}`);
     expect(inQuery.status).toBe(401);
@@ -358,7 +358,7 @@ describe('an access token', () => {
     await refusedSoon(access_token);
   });
 
-  it('is accepted for 10 minutes, by the database’s clock', async () => {
+  it('is rejected after 10 minutes, by the database’s clock', async () => {
     const { access_token } = await newTokens();
     await oauth.age('oauth_tokens', 480); // leaves a slow host two minutes
     expect(await oauth.me(access_token)).toBe(200);
@@ -564,7 +564,7 @@ describe('a page of another origin', () => {
     }
   });
 
-  thorough.it('may revoke and introspect tokens only if its origin is registered', async () => {
+  thorough.it('cannot revoke or introspect tokens unless its origin is registered', async () => {
     const client_id = await oauth.client({ allowed_origins: ['https://app.example'] });
     const { access_token: token } = await oauth.tokens(client_id, (await oauth.member()).username);
     for (const path of ['/oauth/introspect', '/oauth/revoke'])
@@ -621,7 +621,7 @@ describe('a response', () => {
     }
   });
 
-  it('of the authorization server has the security headers, including redirects', async () => {
+  it('of the authorization server has the security headers, also on errors and redirects', async () => {
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId);
     const browser = oauth.browser();
