@@ -410,7 +410,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect(refreshes()).toBe(1);
     });
 
-    it('reports when the access ends, and afterwards why it ended', async () => {
+    it('reports when the access will end, and why it has ended', async () => {
       const { session, back, api } = await signIn();
       expect(session.accessEndsAt).toBeUndefined();
       await session.finish(back);

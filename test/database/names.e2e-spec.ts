@@ -65,7 +65,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
 
   // The embedded database has one session: no other transaction can be in progress there.
   postgres.describe('with other database clients', () => {
-    it('never make a rename wait for a transaction that writes the member’s connections', async () => {
+    it('do not make a rename wait for a transaction that writes the member’s connections', async () => {
       const program = await hold(others, `UPDATE connections SET source = 'search' WHERE peer_id = ${BJÖRN}`);
       expect((await api.put('/profile', björn, { first_name: 'Jonna' })).status).toBe(200);
       // The background copy neither waits nor prevents copies of other names.

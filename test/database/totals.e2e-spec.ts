@@ -126,7 +126,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
     expect(await wrong()).toEqual(RIGHT);
   });
 
-  postgres.it('never block statements that refer to a member or an event that is being changed', async () => {
+  postgres.it('block no statement that refers to a member or an event that is being changed', async () => {
     const writer = await hold(api.dataSource, `UPDATE users SET bio = 'imported' WHERE id = 1`);
     await writer.query(`UPDATE events SET description = 'imported' WHERE id = (SELECT min(id) FROM events)`);
     // The statements would wait if the key had changed.

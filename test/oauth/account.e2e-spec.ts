@@ -65,7 +65,7 @@ describe('GET and POST /account/apps', () => {
     expect(places).toEqual(places.toSorted((a, b) => a - b));
   });
 
-  it('show an app’s last use within seconds', async () => {
+  it('show an app’s last use within 30 seconds', async () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);
     const browser = oauth.browser();

@@ -539,7 +539,7 @@ describe('a page of another origin', () => {
     expect(headers.get('access-control-allow-credentials')).toBeNull();
   });
 
-  it('is never allowed to send cookies, or to read a page', async () => {
+  it('is not allowed to send cookies, or to read a page', async () => {
     const clientId = await oauth.client({ allowed_origins: ['https://app.example'] });
     const { access_token } = await oauth.tokens(clientId, (await oauth.member()).username);
     const authorize = oauth.request(clientId).url;
