@@ -31,7 +31,7 @@ describe('the audit log', () => {
     });
   });
 
-  it('is written in one transaction with a consent, or the consent is not stored', async () => {
+  it('must record a consent, or the server does not store the consent', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const signIn = () => oauth.code(clientId, member.username);

@@ -48,7 +48,7 @@ describe('the platform’s logo', () => {
     ['a file URL', 'image/png', () => pathToFileURL(fileOf('logo.png', PNG)).href],
     ['a data URL', 'image/png', () => `data:image/png;base64,${PNG.toString('base64')}`],
     ['an SVG file', 'image/svg+xml', () => pathToFileURL(fileOf('logo.svg', SVG)).href],
-  ])('is served by this server, and appears on the pages: %s', async (_, type, urlOf) => {
+  ])('is served by this server, and appears on the sign-in page: %s', async (_, type, urlOf) => {
     await using oauth = await withLogo(urlOf());
     expect(await signInPage(oauth)).toContain('<img class="brand-logo" src="/logos/platform" alt="">');
     const response = await fetch(`${oauth.issuer}/logos/platform`);
@@ -62,7 +62,7 @@ describe('the platform’s logo', () => {
   });
 
   thorough.it(
-    'is fetched once at startup, without following a redirect, and only used if its type and size are allowed',
+    'is fetched only at startup, and is not used if the response is a redirect, too large or not an image',
     async () => {
       let asked: string[] = [];
       const host = createServer((request, response) => {
@@ -98,7 +98,7 @@ describe('the platform’s name and texts', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ platformName: 'Gipfel' }, plain)));
   afterAll(() => oauth.close());
 
-  it('appear on its pages and in its API’s metadata', async () => {
+  it('appear on the sign-in page and in the API’s metadata', async () => {
     expect(await signInPage(oauth)).toContain('<title>Sign in · Gipfel</title>');
     const metadata = await oauth.json('/.well-known/oauth-protected-resource/api/public');
     expect(metadata.resource_name).toBe('Gipfel API');
@@ -190,7 +190,7 @@ describe('the platform’s name and texts', () => {
     ['a malformed sign-out', `/oauth/logout?ui_locales=de${MANY}`],
     ['a secret in the URL', '/oauth/authorize?client_secret=s&ui_locales=de'],
   ])(
-    'are in the app’s or the browser’s language on the error page for %s, without a choice of language',
+    'are in the app’s or the browser’s language on the error page for %s, which offers no other language',
     async (_, address) => {
       for (const [path, accepted, language] of [
         [address, 'fr', 'de'],
@@ -229,7 +229,7 @@ describe('the platform’s name and texts', () => {
     ['javascript:alert(1)', 'de'],
     ['', 'de'],
     ['/oauth/logout', 'xx'],
-  ])('keep their language if a form sends an invalid path or language: %s, %s', async (to, language) => {
+  ])('keep their language if a form is rejected for its path or language: %j, %s', async (to, language) => {
     const browser = oauth.browser();
     const page = await browser.view('/oauth/logout?x');
     const { status, headers } = await browser.post(page, '/account/language', { to, language });
@@ -246,7 +246,7 @@ describe('an app', () => {
   const CREATE = ['clients', 'create', '--name', 'Trailmix', '--type', 'web', '--redirect-uri', REDIRECT_URI];
   const create = (...more: string[]) => pua(plain.api.environment, [...CREATE, ...more]);
 
-  it('shows its logo and links on the consent page, and its logo on /account/apps', async () => {
+  it('has its logo and links on the consent page, and its logo on /account/apps', async () => {
     const [site, policy] = ['https://trailmix.example/', 'https://trailmix.example/privacy'];
     const links = ['--client-uri', site, '--policy-uri', policy];
     const { stdout } = await create(...links, '--logo-file', fileOf('client.png', PNG));
@@ -264,12 +264,12 @@ describe('an app', () => {
     expect(Buffer.from(await response.arrayBuffer()).equals(PNG)).toBe(true);
   });
 
-  it('has no SVG image, which could contain a script, even if the file is named .png', async () => {
+  it('cannot be registered with an SVG logo, even if the file is named .png', async () => {
     const { code, stderr } = await create('--logo-file', fileOf('logo2.png', SVG));
     expect([code, stderr]).toEqual([1, expect.stringContaining('the logo must be a PNG, JPEG, WebP or GIF')]);
   });
 
-  it('has no logo at an invalid URL', async () => {
+  it('has no logo (404) if the URL’s client id is invalid, or if it was registered without a logo', async () => {
     const without = await plain.client();
     for (const query of [
       '',

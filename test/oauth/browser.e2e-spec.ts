@@ -191,7 +191,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
       ['a link', 'query', true],
       ['a refresh, without JavaScript', 'query', false],
       ['a form', 'form_post', true],
-    ])('arrives at the redirect’s target from each form, via %s', async (_, mode, javaScriptEnabled) => {
+    ])('arrives at the redirect’s target from five buttons, via %s', async (_, mode, javaScriptEnabled) => {
       const { username } = await oauth.member();
       const extra = { path, response_mode: mode };
       const started = await start('profile:read', { javaScriptEnabled }, extra);
@@ -226,7 +226,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     });
   });
 
-  it('finds the focus in the password field after a wrong password', async () => {
+  it('has the focus in the password field after a wrong password', async () => {
     const { username } = await oauth.member();
     const { page, signIn } = await start('profile:read', {});
     await signIn(username, 'mistyped');
@@ -238,7 +238,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     await page.getByRole('button', { name: 'Allow' }).waitFor();
   });
 
-  it('enters name and password on a page that other sites cannot frame', async () => {
+  it('cannot open the sign-in page in a frame of another site', async () => {
     const { page } = await start('profile:read');
     const framing = await page.context().newPage();
     const refused = framing.waitForEvent('console', {

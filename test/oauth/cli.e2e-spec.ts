@@ -45,7 +45,7 @@ describe('the command-line program pua', () => {
     });
   });
 
-  it('registers exactly the callback URLs of common assistants', async () => {
+  it('registers a client for assistants, which redirects to their callback URLs but not to similar URLs', async () => {
     const command = ['clients', 'create', '--name', 'Helper', '--assistant'];
     const { client_id } = await json<{ client_id: string }>(...command);
     const browser = oauth.browser();
@@ -64,7 +64,7 @@ describe('the command-line program pua', () => {
     expect((await browser.leave(unproven.url)).searchParams.get('error')).toBe('invalid_request');
   });
 
-  it('changes a client’s settings, which take effect at the next sign-in', async () => {
+  it('changes a client’s settings; sign-ins then accept only the new redirect URI', async () => {
     const clientId = await oauth.client({ name: 'Before', redirect_uris: [REDIRECT_URI] });
     const { username } = await oauth.member();
     const other = 'https://other.example/callback';
@@ -109,7 +109,7 @@ describe('the command-line program pua', () => {
     expect((await run('clients', 'show', id)).stdout).toMatch(/^longest_access +unlimited$/m);
   });
 
-  thorough.it('ends only the sign-ins that include a scope that an admin removes from the app', async () => {
+  thorough.it('removes a scope from a client, and ends only the grants that include the scope', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const both = await oauth.tokens(clientId, username, { scope: 'profile:read events:read' });
@@ -148,7 +148,7 @@ describe('the command-line program pua', () => {
     );
   });
 
-  it('deletes a client with all access that members granted, only with --yes', async () => {
+  it('deletes a client and revokes its access, only with --yes', async () => {
     const clientId = await oauth.client({ name: 'Gone' });
     const { username } = await oauth.member();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username);
@@ -171,7 +171,7 @@ describe('the command-line program pua', () => {
     });
   });
 
-  it('lists a member’s sessions and apps, and ends them all', async () => {
+  it('lists a member’s sessions and apps, then ends the sessions and revokes the apps’ access', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username);
@@ -187,7 +187,7 @@ describe('the command-line program pua', () => {
     expect(await json('users', 'sessions', username)).toMatchObject({ sessions: [], apps: [] });
   });
 
-  thorough.it('ends a member’s access only for the client in --client', async () => {
+  thorough.it('revokes only the access of the client in --client', async () => {
     const { username } = await oauth.member();
     const [one, two] = [await oauth.client(), await oauth.client()];
     const [ended, kept] = [await oauth.tokens(one, username), await oauth.tokens(two, username)];

@@ -174,7 +174,7 @@ describe('a secret in a URL', () => {
     expect(JSON.stringify([kept, events])).not.toContain(secret);
   });
 
-  it('is not created from a posted form: the server responds with an error instead of a redirect', async () => {
+  it('does not result from a posted form: the server responds 400 without a redirect', async () => {
     const { id: client_id, secret: client_secret } = await clientWithSecret(oauth);
     const { status, headers } = await oauth.post('/oauth/authorize', { client_id, client_secret });
     expect([status, headers.get('location')]).toEqual([400, null]);
@@ -247,7 +247,7 @@ describe('the command pua clients', () => {
     ]);
   });
 
-  it('removes a client’s secrets if its authentication method changes', async () => {
+  it('removes a client’s secrets if its authentication method changes to none', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     expect(await json('clients', 'update', id, '--auth', 'none')).toMatchObject({
       token_endpoint_auth_method: 'none',
@@ -276,7 +276,7 @@ describe('the command pua clients', () => {
     expect(stderr).toContain(why);
   });
 
-  it('creates no secret for a native app, and never removes all of a client’s credentials', async () => {
+  it('creates no secret for a native app, and keeps a client’s secret method if a change is rejected', async () => {
     const redirect_uris = ['com.example.app:/cb'];
     const native = await oauth.client({ type: 'native', redirect_uris, profile: 'oidc' });
     const { id } = await clientWithSecret(oauth);
