@@ -84,7 +84,7 @@ describe('a sign-in or consent form sent several times at once', () => {
     }
   });
 
-  it('makes one sign-in, with one code', async () => {
+  it('results in one code if it is a sign-in form', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     await oauth.code(clientId, username, { scope: SCOPE });
@@ -94,7 +94,7 @@ describe('a sign-in or consent form sent several times at once', () => {
     expect(ends.map(codeIn).filter((code) => code !== null)).toHaveLength(1);
   });
 
-  it('redirects a second click to the app if the first response was lost', async () => {
+  it('redirects the second request to the app if the first response was lost', async () => {
     const { browser, consent } = await atConsent();
     await browser.post(consent, `${consent.url.pathname}/consent`, SCOPES); // the browser does not follow the redirect
     expect(codeIn(await browser.submit(consent, SCOPES, /consent$/))).not.toBeNull();
@@ -106,7 +106,7 @@ const narrow = (clientId: string, username: string, untick: string[], browser = 
   browser.authorize(oauth.request(clientId, { scope: SCOPE, prompt: 'consent' }).url, { username, untick });
 
 describe('a narrowed consent', () => {
-  it('removes the scope from all earlier tokens of the app at their next request', async () => {
+  it('removes the unticked scope from the app’s earlier access and refresh tokens', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const tokens = await oauth.tokens(clientId, username, { scope: SCOPE });
@@ -134,7 +134,7 @@ describe('a narrowed consent', () => {
     expect(grants!.held.toSorted()).toEqual(['achievements:read', 'profile:read']);
   });
 
-  it('may contain no API scope; tokens then still identify the member', async () => {
+  it('may contain no API scope; a refreshed token then still reads userinfo', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
@@ -146,7 +146,7 @@ describe('a narrowed consent', () => {
     expect((await oauth.get('/oauth/userinfo', body.access_token)).status).toBe(200);
   });
 
-  it('keeps an earlier sign-in’s end on /account/apps even if the sign-in has no scope left', async () => {
+  it('does not change the access end on /account/apps, even if the sign-in with that end has no scope left', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -185,7 +185,7 @@ describe('a narrowed consent', () => {
     expect(await status('events', access_token)).toBe(200);
   });
 
-  postgres.it('applies within a second on other instances that cached the token', async () => {
+  postgres.it('also applies on another instance that cached the token', async () => {
     await using other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
     const origin = await other.api.app.getUrl();
     const { username } = await oauth.member();
@@ -239,7 +239,7 @@ describe('a consent', () => {
     oauth.api.app.get(RevocationChannel).announce({ kind: 'client', id: clientId });
   }
 
-  it.each(ELSEWHERE)('does not apply to a redirect URI that is added at %s', async (added) => {
+  it.each(ELSEWHERE)('does not apply to the added redirect URI %s', async (added) => {
     const { clientId, browser } = await consented();
     await change(clientId, [REDIRECT_URI, added]);
     expect((await silently(browser, clientId, added)).get('error')).toBe('consent_required');
@@ -350,14 +350,14 @@ describe('a consent to an unreviewed app', () => {
       expect(codeIn(await browser.allow(after))).not.toBeNull();
     });
 
-    it('is requested again if the server has not stored the values that the member saw', async () => {
+    it('does not apply if the server has not stored the values that the member saw', async () => {
       const { id, clientId, browser } = await allowed(kind);
       await described.query('UPDATE oauth_consents SET seen_as = NULL WHERE user_id = $1', [id]);
       expect(await isSilent(browser, clientId)).toBe(false);
     });
   });
 
-  it('shows the host of each link, because links may point to other sites', async () => {
+  it('is requested on a page that shows the host of each link, which may be on another site', async () => {
     const { username } = await described.member();
     const clientId = await unreviewed('a member');
     await change(clientId, 'client_uri', 'https://claude.ai/');

@@ -16,7 +16,7 @@ describe('GET /demo', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
   afterAll(() => oauth.close());
 
-  it('serves the demo app, with a CSP that allows only this server', async () => {
+  it('serves the demo app, with a CSP that allows scripts only from this server', async () => {
     for (const path of [
       '/demo',
       '/demo/callback?code=x&state=y',
@@ -35,7 +35,7 @@ describe('GET /demo', () => {
       expect((await fetch(`${oauth.issuer}/demo/${path}`)).status).toBe(404);
   });
 
-  it('signs members in even after PUBLIC_URL has changed', async () => {
+  it('has a client that signs members in after PUBLIC_URL has changed', async () => {
     const { dataSource, api } = oauth;
     await registerDemoClient(dataSource, { ...api.config, publicUrl: 'http://localhost:1' });
     await registerDemoClient(dataSource, api.config);
@@ -87,7 +87,7 @@ postgres.describe('the demo app in Chromium', () => {
     expect(said).toEqual([...DEMO_USERNAMES, DEMO_PASSWORD]);
   });
 
-  it('shows the four steps with requests and responses, and no complete secret', async () => {
+  it('shows the requests of its four steps, and no complete token', async () => {
     const { page, complaints } = await open();
     const answer = page.waitForResponse(/\/oauth\/token$/);
     await signIn(page);
@@ -108,7 +108,7 @@ postgres.describe('the demo app in Chromium', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows profile, connections, pins and progress of achievements, and events in their own time zones', async () => {
+  it('shows the profile, connections, pins and progress of achievements, and events', async () => {
     const { page } = await open({ timezoneId: 'Asia/Tokyo' });
     await signIn(page);
     await page.locator('meter').first().waitFor();
@@ -155,7 +155,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     expect(await later.textContent()).toContain('invalid_credentials');
   });
 
-  it('shows a framed notice if the member denies access', async () => {
+  it('shows a framed notice if the member cancels the sign-in', async () => {
     const { page } = await open();
     await page.goto(`${oauth.issuer}/demo`);
     await page.getByRole('button', { name: 'Sign in' }).click();

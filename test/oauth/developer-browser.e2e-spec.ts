@@ -108,7 +108,7 @@ postgres.describe('a developer in Chromium', () => {
     expect(violations).toEqual([]);
   });
 
-  it('copies a new key and a new calendar link, and can open the link in a calendar app', async () => {
+  it('copies a new key and a new calendar link, and gets a webcal link for calendar apps', async () => {
     const { username } = await oauth.member();
     const { page } = await browser.open({ permissions: ['clipboard-read', 'clipboard-write'] });
     const copied = async () => {
@@ -133,7 +133,7 @@ postgres.describe('a developer in Chromium', () => {
     expect(await opened.getAttribute('href')).toBe(link.replace('http:', 'webcal:'));
   });
 
-  it('creates and rotates a key on a phone, without JavaScript', async () => {
+  it('creates and rotates a key in a narrow window without JavaScript', async () => {
     const { username } = await oauth.member();
     const viewport = { width: 390, height: 844 };
     const { page } = await browser.open({ viewport, javaScriptEnabled: false });

@@ -76,7 +76,7 @@ const call = (path: string, headers: Record<string, string>) =>
 const meWith = async (key: string) => (await call('/api/public/me', { 'X-API-Key': key })).status;
 
 describe('/developer, with DEVELOPER_CONSOLE disabled', () => {
-  it('responds 404, like any unknown page', async () => {
+  it('responds 404, like an unknown page', async () => {
     await using without = await OauthTest.start({}, oauth);
     for (const Accept of ['text/html', 'application/json']) {
       const ask = async (path: string) => {
@@ -94,7 +94,7 @@ describe('/developer, with DEVELOPER_CONSOLE disabled', () => {
 });
 
 describe('a member’s app', () => {
-  it('is registered with an audit event, and signs other members in with only its registered scopes', async () => {
+  it('is registered with an audit event, signs another member in, and gets invalid_scope for an unregistered scope', async () => {
     const ada = await developer();
     const clientId = await ada.register();
     const other = await oauth.member();
@@ -125,7 +125,7 @@ describe('a member’s app', () => {
     ['web', 'https:\\\\app.example\\callback'],
     ['web', '//app.example/callback'],
     ['native', 'data:text/html,x'],
-  ])('of the kind %s is rejected with the redirect URI %s, while typing and when sent', async (type, uri) => {
+  ])('of the kind %s is rejected with the redirect URI %s, on input and on submission', async (type, uri) => {
     const ada = await developer();
     const form = await ada.open('/developer/new-client');
     const redirect_uris = `${REDIRECT_URI}\n${uri}`;
@@ -211,7 +211,7 @@ describe('a member’s app', () => {
     );
   });
 
-  thorough.it('accepts an image of at most 64 KB as logo, and no other file', async () => {
+  thorough.it('accepts a PNG of 60 KB as its logo, but no SVG, larger or empty file', async () => {
     const ada = await developer();
     const id = await ada.register();
     const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(60_000)]);
@@ -280,7 +280,7 @@ describe('a member’s app', () => {
     },
   );
 
-  thorough.it('is limited to ten per member, even with fifty concurrent requests', async () => {
+  thorough.it('is one of at most ten per member, even after fifty concurrent requests', async () => {
     const ada = await developer();
     const answers = await atOnce(50, (i) => ada.post('/developer/clients', { ...APP, name: `App ${i}` }));
     for (const { status } of answers) expect([303, 503]).toContain(status);
@@ -339,7 +339,7 @@ describe('a member’s API key', () => {
     expect(form.html).toContain('action="/developer/keys"');
   });
 
-  thorough.it('is rotated once by ten concurrent requests, and the previous key expires', async () => {
+  thorough.it('is rotated once by ten concurrent requests, and the previous key is rejected', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     const path = `/developer/keys/${idOfKey(key)}/rotate`;
@@ -362,7 +362,7 @@ describe('a member’s API key', () => {
   });
 
   thorough.it(
-    'is limited to ten per member, even with fifty concurrent requests and with concurrent rotations',
+    'is one of at most ten per member, even after fifty concurrent requests and concurrent rotations',
     async () => {
       const ada = await developer();
       const answers = await atOnce(50, (i) => ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }));
@@ -381,7 +381,7 @@ describe('a member’s API key', () => {
 });
 
 describe('a developer’s audited action', () => {
-  it('is limited per day, except for revoking a key and deleting an app', async () => {
+  it('gets a 429 at the daily limit; revoking a key and deleting an app still succeed', async () => {
     const ada = await developer();
     const [app, key] = [await ada.register(), await ada.makeKey()];
     await ada.post(`/developer/clients/${app}/disable`);
@@ -442,7 +442,7 @@ describe('an app or key', () => {
     expect(await clients().find(ofPlatform)).toMatchObject({ disabled_at: null });
   });
 
-  thorough.it('cannot be changed by another site’s form, or without a sign-in', async () => {
+  thorough.it('cannot be changed with a forged CSRF token, or without a sign-in', async () => {
     const ada = await developer();
     const id = await ada.register();
     const key = await ada.makeKey();
@@ -559,7 +559,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(page.html).not.toContain(username);
   });
 
-  thorough.it('include the latest hundred requests per app or key', async () => {
+  thorough.it('include only the latest hundred requests with a key', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     for (let i = 0; i < 60; i++) await meWith(key);
@@ -586,7 +586,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(tally(rows.map((row) => /\b(200|403)\b/.exec(row)![1]!))).toEqual({ 200: 1, 403: 1 });
   });
 
-  thorough.it('contain only requests of existing apps and keys that members created', async () => {
+  thorough.it('contain no request of an app or key that is unknown or that an admin created', async () => {
     const ada = await developer();
     const count = async () => {
       await oauth.api.app.get(Usage).flush();
@@ -606,7 +606,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(await count()).toEqual(before);
   });
 
-  it('are buffered for at most 200 apps, so that anonymous clients cannot fill the memory', async () => {
+  it('omit an unauthenticated request while requests of 200 unknown apps are buffered, but include requests with a valid key', async () => {
     await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // stops the periodic writes
     const ada = await developer();
     const key = await ada.makeKey();
@@ -622,7 +622,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(await shown()).toEqual(['401', '200']);
   });
 
-  it('contain no key, token or code, in any part of a request', async () => {
+  it('contain no key or token, even if a URL, form or request id contains it', async () => {
     const ada = await developer();
     const clientId = await ada.register();
     const key = await ada.makeKey();
@@ -699,7 +699,7 @@ describe('/developer and the setting DEVELOPER_OIDC', () => {
   const profilesOf = ({ id }: { id: number }) =>
     oauth.query('SELECT profile, secret_auth_method FROM oauth_clients WHERE owner_id = $1', [id]);
 
-  it('registers an app, creates a secret that is shown once, and replaces the secret', async () => {
+  it('registers an app, and creates two valid secrets that are each shown once', async () => {
     const ada = await developer(open);
     const path = `/developer/clients/${await ada.register(SECRET)}`;
     const make = async () => {
@@ -719,7 +719,7 @@ describe('/developer and the setting DEVELOPER_OIDC', () => {
     expect(html).not.toContain(second);
   });
 
-  it('offers oauth21 and oidc, and accepts no other profile from a form', async () => {
+  it('offers the profiles oauth21 and oidc, and stores oauth21 if a form sends fapi2', async () => {
     const ada = await developer(open);
     const { html } = await ada.open('/developer/new-client');
     const offered = [...html.matchAll(/name="profile" value="(\w+)"/g)].map(([, profile]) => profile);

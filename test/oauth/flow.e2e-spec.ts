@@ -102,7 +102,7 @@ describe('a public web client', () => {
     expect(refreshed.token_type).toBe('dpop');
   });
 
-  it('introspects its token, and revokes the token with its complete family', async () => {
+  it('introspects its token, and revokes the token together with its refresh token', async () => {
     const member = await oauth.member();
     const configuration = await oauth.configuration(await oauth.client());
     const { tokens } = await signIn(configuration, member.username);
@@ -121,7 +121,7 @@ describe('a public web client', () => {
 
 describe('a native client', () => {
   it.each(['http://127.0.0.1:51234/cb', 'http://[::1]:9/cb'])(
-    'redirects to a port that is not registered: %s',
+    'may use a loopback port that is not registered: %s',
     async (uri) => {
       const member = await oauth.member();
       const redirect_uris = ['http://127.0.0.1/cb', 'http://[::1]/cb'];
@@ -133,7 +133,7 @@ describe('a native client', () => {
     },
   );
 
-  it('redirects to its own scheme, and requests consent each time', async () => {
+  it('may use a redirect URI with its own scheme; the member must consent each time', async () => {
     const member = await oauth.member();
     const redirect_uri = 'com.example.app:/callback';
     const clientId = await oauth.client({ type: 'native', redirect_uris: [redirect_uri] });
@@ -146,7 +146,7 @@ describe('a native client', () => {
 });
 
 describe('a confidential client', () => {
-  it('authenticates with private_key_jwt', async () => {
+  it('authenticates with private_key_jwt, and is rejected without it', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
     const member = await oauth.member();
     const clientId = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
@@ -186,7 +186,7 @@ describe('consent', () => {
     expect(scopesOn(more.html)).toContain('connections:read');
   });
 
-  it('requests a declined scope again only if the app requests no other API scope', async () => {
+  it('is requested again for a declined scope only if the app requests no other API scope', async () => {
     const both = 'openid profile:read events:read';
     const { username, clientId, browser, ask } = await declining(both);
     await browser.leave(ask({ scope: both }));
@@ -224,7 +224,7 @@ describe('consent', () => {
     }
   });
 
-  it('returns an error to the client when the member denies the request', async () => {
+  it('returns access_denied, state and iss to the client if the member denies the request', async () => {
     const member = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { state: 's1' });
     const back = await oauth.browser().authorize(url, { username: member.username, deny: true });
@@ -242,7 +242,7 @@ describe('consent', () => {
 });
 
 describe('sign-in', () => {
-  it('replaces one member’s session with another member’s', async () => {
+  it('as another member is possible with prompt=login; the token is then for that member', async () => {
     const [one, two] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -315,7 +315,7 @@ describe('an error without a redirect to the app', () => {
       REDIRECT_URI,
     ],
   ])(
-    'shows developers the %s that the app sent, and the registered values',
+    'shows developers the %s that the app sent, and the registered value, if any',
     async (name, sent, shown, registered) => {
       const { url } = oauth.request(await oauth.client(), sent);
       const { html } = await oauth.browser().view(url);
@@ -327,7 +327,7 @@ describe('an error without a redirect to the app', () => {
     },
   );
 
-  it('has an explanation at sign-out, with the sent URI, and for an expired sign-in', async () => {
+  it('has an explanation for a wrong sign-out URI, which the page shows, and for an expired sign-in', async () => {
     const browser = oauth.browser();
     const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
     const wrong = await browser.view(bye);
