@@ -95,7 +95,7 @@ describe('a form that creates a resource', () => {
     expect(await count('oauth_clients WHERE owner_id', signed.id)).toBe(1);
   });
 
-  it('shows its result only to its member, even if another member sends the same form id', async () => {
+  it('shows its result only to the member who sent it, even if another member sends the same form id', async () => {
     const [ada, eve] = [await signedIn('/account/calendar'), await signedIn('/account/calendar')];
     const idOf = ({ html }: FormPage) => /name="form" value="([^"]*)"/.exec(html)![1]!;
     const fields = { form: idOf(ada.page), name: 'Phone' };
@@ -332,7 +332,7 @@ describe('a form that is sent several times', () => {
   const routeOf = (path: string) =>
     path.replace(/^\/(account|developer)(\/[\w-]+)?\/sign-in$/, '/account/apps/sign-in');
 
-  it('is tested for each route with a form', () => {
+  it('is tested for each POST route outside /api, except the routes in OTHERS', () => {
     const routes = oauth.api.app
       .get(RouteTable)
       .routes.filter(({ method, path }) => method === 'POST' && !path.startsWith('/api/'))
@@ -367,7 +367,7 @@ describe('a form that is sent several times', () => {
     expect(await set('a different horse battery staple')).toBe(410);
   });
 
-  it('redirects back to the app that requested the sign-out each time', async () => {
+  it('redirects each time to the app that requested the sign-out', async () => {
     const bye = 'https://app.example/bye';
     const clientId = await oauth.client({ post_logout_redirect_uris: [bye] });
     for (const fields of [{ logout: 'yes' }, {}] as Record<string, string>[]) {
@@ -432,7 +432,7 @@ describe('a completed sign-in step', () => {
     }
   });
 
-  it('never reports an expiry if the form is sent several times at once', async () => {
+  it('does not report an expiry if the form is sent three times at once', async () => {
     const { browser, page, username } = await atSignIn();
     const consent = await browser.press(page, { username, password: PASSWORD });
     const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);

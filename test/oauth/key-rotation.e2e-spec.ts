@@ -62,7 +62,7 @@ describe('a new SECRET_KEY', () => {
       expect((await oauth.refresh(clientId, after.body.refresh_token, {}, url)).status).toBe(200);
     });
 
-    it('moves a refresh token that stays valid to the new key, and accepts parallel uses', async () => {
+    it('moves a reusable refresh token to the new key, and accepts parallel uses', async () => {
       const { id, assertion } = await clientWithKey(oauth, { profile: 'fapi2' });
       const prove = await dpopKey(oauth);
       const { username } = await oauth.member();
@@ -95,7 +95,7 @@ WHERE g.client_id = $1 AND t.model = 'RefreshToken'`,
       expect((await oauth.refresh(clientId, body.refresh_token, {}, url)).body.error).toBe('invalid_grant');
     });
 
-    it('redeems codes once', async () => {
+    it('redeems a code only once', async () => {
       const code = await oauth.code(clientId, (await oauth.member()).username);
       const { status, body } = await oauth.token(code, {}, url);
       expect(status).toBe(200);
@@ -128,7 +128,7 @@ WHERE g.client_id = $1 AND t.model = 'RefreshToken'`,
       expect([answer.status, answer.body.scope]).toEqual([200, 'profile:read']);
     });
 
-    it('keeps the signing keys: each server accepts the other server’s ID tokens', async () => {
+    it('keeps the signing keys: ID tokens of both servers verify with the keys of each', async () => {
       const { username } = await oauth.member();
       const [before, after] = [
         await oauth.token(await oauth.code(clientId, username)),
@@ -184,7 +184,7 @@ WHERE g.client_id = $1 AND t.model = 'RefreshToken'`,
       },
     );
 
-    it('invalidates all codes, tokens and sessions without an internal error', async () => {
+    it('invalidates codes, tokens, sessions and started sign-ins without an internal error', async () => {
       const { username } = await oauth.member();
       const browser = oauth.browser();
       const { body } = await oauth.token(await oauth.code(clientId, username, {}, browser));

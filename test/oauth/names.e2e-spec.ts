@@ -32,7 +32,7 @@ describe('white space around a username', () => {
     expect([await signIn(`${PASSWORD} `), await signIn(PASSWORD)]).toEqual([401, 200]);
   });
 
-  it('is ignored in the member arguments of commands', async () => {
+  it('is ignored in the member argument of keys list and users disable', async () => {
     const { id, username } = await oauth.member();
     await oauth.api.key(id);
     const listed = await run('keys', 'list', '--user', around(username), '--json');
@@ -91,7 +91,7 @@ describe('an ambiguous username', () => {
 describe('the name of an app, key or calendar link', () => {
   const odd = ' Ac\u200bme\u202e  Travel\u00a0';
 
-  it('with invisible characters is rejected by commands', async () => {
+  it('with invisible characters is rejected by keys create and clients create', async () => {
     const { id } = await oauth.member();
     const key = ['keys', 'create', '--user', String(id), '--scopes', ''];
     const app = ['clients', 'create', '--type', 'web', '--redirect-uri', REDIRECT_URI];
@@ -120,7 +120,7 @@ describe('the name of an app, key or calendar link', () => {
     expect(named.map(({ name }) => name)).toEqual(['Acme Travel', 'Acme Travel', 'Acme Travel']);
   });
 
-  it('is kept when a command changes another field of an existing app', async () => {
+  it('with invisible characters does not prevent a change of another field of an existing app', async () => {
     const clientId = await oauth.client();
     await oauth.query('UPDATE oauth_clients SET name = $2 WHERE id = $1', [clientId, odd]);
     const { code } = await run('clients', 'update', clientId, '--client-uri', 'https://acme.example/');

@@ -115,7 +115,7 @@ describe('a notice to a member', () => {
     );
   });
 
-  it('about a passkey or the password cannot be muted', async () => {
+  it('about a new passkey or password has no unsubscribe link, and a forged link gets a 404', async () => {
     const one = await member();
     const { browser } = await atSecurity(oauth, one.username);
     await addPasskey(browser, new Authenticator(oauth.issuer), 'Old phone');

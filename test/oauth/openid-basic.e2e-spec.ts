@@ -108,7 +108,7 @@ describe.each(['query', 'form_post'])('an app with responses by %s', (response_m
       'request_uri_not_supported',
     ],
   ] as [string, Parameters, string][])(
-    'gets only an error for a rejected request: %s',
+    'gets an error and no code for a rejected request: %s',
     async (_, parameters, error) => {
       const told = toldBy(response_mode, await open(requestOf(app, { response_mode, ...parameters }), {}));
       const { error_description: description = '', ...rest } = told;
@@ -232,7 +232,7 @@ describe('userinfo', () => {
 
 describe('an unsupported scope', () => {
   it.each(['email', 'address', 'phone'])(
-    'is not in discovery, is ignored in any order, and grants nothing: %s',
+    'is not in discovery, is ignored before and after openid, and grants nothing: %s',
     async (scope) => {
       const { scopes_supported } = await oauth.json('/.well-known/openid-configuration');
       expect(scopes_supported).not.toContain(scope);
@@ -321,7 +321,7 @@ describe('form_post', () => {
     expect((await redeem(app, code!)).status).toBe(200);
   });
 
-  it('shows only a button for an app that another member registered', async () => {
+  it('shows only a button, and no script, for an app that a member registered', async () => {
     const owner = { userId: (await oauth.member()).id, ip: null };
     const id = await oauth.client({ profile: 'oidc', owner });
     const { url } = oauth.request(id, { response_mode: 'form_post', prompt: 'none' });
