@@ -53,7 +53,7 @@ async function idTokenOf(username: string, parameters: Parameters, browser = oau
 }
 
 describe('a request for a recent sign-in', () => {
-  it('requires a new sign-in after max_age, and the ID token has the new auth_time', async () => {
+  it('requires a new sign-in if the last one is older than max_age, and the ID token has the new auth_time', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     await idTokenOf(username, {}, browser);
@@ -67,7 +67,7 @@ describe('a request for a recent sign-in', () => {
     expect(answerOf(await send(browser, { max_age: '5000', prompt: 'none' }))).toBe('login_required');
   });
 
-  it('with prompt=login requires a new sign-in within a session, and the ID token has the new auth_time', async () => {
+  it('with prompt=login requires a new sign-in of a signed-in member, and the ID token has the new auth_time', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const first = await idTokenOf(username, {}, browser);
@@ -78,7 +78,7 @@ describe('a request for a recent sign-in', () => {
     expect(asksForPassword(await send(browser, { prompt: 'login' }))).toBe(true);
   });
 
-  it('with prompt=none shows no page: the app gets a code, or the error login_required', async () => {
+  it('with prompt=none shows no page: the app gets a code if the member is signed in, and otherwise login_required', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     expect(answerOf(await send(browser, { prompt: 'none' }))).toBe('login_required');
@@ -88,7 +88,7 @@ describe('a request for a recent sign-in', () => {
 });
 
 describe('a request with id_token_hint', () => {
-  it('of the signed-in member gets a response without a page; for another member prompt=none gets login_required', async () => {
+  it('with prompt=none gets a code for the signed-in member’s token, and login_required for another member’s token', async () => {
     const [ada, bob] = [await oauth.member(), await oauth.member()];
     const browser = oauth.browser();
     const { raw } = await idTokenOf(ada.username, {}, browser);
@@ -99,13 +99,13 @@ describe('a request with id_token_hint', () => {
     expect(asksForPassword(await send(browser, { id_token_hint: other.raw }))).toBe(true);
   });
 
-  it('that is malformed is rejected', async () => {
+  it('gets invalid_request if the hint is malformed', async () => {
     const at = await send(oauth.browser(), { id_token_hint: 'x.y.z', prompt: 'none' });
     expect(answerOf(at)).toBe('invalid_request');
   });
 });
 
-describe('a request with an unsupported parameter', () => {
+describe('a request with an unsupported parameter or value', () => {
   it.each([
     { display: 'page' },
     { display: 'popup' },
@@ -120,14 +120,14 @@ describe('a request with an unsupported parameter', () => {
     { claims: JSON.stringify({ userinfo: { name: { essential: true } }, id_token: { picture: null } }) },
     { claims: claimsWith({ value: 'gold' }) },
     { claims: claimsWith({ essential: true }) },
-  ] as Parameters[])('is treated like a request without the parameter: %j', async (wish) => {
+  ] as Parameters[])('is treated like a request without it: %j', async (wish) => {
     const { id, username } = await oauth.member({ stored_display_name: 'Ada' });
     const claims = await idTokenOf(username, wish);
     expect(claims).toMatchObject({ sub: String(id), amr: ['pwd'] });
     for (const claim of ['name', 'picture', 'acr']) expect(claims).not.toHaveProperty(claim);
   });
 
-  it('can be avoided: discovery lists the supported classes, and states that single claims are not supported', async () => {
+  it('can be avoided: discovery lists the supported acr values, and states that the claims parameter is not supported', async () => {
     expect(await oauth.json('/.well-known/openid-configuration')).toMatchObject({
       acr_values_supported: ['phr', 'phrh'],
       claims_parameter_supported: false,
@@ -139,7 +139,7 @@ describe('a request for an authentication class', () => {
   /** Every class in the metadata. */
   const CLASSES = 'phr phrh';
 
-  it('by acr_values is optional: a member without a passkey signs in once, with another method', async () => {
+  it('by acr_values is only a preference: a member without a passkey signs in once, with the password', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const claims = await idTokenOf(username, { acr_values: CLASSES }, browser);
@@ -150,13 +150,13 @@ describe('a request for an authentication class', () => {
   it.each([
     ['an unsupported class', { essential: true, value: 'gold' }],
     ['one of several unsupported classes', { essential: true, values: ['gold', 'silver'] }],
-  ])('for %s as an essential claim is rejected at once', async (_, acr) => {
+  ])('for %s as an essential claim is rejected before the sign-in', async (_, acr) => {
     const at = await send(oauth.browser(), { claims: claimsWith(acr) });
     expect(answerOf(at)).toBe('unmet_authentication_requirements');
   });
 
   it.each([{ value: 'phr' }, { values: ['phr', 'phrh'] }])(
-    'as an essential claim is rejected if the member, signed in or not, has no passkey: %j',
+    'as an essential claim is rejected at the sign-in and afterwards if the member has no passkey: %j',
     async (wanted) => {
       const { username } = await oauth.member();
       const claims = claimsWith({ essential: true, ...wanted });
@@ -174,7 +174,7 @@ describe('a request for an authentication class', () => {
     ['acr_values with an unknown class', { acr_values: 'gold phr' }],
     ['an essential claim', { claims: claimsWith({ essential: true, values: ['phrh'] }) }],
   ])(
-    'by %s requires a member’s passkey, even after the password, and the ID token states the class',
+    'by %s requires a passkey of a member who has one, even after the password; the ID token states its class',
     async (_, parameters: Parameters) => {
       const { username, authenticator } = await memberWithPasskey(oauth);
       const browser = oauth.browser();
@@ -195,7 +195,7 @@ describe('a request for an authentication class', () => {
   );
 
   thorough.it(
-    'by acr_values, unlike by an essential claim, accepts a passkey of another class if the member has no better passkey',
+    'by acr_values, unlike by an essential claim, accepts another class if the member has no passkey of the requested class',
     async () => {
       const synced = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
       const { username } = await memberWithPasskey(oauth, synced);
@@ -211,7 +211,7 @@ describe('a request for an authentication class', () => {
     },
   );
 
-  it('for an unsupported class in a pushed request gets unmet_authentication_requirements', async () => {
+  it('that is pushed with an unsupported essential class gets unmet_authentication_requirements after the push', async () => {
     const claims = claimsWith({ essential: true, value: 'gold' });
     const { url } = oauth.request(clientId, { scope: 'openid', state: 's', claims });
     const pushed = await oauth.post('/oauth/par', Object.fromEntries(url.searchParams));
@@ -230,14 +230,14 @@ describe('a request for an authentication class', () => {
     '{"id_token":{"acr":{"essential":true,"values":[1]}}}',
     `{"id_token":{"acr":{"essential":true,"value":{"a":"b"}}}}`,
     '['.repeat(1000),
-  ])('in malformed claims is rejected as malformed, except for null: %s', async (claims) => {
+  ])('in malformed claims gets invalid_request, or a page if claims is null: %s', async (claims) => {
     const expected = claims === 'null' ? 'page' : 'invalid_request';
     const at = await send(oauth.browser(), { claims });
     expect(at instanceof URL ? answerOf(at) : 'page').toBe(expected);
   });
 });
 
-describe('a key rotation during a request', () => {
+describe('a key rotation between code and token', () => {
   it('keeps the old key’s signatures valid, and publishes the new key before its first use', async () => {
     const keySet = async () => {
       const response = await fetch(`${oauth.issuer}/oauth/jwks`);

@@ -67,7 +67,7 @@ async function signedAgain(idToken: string, claims: JWTPayload): Promise<string>
 
 describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
   it.each(['GET', 'POST'])(
-    'by %s gets the browser back at its registered URL with the state; the session ends, and the access stays',
+    'by %s gets the browser back at its registered URL with the state; the session ends, and the app keeps its access',
     async (method) => {
       const member = await signIn();
       const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: BYE, state: 'a b&ä' };
@@ -116,7 +116,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
   });
 
   it.each(['another member', 'another browser'])(
-    'signs no member out without confirmation if the ID token is of %s',
+    'signs no member out without confirmation if the ID token belongs to %s',
     async (whose) => {
       const [member, other] = [await signIn(), await signIn()];
       const { sub } = decodeJwt(member.idToken);

@@ -22,7 +22,7 @@ async function signedIn(scope: string, fields: Record<string, unknown> = {}) {
   return { member, clientId, body, claims: decodeJwt(body.id_token!) };
 }
 
-describe('an OpenID library’s request', () => {
+describe('an OpenID Connect request', () => {
   const ADA = { stored_display_name: 'Ada Lovelace', profile_picture: 'https://img.example/ada.png' };
   const SAID = { name: 'Ada Lovelace', picture: ADA.profile_picture };
 
@@ -34,14 +34,14 @@ describe('an OpenID library’s request', () => {
     expect(decodeJwt(again.body.id_token!)).toMatchObject(said);
   });
 
-  it('gets only claims with a value, never null', async () => {
+  it('gets no picture claim if the member has no picture', async () => {
     const { body, claims } = await signedIn('openid profile');
     expect(claims).not.toHaveProperty('picture');
     expect(await userinfo(body.access_token)).not.toHaveProperty('picture');
   });
 
   it.each(['openid', 'openid events:read', 'openid profile:read'])(
-    'without profile gets only the member’s id in the ID token: %s',
+    'without the profile scope gets the member’s id, but no profile or email claim in the ID token: %s',
     async (scope) => {
       const { claims, member } = await signedIn(scope);
       expect(claims.sub).toBe(String(member.id));
@@ -65,7 +65,7 @@ describe('an OpenID library’s request', () => {
     expect(await userinfo(access_token)).toEqual({ sub: String(id), ...profile });
   });
 
-  it('for email gets no email claim, and the consent page does not mention email', async () => {
+  it('for the email scope gets no email claim, and the consent page does not list the scope', async () => {
     const { username } = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { scope: 'openid email profile:read' });
     const browser = oauth.browser();
@@ -78,14 +78,14 @@ describe('an OpenID library’s request', () => {
     expect(await oauth.query(stored)).toEqual([]);
   });
 
-  it('for unknown scopes is accepted without those scopes (Core §3.1.2.1)', async () => {
+  it('for unknown scopes is accepted without them (Core §3.1.2.1), or gets invalid_scope if it has no known scope', async () => {
     const { body } = await signedIn('openid groups profile:read https://graph.example/User.Read phone');
     expect(body.scope).toBe('profile:read');
     const none = oauth.request(await oauth.client(), { scope: 'groups phone' }).url;
     expect((await oauth.browser().leave(none)).searchParams.get('error')).toBe('invalid_scope');
   });
 
-  it('requires no new consent at a later sign-in', async () => {
+  it('requires no second consent for the same scopes', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -104,7 +104,7 @@ describe('an authorization request by POST', () => {
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
     });
 
-  it('gets a sign-in page, or a code if the member is signed in, like a request by GET (Core §3.1.2.1)', async () => {
+  it('gets a sign-in page, or a code and the state if the member is signed in (Core §3.1.2.1)', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -117,7 +117,7 @@ describe('an authorization request by POST', () => {
     expect(back.searchParams.get('state')).toBe('a b&c=ä');
   });
 
-  it('never redirects to an unverified URI, and injects no header', async () => {
+  it('gets status 400 instead of a redirect if the redirect URI is unregistered or missing', async () => {
     const clientId = await oauth.client();
     const { searchParams } = oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url;
     for (const form of [
@@ -203,13 +203,13 @@ thorough.describe('a client that is registered for RS256', () => {
   });
 });
 
-describe('a client that only sends HTTP Basic with an empty password', () => {
+describe('an HTTP Basic header', () => {
   const basic = (id: string, password = '') => ({
     Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${password}`).toString('base64')}`,
   });
 
   it.each(['with its client_id also in the body', 'without a client_id in the body'])(
-    'is treated as the public client named in the request, %s',
+    'with an empty password identifies a public client, %s',
     async (how) => {
       const clientId = await oauth.client();
       const { username } = await oauth.member();
@@ -226,7 +226,7 @@ describe('a client that only sends HTTP Basic with an empty password', () => {
     },
   );
 
-  it('is rejected if the body names another client, or if the client has keys or sends a password', async () => {
+  it('is rejected if the body names another client, the client has keys, or the header has a password or no client', async () => {
     const [clientId, other] = [await oauth.client(), await oauth.client()];
     const { id: confidential } = await clientWithKey(oauth);
     const { username } = await oauth.member();

@@ -33,7 +33,7 @@ describe('the origins that may call the token endpoint', () => {
       expect([origin, await seenFrom(origin, client_id)]).toEqual([origin, HIDDEN]);
   });
 
-  it('are the configured origins, if any are configured; an installed app has no origins', async () => {
+  it('are only the configured origins if any are configured; a native app gets none from its redirect URIs', async () => {
     const { client_id } = await create('--origin', 'https://page.example');
     expect(await seenFrom('https://page.example', client_id)).toEqual(READABLE('https://page.example'));
     expect(await seenFrom('https://app.example', client_id)).toEqual(HIDDEN);
@@ -68,7 +68,7 @@ describe('the origins that may call the token endpoint', () => {
 });
 
 describe('a page of any origin', () => {
-  it('may send custom headers to every document that it may read outside the API', async () => {
+  it('may send the header mcp-protocol-version to each document that it may read outside the API', async () => {
     const paths = oauth.api.app.get(RouteTable).routes.filter(({ method }) => method === 'GET');
     const ofLibrary = [
       ...Object.values(ROUTES),

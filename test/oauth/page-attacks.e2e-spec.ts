@@ -61,7 +61,7 @@ describe('a form sent by another site', () => {
     ['Sec-Fetch-Site: cross-site behind Origin: null', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }],
   ];
 
-  it('is rejected at the sign-in, consent, access and sign-out forms, even with a valid token', async () => {
+  it('is rejected at the sign-in, consent, access and sign-out forms, even with a valid CSRF token', async () => {
     const { member, browser, page, path } = await atConsent();
     const begun = await atSignIn();
     const own = await signedIn(member.username);
@@ -127,7 +127,7 @@ describe('a form sent by another site', () => {
     }
   });
 
-  it('cannot sign the member out by /oauth/logout/confirm', async () => {
+  it('cannot sign the member out through /oauth/logout/confirm', async () => {
     const { username } = await oauth.member();
     const browser = await signedIn(username);
     for (const form of [{ logout: 'yes' }, { logout: 'yes', xsrf: 'x' }] as Record<string, string>[]) {
@@ -184,13 +184,13 @@ describe('a session id that an attacker planted or copied', () => {
 });
 
 describe('an interaction', () => {
-  it('opened in another browser shows an expired sign-in', async () => {
+  it('is shown as expired in another browser', async () => {
     const { path } = await atSignIn();
     const stolen = await oauth.browser().view(path);
     expect([stolen.status, /expired/.test(stolen.html)]).toEqual([400, true]);
   });
 
-  it('accepts no step under another interaction’s id', async () => {
+  it('rejects a form with the cookies and token of another interaction', async () => {
     const { username } = await oauth.member();
     const mine = await atSignIn();
     const other = await atSignIn();
@@ -200,13 +200,13 @@ describe('an interaction', () => {
     expect(answer.status).toBe(400);
   });
 
-  it('cannot skip the sign-in by posting the consent', async () => {
+  it('rejects a consent that is posted before the sign-in', async () => {
     const { browser, page, path } = await atSignIn();
     const form = { decision: 'allow', scope: 'profile:read', csrf: csrfOf(page) };
     expect((await post(browser, `${path}/consent`, form)).status).toBe(400);
   });
 
-  it('cannot skip a re-authentication by posting the consent', async () => {
+  it('rejects a consent that is posted before the re-authentication, and stores no grant', async () => {
     const { id, username } = await oauth.member();
     const { browser, page, path } = await atSignIn({ prompt: 'login' }, await signedIn(username));
     expect(asksForPassword(page)).toBe(true);
@@ -306,7 +306,7 @@ code_challenge code_challenge_method login_hint ui_locales id_token_hint request
     },
   );
 
-  it('is never markup on a sign-out error page, and never causes a redirect', async () => {
+  it('is never markup on a sign-out page, and never causes a redirect', async () => {
     const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
     const { username } = await oauth.member();
     const hints: Record<string, string>[] = [{ client_id: clientId }, { id_token_hint: HOSTILE }, {}];
@@ -321,7 +321,7 @@ code_challenge code_challenge_method login_hint ui_locales id_token_hint request
         }
   });
 
-  it('is never markup in an error for programs', async () => {
+  it('is never markup in an error response of the token endpoint', async () => {
     const { headers, body } = await oauth.token({ grant_type: HOSTILE, client_id: HOSTILE, code: HOSTILE });
     expect(headers.get('content-type')).toMatch(/^application\/json/);
     expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -329,7 +329,7 @@ code_challenge code_challenge_method login_hint ui_locales id_token_hint request
   });
 });
 
-describe('guessing usernames', () => {
+describe('a sign-in with a guessed username', () => {
   it('gets the same page for an unknown name, a wrong password, and a disabled member', async () => {
     const [member, disabled, without] = [
       await oauth.member(),
@@ -381,7 +381,7 @@ describe('guessing passwords to lock a member out', () => {
     },
   );
 
-  it('sets no device cookie for a wrong password, and no script can read the owner’s device cookie', async () => {
+  it('sets no device cookie for a wrong password, and the owner’s device cookie is HttpOnly', async () => {
     const { username } = await oauth.member();
     const device = (browser: Browser) => browser.cookies.get('pua_device;/');
     const browser = oauth.browser();

@@ -101,7 +101,7 @@ const pathOf = (route: string) => route.replaceAll(/:\w+/g, 'abc');
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY'];
 
 describe('the pages', () => {
-  it('have a rate limit per address, unless the controller is exempt', async () => {
+  it('have a rate limit per address, unless their controller is listed as exempt', async () => {
     const limits = jest.spyOn(oauth.api.app.get(RateLimits), 'countOauthRequest').mockReturnValue(60);
     const unlimited = new Set<string>();
     for (const { method, path, controller } of oauth.api.app.get(RouteTable).routes) {
@@ -163,7 +163,7 @@ describe('the pages', () => {
     expect([status, headers.location]).toEqual([303, page]);
   });
 
-  it('ignore Accept, credentials and the query unless the page uses these inputs', async () => {
+  it('ignore Accept, API credentials and unknown query parameters, as /account/apps shows', async () => {
     const headers = { Accept: 'image/png', 'X-API-Key': 'pua_live_wrong', Authorization: 'Bearer wrong' };
     const { status, headers: answered } = await ask('GET', '/account/apps?unknown=1&limit=x', headers);
     expect([status, answered['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -177,7 +177,7 @@ describe('the pages', () => {
 /interaction/${'a'.repeat(101)} /interaction/a~b /interaction/%61bc /interaction/abc/ /interaction/abc/Sign-in
 /interaction/abc/other /oauth/userinfo/ /oauth/Userinfo /oauth/%75serinfo /demo/app.js/ /demo/..%2fapp.js
 /.well-known/oauth-protected-resource`.split(/\s/);
-  it.each(SPELLINGS)('respond 404 to another spelling: %s', async (path) => {
+  it.each(SPELLINGS)('respond 404 to a path that matches no route exactly: %s', async (path) => {
     for (const method of ['GET', 'POST', 'OPTIONS']) {
       const { status, headers } = await ask(method, path);
       expect([method, status]).toEqual([method, 404]);
@@ -193,7 +193,7 @@ describe('the pages', () => {
       { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' },
       'a=1',
     ],
-  ])('report an error for a form that is %s', async (_, headers, body) => {
+  ])('respond 400 to a form that is %s', async (_, headers, body) => {
     const { status, text } = await ask('POST', '/account/sign-out', headers, body);
     expect(status).toBe(400);
     expect(text).toContain('The form could not be read.');
@@ -201,7 +201,7 @@ describe('the pages', () => {
 });
 
 describe('a route that is neither a page nor an oidc-provider route', () => {
-  it('is one of the listed routes', () => {
+  it('of the authorization server or the demo is one of the listed routes', () => {
     const routes = routesAt(/^\/(oauth|\.well-known\/oauth|logos|demo|sign-in\/backchannel-logout)\b/);
     const found = routes.map(({ method, path }) => `${method} ${path}`);
     expect(found.toSorted()).toEqual([...BESIDE_THEM, ...CALLED_BACK, ...LOGOS].toSorted());
@@ -254,7 +254,7 @@ describe('an oidc-provider route', () => {
     ['/oauth/logout/success', 'GET, HEAD'],
     ['/.well-known/oauth-authorization-server', 'GET, HEAD, OPTIONS'],
     ['/.well-known/openid-configuration', 'GET, HEAD, OPTIONS'],
-  ])('at %s accepts %s, and rejects any other method', async (path, methods) => {
+  ])('at %s accepts %s, and responds 405 to other methods except OPTIONS', async (path, methods) => {
     for (const method of METHODS) {
       const { status, headers, text } = await ask(method, path, { Accept: '*/*' });
       const has = methods.split(', ').includes(method);
@@ -272,7 +272,7 @@ describe('an oidc-provider route', () => {
 });
 
 describe('the external identity provider’s back-channel', () => {
-  it('accepts only POST, and responds to invalid requests with a JSON error', async () => {
+  it('accepts only POST, and responds to an empty request with a JSON error', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
       expect([method, await ask(method, '/sign-in/backchannel-logout')]).toMatchObject([
         method,
@@ -284,7 +284,7 @@ describe('the external identity provider’s back-channel', () => {
   });
 });
 
-describe('a page without a route marker', () => {
+describe('a page whose controller lacks a route marker', () => {
   let reached = 0;
 
   @Controller('account')
@@ -333,7 +333,7 @@ describe('a page without a route marker', () => {
   });
 });
 
-describe('the action of each form', () => {
+describe('the action of each form except sign-in forms', () => {
   it('requires a confirmation, or is listed with the way to undo its effect', () => {
     const forms = routesAt(/^\/(interaction|account|developer)\b/)
       .filter(({ method, path }) => method === 'POST' && !SIGN_IN.test(path))

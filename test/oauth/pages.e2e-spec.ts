@@ -42,7 +42,7 @@ const htmlOf = (page: SamplePage, of = pages, language = 'en') => of.render(page
 
 describe('a member page', () => {
   it.each(Object.keys(SAMPLES))(
-    '%s: loads no foreign script or resource, and escapes every hostile text',
+    '%s: loads no foreign script or resource, and escapes hostile text',
     (name) => {
       let html = htmlOf(SAMPLES[name]!).replaceAll('src="/logos/client?client_id=trailmix"', '');
       expect(html).toContain('<html lang="en">');
@@ -63,7 +63,7 @@ describe('a member page', () => {
   );
 
   it.each(['https://help.example/?a=1&b=2', 'mailto:help@platform.example'])(
-    'links to the platform’s support, on an error with the error id: %s',
+    'links to the platform’s support, and asks for the error id on an error page: %s',
     (supportUrl) => {
       const supported = pagesWith({ SUPPORT_URL: supportUrl });
       const link = `<a href="${supportUrl.replace('&', '&amp;')}">`;
@@ -98,7 +98,7 @@ describe('a member page', () => {
   });
 
   it.each(['#7a0019', '#767676', '#d6336c', '#0000ff', '#000000'])(
-    'has readable contrast in the platform’s color, light and dark: %s',
+    'has a contrast of at least 4.5 with the platform’s color, light and dark: %s',
     (color) => {
       const palettes = [
         ...writePalette(color).matchAll(
@@ -123,7 +123,7 @@ describe('a member page', () => {
   );
 
   it.each(Object.keys(SAMPLES))(
-    '%s: is in German for a German browser, and declares its language',
+    '%s: contains no common English words in German, and declares its language',
     (name) => {
       const { html, headers } = pages.render(SAMPLES[name]!, 'de');
       expect(html).toContain('<html lang="de">');
@@ -133,7 +133,7 @@ describe('a member page', () => {
     },
   );
 
-  it('of a consent marks scopes that allow changes, and states how long access lasts', () => {
+  it('for consent marks scopes that allow changes, and states how long access lasts', () => {
     const consent = htmlOf(SAMPLES.consent!);
     const label = (scope: string) => new RegExp(`value="${scope}"[^]*?</label>`).exec(consent)![0];
     expect(label('profile:write')).toContain('Can change data');
@@ -142,7 +142,7 @@ describe('a member page', () => {
     expect(htmlOf(SAMPLES['consent to a native app']!)).toContain('value="180" checked><span>180 days<');
   });
 
-  it('shows an app’s image from this server, and opens its pages in another tab', () => {
+  it('shows an app’s image from this server, and opens the app’s pages in another tab', () => {
     const { html, headers } = pages.render(SAMPLES['consent to a described app']!, 'en');
     expect(html).toContain('<img class="tile" src="/logos/client?client_id=trailmix" alt=""');
     expect(headers['Content-Security-Policy']).toContain("; img-src 'self'; ");
@@ -150,7 +150,7 @@ describe('a member page', () => {
       expect(html).toContain(`<a href="${page}" target="_blank" rel="noopener noreferrer">`);
   });
 
-  it('keeps the CSS classes by which programs find the sign-in buttons', () => {
+  it('has the CSS classes by which programs find the sign-in and cancel buttons', () => {
     const html = htmlOf(SAMPLES['sign-in']!);
     expect(html).toMatch(/<button class="[^"]*\bbutton-go\b[^"]*" type="submit">/);
     expect(html).toMatch(
@@ -158,7 +158,7 @@ describe('a member page', () => {
     );
   });
 
-  it('has security headers that allow only its own style sheet, images and forms', () => {
+  it('has security headers that allow only its own style sheet, and this server’s images and forms', () => {
     const { html, headers } = pages.render(SAMPLES['sign-in']!, 'en');
     expect(headers).toEqual({
       'Content-Type': 'text/html; charset=utf-8',
@@ -320,7 +320,7 @@ postgres.describe('in Chromium', () => {
     };
 
     it.each(SHOWN)(
-      '%s is accessible, fits and does not shift in every width, color scheme and text size, and loads nothing else',
+      '%s is accessible in three views, fits with large text, does not shift noticeably, and loads only logos',
       async (name) => {
         await visit(name);
         expect(await shiftOf(page)).toBeLessThan(NOTICEABLE); // a busy host paints while the page arrives
@@ -343,7 +343,7 @@ postgres.describe('in Chromium', () => {
       },
     );
 
-    it.each(['de', 'fr'])('fits with the longer words of other languages: %s', async (language) => {
+    it.each(['de', 'fr'])('fits a small window and large text in another language: %s', async (language) => {
       for (const name of SHOWN) {
         await visit(name, language);
         await askEverything(page);
@@ -354,7 +354,7 @@ postgres.describe('in Chromium', () => {
       }
     });
 
-    it.each(SHOWN)('%s: has only targets that a finger can hit on a phone', async (name) => {
+    it.each(SHOWN)('%s: has only targets of at least 44 × 44 px on a phone', async (name) => {
       await look(page, { width: 390 });
       await visit(name);
       await askEverything(page);
@@ -374,7 +374,7 @@ postgres.describe('in Chromium', () => {
   });
 
   it.each(['Allow', 'Deny'])(
-    'the button %s redirects to a client on another origin, without JavaScript',
+    'the consent page’s button %s redirects to a client on another origin, without JavaScript',
     async (button) => {
       redirectTo = `${clientUrl}/callback`;
       const { page } = await open('consent', { javaScriptEnabled: false });
@@ -437,7 +437,7 @@ postgres.describe('in Chromium', () => {
     expect(posts[0]!.form.get('decision')).toBe('deny');
   });
 
-  it('a rejected form puts the cursor into the field with the error, and shows the error next to that field', async () => {
+  it('a rejected sign-in focuses the password field, marks it as invalid, and shows the error', async () => {
     const { page } = await open('sign-in refused');
     const password = page.getByLabel('Password');
     expect(await password.evaluate((field) => field === document.activeElement)).toBe(true);
@@ -447,7 +447,7 @@ postgres.describe('in Chromium', () => {
     expect(await page.title()).toMatch(/^Error: /);
   });
 
-  it('the external identity provider’s button wraps at words', async () => {
+  it('the external identity provider’s button reads “Continue with Example”', async () => {
     const { page } = await open('sign-in with the platform’s own login');
     const link = page.getByRole('link', { name: 'Continue with Example' });
     expect(await link.innerText()).toBe('Continue with Example');
@@ -480,7 +480,7 @@ postgres.describe('in Chromium', () => {
   });
 
   it.each(['sign-in', 'consent', 'connected apps', 'developer', 'activity', 'requests', 'hostile apps'])(
-    'the page %s appears before any other resource at the first visit on slow 3G, and does not shift while the rest arrives',
+    'the page %s waits for no other resource at the first visit on slow 3G, and does not shift noticeably',
     async (name) => {
       const { blocking, shifts } = await firstVisitOf(browser, `${siteUrl}/${encodeURIComponent(name)}`);
       expect(blocking).toEqual([]);
@@ -489,7 +489,7 @@ postgres.describe('in Chromium', () => {
   );
 
   it.each(['activity', 'hostile activity', 'requests', 'hostile requests'])(
-    'the tables of the page %s are cards on a phone, and tables to screen readers',
+    'the tables of the page %s fit a phone without horizontal scrolling, and stay tables for screen readers',
     async (sample) => {
       const { page } = await open(sample, { viewport: { width: 320, height: 640 } });
       for (const table of await page.locator('.records').all()) {

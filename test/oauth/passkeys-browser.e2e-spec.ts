@@ -7,7 +7,7 @@ import { startWithPasskeys } from '../support/passkeys.js';
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
-postgres.describe('a member with a passkey, in Chromium', () => {
+postgres.describe('a member in Chromium', () => {
   const browser = new TestBrowser();
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await startWithPasskeys()));
@@ -86,7 +86,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     expect(own.violations).toEqual([]);
   });
 
-  it('signs in for an app from the username’s autofill, and from another device with another passkey', async () => {
+  it('signs in for an app by autofill without a click, on two devices with a passkey each', async () => {
     const { username } = await oauth.member();
     const laptop = await device({}, { autofill: true });
     const phone = await device(PHONE, { autofill: true, synced: true });
@@ -105,7 +105,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     expect(await phone.page.getByText('On one device').count()).toBe(1);
   });
 
-  it('sees an error for a copied passkey with a lower counter than the stored counter', async () => {
+  it('sees an error for a copied passkey whose counter is not above the stored counter', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await register(own.page, username, 'Laptop');
@@ -150,7 +150,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     expect(own.violations).toEqual([]);
   });
 
-  it('completes a sign-in for an app that requires a passkey', async () => {
+  it('signs in with the passkey, after the password, for an app that requests a passkey', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await register(own.page, username, 'Laptop');

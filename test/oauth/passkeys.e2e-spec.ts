@@ -95,7 +95,7 @@ describe('a passkey', () => {
     expect((await passkeysOf(id))[0]!.last_used_at).not.toBeNull();
   });
 
-  it('signs a member in at each account page, and remembers the browser', async () => {
+  it('signs a member in at four account pages, and sets the device cookie', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     for (const path of ['apps', 'sessions', 'activity', 'security']) {
@@ -120,7 +120,7 @@ describe('a passkey', () => {
     expect((await optionsFor(browser, page)).challenge).not.toBe(challenge);
   });
 
-  it('is discoverable, requires user verification, and contains no member data', async () => {
+  it('is discoverable, requires user verification, and has a user handle without the member’s id', async () => {
     const fields = { id: 8_123_456_789 }; // random bytes do not contain this id by chance
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth, undefined, fields);
     const page = await browser.view('/account/security');
@@ -138,7 +138,7 @@ describe('a passkey', () => {
     expect(Buffer.from(options.user.id, 'base64url').includes(String(id))).toBe(false);
   });
 
-  thorough.it('is shown with its name, last use and backup; a member can use two passkeys', async () => {
+  thorough.it('is shown with its name, last use, and “Synced”; a member can use two passkeys', async () => {
     const first = await memberWithPasskey(oauth);
     const phone = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
     const { html } = await addPasskey(first.browser, phone, '  Ada’s <b>phone</b> ');
@@ -156,7 +156,7 @@ describe('a passkey', () => {
     ]);
   });
 
-  thorough.it('is not throttled by guessed passwords', async () => {
+  thorough.it('signs a member in even if guessed passwords have blocked the password', async () => {
     const { username, authenticator } = await memberWithPasskey(oauth);
     for (let i = 0; i < 12; i++) await oauth.browser().signIn('/account/apps', username, 'guess');
     const { browser, page } = await atSignIn();
@@ -184,7 +184,7 @@ describe('a wrong passkey proof', () => {
   ];
 
   thorough.it.each(WRONG)(
-    '%s signs no member in, and is rejected like every other wrong proof',
+    '%s signs no member in, and gets the same error as the other wrong proofs',
     async (_, changes) => {
       const { id, authenticator } = await memberWithPasskey(oauth);
       const { browser, page } = await atSignIn();
@@ -207,7 +207,7 @@ describe('a wrong passkey proof', () => {
     ['JSON with a prototype', '{"__proto__":{"id":"AA"},"response":{"clientDataJSON":"bnVsbA"}}'],
     ['deep JSON', '['.repeat(4_000)],
     ['U+0000', '{"id":"\\u0000"}'],
-  ])('as %s is rejected at a sign-in and at a registration', async (_, credential) => {
+  ])('sent as %s is rejected at a sign-in and at a registration', async (_, credential) => {
     const { browser, page } = await atSignIn();
     expect((await browser.post(page, actionOf(page), { credential })).status).toBe(401);
     const member = await oauth.member();
@@ -224,7 +224,7 @@ describe('a wrong passkey proof', () => {
     expect(await lastDetails(id, 'sign_in.refused')).toEqual({ method: 'passkey', reason: 'disabled' });
   });
 
-  it('whose counter has not increased is rejected as a copy and audited; with an increased counter it is accepted', async () => {
+  it('whose counter has not increased is rejected as a copy and audited, until the counter increases', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 5));
     const attempt = async () => {
       const { browser, page } = await atSignIn();
@@ -247,7 +247,7 @@ describe('a wrong passkey proof', () => {
     expect((await passkeysOf(id))[0]!.sign_count).toBe(8);
   });
 
-  thorough.it('with a wrong signature causes no audit event about a decreased counter', async () => {
+  thorough.it('with a wrong signature is audited as wrong, even if the counter has decreased', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 9));
     authenticator.signCount = 1;
     const { browser, page } = await atSignIn();
@@ -257,7 +257,7 @@ describe('a wrong passkey proof', () => {
 });
 
 describe('a passkey challenge', () => {
-  thorough.it('is accepted in only one of 20 concurrent responses', async () => {
+  thorough.it('is accepted in only one of 20 concurrent sign-ins', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const credential = authenticator.prove(await optionsFor(browser, page));
@@ -303,7 +303,7 @@ describe('a passkey challenge', () => {
   });
 
   thorough.it(
-    'to add a passkey is accepted in only one of ten concurrent responses, and only from its session',
+    'to add a passkey is accepted in only one of ten concurrent requests, and not from another member’s session',
     async () => {
       const { id, username } = await oauth.member();
       const { browser, page } = await atSecurity(oauth, username);
@@ -319,7 +319,7 @@ describe('a passkey challenge', () => {
     },
   );
 
-  it('is stored encrypted: its row shows neither the challenge nor the sign-in', async () => {
+  it('is stored encrypted: its row shows neither the challenge nor the path of the sign-in', async () => {
     const { browser, page } = await atSignIn();
     const { challenge } = await optionsFor(browser, page);
     const rows = await oauth.query<{ row: string }>(
@@ -364,7 +364,7 @@ describe('a passkey registration', () => {
     expect(asked).toBe(0);
   });
 
-  it('is rejected if the passkey already exists', async () => {
+  it('is rejected if another member has a passkey with the same id', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     await refused({ credentialId: authenticator.credentialId });
   });
@@ -388,7 +388,7 @@ SELECT $1::bigint, decode(md5($1::bigint::text || n), 'hex'), '\\x01', '\\x01', 
 });
 
 describe('a change of sign-in methods', () => {
-  it('requires a sign-in within five minutes, which the page requests, and otherwise changes nothing', async () => {
+  it('requires a sign-in within the last five minutes; otherwise the page asks for it, and nothing changes', async () => {
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
     const page = await browser.view('/account/security');
     const forms = page.html.match(/(?<=action=")\/account\/security\/(passkeys|password)[^"]*/g)!;
@@ -477,7 +477,7 @@ describe('the last sign-in method', () => {
     expect(await oauth.events({ user: id, type: 'user.password_switched' })).toEqual([]);
   });
 
-  postgres.it('remains when all methods are removed at the same time', async () => {
+  postgres.it('remains when the member removes all methods at the same time', async () => {
     for (let round = 0; round < 5; round++) {
       const { id, browser } = await memberWithPasskey(oauth);
       const page = await addPasskey(browser, new Authenticator(oauth.issuer), 'Phone');
@@ -521,7 +521,7 @@ describe('a disabled password', () => {
   });
 
   thorough.it(
-    'stays disabled after an import, and is enabled when an admin sets a new password',
+    'stays disabled if the hash is written again, and is enabled when an admin sets a new password',
     async () => {
       const { id, username, browser } = await memberWithPasskey(oauth);
       await browser.submit(await browser.view('/account/security'), {}, /password\/off$/);
@@ -538,7 +538,7 @@ describe('a disabled password', () => {
 });
 
 describe('an app that sends max_age=0', () => {
-  thorough.it('gets a fresh sign-in, and a passkey suffices', async () => {
+  thorough.it('makes the member sign in again, and a passkey suffices', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     const first = await browser.view('/account/apps');
@@ -550,7 +550,7 @@ describe('an app that sends max_age=0', () => {
 });
 
 thorough.describe('a passkey sign-in', () => {
-  it('is rejected if the member’s sign-ins end between the passkey proof and the new session', async () => {
+  it('shows no consent page if the member’s sign-ins end between the passkey proof and the new session', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const response = await signIn(browser, page, authenticator);
@@ -570,7 +570,7 @@ thorough.describe('a passkey sign-in', () => {
     expect(asksForPassword(await attacker.view('/account/apps'))).toBe(true);
   });
 
-  it('requires this server’s form at every step', async () => {
+  it('requires this server’s form for the passkey options and for the proof', async () => {
     const { browser, page } = await atSignIn();
     const foreign = csrfOf(await oauth.browser().view('/account/apps'));
     for (const action of ['/account/apps/passkey', actionOf(page)])
@@ -588,7 +588,7 @@ thorough.describe('a passkey sign-in', () => {
 });
 
 thorough.describe('two instances with passkeys', () => {
-  it('accept each other’s challenges, each once', async () => {
+  it('accept a challenge only once, on either instance', async () => {
     await using other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
     expect(new URL(other.api.url).host).not.toBe(new URL(oauth.issuer).host);
     const { authenticator } = await memberWithPasskey(oauth);
@@ -648,7 +648,7 @@ describe('RATE_LIMIT_AUTH for passkeys', () => {
     },
   );
 
-  thorough.it('of 0 does not limit passkey sign-ins', async () => {
+  thorough.it('allows a passkey sign-in after a failure if it is 0', async () => {
     await using unlimited = await startWith(0);
     const { authenticator } = await memberWithPasskey(unlimited);
     expect((await attempt(unlimited, authenticator, WRONG)).status).toBe(401);

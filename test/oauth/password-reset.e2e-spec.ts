@@ -90,7 +90,7 @@ const later = (id: number, seconds: number) =>
   );
 
 describe('a member who forgot the password', () => {
-  it('requests an email from the sign-in page, and sets a new password by its link, which ends all sessions', async () => {
+  it('requests an email, and sets a new password by its link, which ends the sessions and the apps’ access', async () => {
     const { id, username, email } = await member();
     const clientId = await oauth.client();
     const tokens = await oauth.tokens(clientId, username);
@@ -121,13 +121,13 @@ describe('a member who forgot the password', () => {
     ]);
   });
 
-  it('gets the email in German if the browser prefers it', async () => {
+  it('gets the email in German if the browser prefers German', async () => {
     const { username } = await member();
     await ask(username, 'de');
     expect(received()[0]!.source).toMatch(/^Hallo member-/m);
   });
 
-  it('sees the same page for known and unknown names; only an enabled member with an address and an enabled password gets an email', async () => {
+  it('sees the same page for known and unknown names; only an enabled member with an email address and an enabled password gets an email', async () => {
     const without = await oauth.member();
     const [disabled, none, off] = [await member(), await member({ password_hash: null }), await member()];
     await new UsersService(oauth.dataSource).disable(disabled.id, 'admin');
@@ -152,7 +152,7 @@ describe('a member who forgot the password', () => {
     expect([await set(one!, NEW), await set(other!, PASSWORD)]).toEqual([200, 410]);
   });
 
-  it('gets at most five emails a day, together with all other members with that address', async () => {
+  it('gets at most five emails a day, together with the other members with that email address', async () => {
     const { id, username, email } = await member();
     const other = await member();
     await oauth.query('UPDATE users SET email = $2 WHERE id = $1', [other.id, email.toUpperCase()]);
@@ -193,7 +193,7 @@ describe('a member who forgot the password', () => {
     expect((await browser.signIn('/account/apps', username, NEW)).status).toBe(200);
   });
 
-  it('gets no error if the mail server rejects every email', async () => {
+  it('sees no error if the mail server rejects every email', async () => {
     const { username } = await member();
     mails.refusal = () => new Error('no such mailbox');
     expect((await ask(username)).status).toBe(200);
@@ -240,7 +240,7 @@ describe('a member who forgot the password, and may have passkeys,', () => {
 });
 
 describe('a password reset link', () => {
-  postgres.it('is not consumed, and the password stays, if passkeys cannot be read', async () => {
+  postgres.it('stays valid if passkeys cannot be read: the server responds 503', async () => {
     const { path } = await memberWithLink();
     const databaseDeadlines = { ...oauth.api.config.databaseDeadlines, lock: 300 };
     await using impatient = await OauthTest.start({ mail: mails.mail, databaseDeadlines }, oauth);
@@ -249,7 +249,7 @@ describe('a password reset link', () => {
     expect(await set(path, NEW)).toBe(200);
   });
 
-  it('sets no password without its audit event', async () => {
+  it('stays valid if its audit event cannot be stored', async () => {
     const { path } = await memberWithLink();
     expect(await withoutAudit(oauth.dataSource, 'user.password_set', () => set(path, NEW))).toBe(500);
     expect(await set(path, NEW)).toBe(200);
@@ -267,7 +267,7 @@ describe('a password reset link', () => {
   });
 
   thorough.it(
-    'expires after 30 minutes, with a new password or address, or when the member is disabled',
+    'expires after 30 minutes, when the password or email address changes, or when the member is disabled',
     async () => {
       const endings: ((id: number, username: string) => Promise<unknown>)[] = [
         (id) => later(id, 1801),
@@ -297,7 +297,7 @@ describe('a password reset link', () => {
     },
   );
 
-  it('survives a sign-in that stores a better hash of the same password', async () => {
+  it('stays valid after a sign-in that stores a new hash of the same password', async () => {
     const imported = await bcrypt.hash(PASSWORD, 4);
     const { id, username, path } = await memberWithLink({ password_hash: imported });
     expect(await canSignIn(username, PASSWORD)).toBe(true);
@@ -314,7 +314,7 @@ describe('a password reset link', () => {
     expect(await set(path, NEW)).toBe(200);
   });
 
-  it('that is unknown is shown as expired, and every link requires this server’s form', async () => {
+  it('gets 410 if it is unknown; the forms reject a request without a CSRF token', async () => {
     const { username, path } = await memberWithLink();
     for (const made of ['A'.repeat(43), 'x', '0'.repeat(100)])
       expect(await set(`/account/new-password/${made}`, NEW)).toBe(410);

@@ -42,7 +42,7 @@ describe('a password change', () => {
     expect(await changesOf(id)).toEqual([{ sessions_kept: false }]);
   });
 
-  it('keeps the other sessions if their end is unticked, as the page confirms', async () => {
+  it('keeps the other sessions unless the member requests their end, as the page confirms', async () => {
     const { id, username } = await oauth.member();
     const other = await atSecurity(oauth, username);
     const { browser, page } = await atSecurity(oauth, username);
@@ -55,7 +55,7 @@ describe('a password change', () => {
   });
 
   thorough.it(
-    'ends sign-ins started with the old password together with the sessions, and keeps the apps’ access',
+    'that ends the other sessions also ends unfinished sign-ins, and keeps the apps’ access',
     async () => {
       const { username } = await oauth.member();
       const clientId = await oauth.client();
@@ -89,7 +89,7 @@ describe('a password change', () => {
     expect(await canSignIn(username, PASSWORD)).toBe(true);
   });
 
-  it('to the username is rejected', async () => {
+  it('to a password similar to the username is rejected', async () => {
     const { username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const answer = await change(browser, page, PASSWORD, `${username.toUpperCase()}1`);
@@ -97,7 +97,7 @@ describe('a password change', () => {
     expect(await answer.text()).toContain('too similar to your username');
   });
 
-  thorough.it('requires the old password, with the same limit of guesses as a sign-in', async () => {
+  thorough.it('requires the old password, and is blocked after ten wrong guesses', async () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const statuses = [];

@@ -158,7 +158,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 describe.each(PROFILE_NAMES)('a client of the profile %s', (profile) => {
-  it.each(FAULTS)('gets the responses that the profile table lists: %s', async (_fault, cause, answers) => {
+  it.each(FAULTS)('gets the response that its profile defines: %s', async (_fault, cause, answers) => {
     const answer = answers[profile];
     const said = await cause(profile);
     if (typeof answer === 'string') expect(said).toBe(answer);
@@ -167,7 +167,7 @@ describe.each(PROFILE_NAMES)('a client of the profile %s', (profile) => {
 });
 
 describe('an error caused by a client’s profile', () => {
-  it('names the rule to an authenticated client', async () => {
+  it('names the rule in the response to a signed client assertion', async () => {
     const { assertion } = await clientWithKey(oauth, { profile: 'fapi2' });
     const { body } = await oauth.post('/oauth/revoke', {
       ...(await assertion({ aud: tokenEndpoint() })),
@@ -202,7 +202,7 @@ describe('a client document', () => {
 });
 
 describe('discovery', () => {
-  it('lists the union of the profiles’ features', async () => {
+  it('lists the authentication methods, response modes and assertion algorithms of all profiles', async () => {
     const metadata = await oauth.json<Record<string, string[]>>('/.well-known/openid-configuration');
     for (const profile of PROFILE_NAMES) {
       const { authMethods, responseModes, assertionAlgorithms } = PROFILES[profile];
@@ -259,7 +259,7 @@ describe('FAPI 2.0', () => {
     expect(await oauth.me(body.access_token)).toBe(401); // not accepted as Bearer
   });
 
-  it('accepts a refresh token repeatedly with any DPoP key, but never without one or for another client', async () => {
+  it('accepts a refresh token repeatedly with any DPoP key, but never without a proof or for another client', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const [proof, other] = [await dpopKey(oauth), await dpopKey(oauth)];
     const form = await signedIn(fapi);
@@ -289,7 +289,7 @@ describe('FAPI 2.0', () => {
     expect((await refresh(await proof())).body.error).toBe('invalid_grant');
   });
 
-  it('accepts ten concurrent refreshes', async () => {
+  it('accepts ten concurrent refreshes with the same token', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const proof = await dpopKey(oauth);
     const form = await signedIn(fapi);

@@ -43,7 +43,7 @@ postgres.describe('two servers on one database', () => {
     }
   });
 
-  it('return the same new tokens to 20 parallel refreshes', async () => {
+  it('return the same new tokens to 20 parallel refreshes with one token', async () => {
     for (let round = 0; round < 10; round++) {
       const { refresh_token } = await oauth.tokens(clientId, username);
       const answers = await spread(20, (origin) => oauth.refresh(clientId, refresh_token, {}, origin));
@@ -185,7 +185,7 @@ WHERE endpoint_id = $1 AND user_id = $2`,
     return row!.used;
   };
 
-  it('keep the member signed in when one server is killed during a refresh', async () => {
+  it('accept the retry of a refresh during which another server was killed', async () => {
     for (let round = 0; round < 5; round++) {
       const victim = await ServerProcess.start({ ...oauth.api.environment, PUBLIC_URL: oauth.issuer });
       const { refresh_token } = await oauth.tokens(clientId, username);

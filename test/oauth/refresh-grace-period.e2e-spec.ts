@@ -89,7 +89,7 @@ describe('the stored response of a used refresh token', () => {
     expect(JSON.stringify(plan)).toContain('oauth_tokens_successor_idx');
   });
 
-  postgres.it('is deleted without waiting for a transaction that locks its row', async () => {
+  postgres.it('is skipped while a transaction locks its row, and deleted later', async () => {
     await refreshed();
     await usedEarlier(11);
     const lock = 'SELECT FROM oauth_tokens WHERE successor IS NOT NULL FOR UPDATE';
@@ -138,7 +138,7 @@ FROM generate_series(1, $1)`,
       expect(await app.get(RefreshGracePeriod).forget()).toBe(2_500);
     });
 
-    it('is deleted once by concurrent instances', async () => {
+    it('is deleted once by three concurrent runs', async () => {
       await leave(2_500);
       const counts = await atOnce(3, () => app.get(RefreshGracePeriod).forget());
       expect(counts.reduce((sum, count) => sum + count)).toBe(2_500);

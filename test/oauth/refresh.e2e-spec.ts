@@ -13,7 +13,7 @@ async function signedIn(parameters: Record<string, string> = {}) {
 }
 
 describe('a refresh token', () => {
-  it('used again within 10 seconds gets the same tokens, with their remaining lifetimes and the current end', async () => {
+  it('used again within 10 seconds gets the same tokens, with their remaining lifetimes and the current end of access', async () => {
     const { clientId, refresh_token } = await signedIn();
     const first = await oauth.refresh(clientId, refresh_token);
     const earlier = `UPDATE oauth_tokens SET consumed_at = consumed_at - interval '3 s' WHERE model = 'RefreshToken'`;
@@ -30,7 +30,7 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, second.body.refresh_token)).status).toBe(200);
   });
 
-  it('used again with other parameters within 10 seconds is rejected, and its family stays valid', async () => {
+  it('used again with another scope within 10 seconds is rejected, and its family stays valid', async () => {
     const { clientId, refresh_token } = await signedIn();
     const { body } = await oauth.refresh(clientId, refresh_token);
     const other = await oauth.refresh(clientId, refresh_token, { scope: 'profile:read' });
@@ -52,7 +52,7 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, other.refresh_token)).status).toBe(200);
   });
 
-  it('that was used or revoked is rejected, and only its own client gets the reason', async () => {
+  it('that was used or revoked is rejected with the reason; another client gets the error for an unknown token', async () => {
     const { clientId, refresh_token: used } = await signedIn();
     const told = async (token: string, client = clientId) =>
       (await oauth.refresh(client, token)).body.error_description;

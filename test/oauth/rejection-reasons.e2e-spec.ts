@@ -260,7 +260,7 @@ const OF_TEXTS: Readonly<Record<keyof typeof COMPOSED_TEXTS, Provocation>> = {
 
 describe('the recorded reason of a rejection', () => {
   it.each(['session', 'xsrf', 'client not found', '"DPoP"'])(
-    'does not depend on text in claims: %s',
+    'is malformed_request for the malformed claims %s',
     async (claims) => {
       const caller = new Caller();
       await caller.authorize({ claims });
@@ -288,7 +288,7 @@ describe('the recorded reason of a rejection', () => {
     expect(await caller.reasons()).toEqual([reason]);
   });
 
-  it.each(Object.entries(OF_TEXTS))('is derived from the text "%s"', async (text, provoke) => {
+  it.each(Object.entries(OF_TEXTS))('is the listed reason for the error text "%s"', async (text, provoke) => {
     const caller = new Caller();
     await provoke(caller);
     expect(await caller.reasons()).toEqual([COMPOSED_TEXTS[text as keyof typeof COMPOSED_TEXTS]]);

@@ -175,7 +175,7 @@ postgres.describe('the authorization server with a failing database', () => {
     expect((await send()).status).toBe(303);
   });
 
-  it('responds 503 if another transaction locks the grant beyond the lock timeout, and consumes nothing', async () => {
+  it('responds 503 if another transaction locks the grant beyond the lock timeout, and consumes no code or refresh token', async () => {
     const clientId = await oauth.client();
     const { id, username } = await oauth.member();
     const code = await oauth.code(clientId, username);
@@ -193,7 +193,7 @@ postgres.describe('the authorization server with a failing database', () => {
     expect((await oauth.refresh(clientId, refresh_token, {}, url)).status).toBe(200);
   });
 
-  it('responds 503 to a sign-in that the server cannot count, and never skips the throttle', async () => {
+  it('responds 503 to a sign-in while the throttle’s table is locked', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser(url);
     const page = await browser.view(oauth.request(await oauth.client()).url);

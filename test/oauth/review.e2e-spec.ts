@@ -94,7 +94,7 @@ describe('An app that the platform has not approved', () => {
     expect(await oauth.me(access_token)).toBe(200);
   });
 
-  it('shows other members an explanation instead of the consent page, and stores nothing', async () => {
+  it('shows other members an explanation instead of the consent page, and stores neither consent nor grant', async () => {
     const { id } = await ownApp();
     const member = await oauth.member();
     const { browser, page } = await atConsent(id, member.username);
@@ -120,13 +120,13 @@ describe('An app that the platform has not approved', () => {
     expect(back.searchParams.get('error')).toBe('consent_required');
   });
 
-  it('signs a member in who is not a tester if DEVELOPER_CONSOLE is open', async () => {
+  it('shows the consent page to a member who is not a tester if DEVELOPER_CONSOLE is open', async () => {
     await using open = await OauthTest.start({ developerConsole: true }, oauth);
     const { id } = await ownApp(open);
     expect(await isAsked(id, (await open.member()).username, open)).toBe(true);
   });
 
-  it('gets access for 180 days at most, and after approval for as long as its type allows', async () => {
+  it('offers no unlimited access; after approval, a native app offers it', async () => {
     const { id, owner, developer } = await ownApp();
     const redirect_uri = 'com.example.app:/cb';
     const native = `UPDATE oauth_clients SET type = 'native', redirect_uris = $2 WHERE id = $1`;
@@ -142,7 +142,7 @@ describe('An app that the platform has not approved', () => {
 });
 
 describe('A tester', () => {
-  it('uses the app from acceptance until leaving the test, which ends the app’s access', async () => {
+  it('uses the app from accepting the invitation until leaving the test, which ends the app’s access', async () => {
     const app = await ownApp();
     const tester = await signedIn();
     const invited = await app.developer.post(`/developer/review/${app.id}/testers`, {
@@ -167,7 +167,7 @@ describe('A tester', () => {
     ]);
   });
 
-  it('loses access when the owner removes the tester', async () => {
+  it('cannot use the app after the owner removes the tester, which ends the app’s access', async () => {
     const app = await ownApp();
     const tester = await testerOf(app);
     const { access_token } = await oauth.tokens(app.id, tester.username, { scope: SCOPE });
@@ -248,7 +248,7 @@ const FORM = {
 };
 
 describe('An application for review', () => {
-  it('is shown to the admin, approved, and shown to the developer with one notice', async () => {
+  it('is shown to the admin and approved; the developer sees the approval and gets one notice', async () => {
     const { id, developer } = await ownApp();
     const applied = await developer.post(`/developer/review/${id}`, FORM);
     expect(applied.html).toContain('Waiting for review');
@@ -304,7 +304,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     ['policy_uri', 'javascript:alert(1)'],
     ['reason-events:read', ''],
     ['reason-events:read', 'x'.repeat(301)],
-  ])('is rejected if the field %s is %j', async (field, value) => {
+  ])('gets 400 if the field %s is %j', async (field, value) => {
     const { id, developer } = await ownApp();
     const page = await developer.post(`/developer/review/${id}`, { ...FORM, [field]: value });
     expect(page.status).toBe(400);
@@ -353,7 +353,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     }
   });
 
-  it('can be approved with fewer scopes, never with other scopes, and a review requires an application', async () => {
+  it('can be approved with fewer scopes, but not with scopes that it does not request', async () => {
     const { id, owner } = await ownApp();
     await expect(reviews.review(id, { approved: true })).rejects.toThrow('no pending application');
     await reviews.apply(id, application, owner);
@@ -396,13 +396,13 @@ describe('A change of an approved app', () => {
     ['fewer scopes', { scopes: ['profile:read'] }],
     ['another path on the same host', { redirect_uris: [REDIRECT_URI, 'https://app.example/other'] }],
     ['an origin', { allowed_origins: ['https://app.example'] }],
-  ])('applies at once if it needs no review: %s', async (_, change) => {
+  ])('applies at once: %s', async (_, change) => {
     const { id, owner } = await approvedApp();
     await clients.update(id, () => change, 'user', owner);
     expect(await clients.find(id)).toMatchObject({ ...change, pending_changes: null, review: 'approved' });
   });
 
-  it('needs no approval after the developer reverts the change; a repeated form causes no second change', async () => {
+  it('needs no approval after the developer reverts it; the same change again has no effect', async () => {
     const { id, owner } = await approvedApp();
     const name = (wanted: string) => clients.update(id, () => ({ name: wanted }), 'user', owner);
     expect((await name('Other name')).changed).toEqual(['pending_changes']);

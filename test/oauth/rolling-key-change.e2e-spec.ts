@@ -70,7 +70,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     balancer.targets = await Promise.all(apps.map((app) => app.getUrl()));
   }
 
-  it('hashes an API key again at most once in 30 seconds per instance', async () => {
+  it('announces an API key’s new hash at most once per instance while requests alternate', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
     const announced: (string | undefined)[] = [];
     const listener = new pg.Client(oauth.api.config.databaseUrl);
@@ -218,7 +218,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       };
       return Object.fromEntries(checks.map(({ name, status, message }) => [name, `${status}: ${message}`]));
     };
-    it('encrypts the signing keys once at startup, even if the instances’ settings differ, and the doctor shows the state', async () => {
+    it('encrypts the signing keys under the new SECRET_KEY once, even if the instances’ settings differ; the doctor shows the state', async () => {
       await start([[NEW], [NEW]]);
       const member = await oauth.member();
       await oauth.tokens(clientId, member.username);

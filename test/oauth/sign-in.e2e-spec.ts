@@ -115,7 +115,7 @@ describe('a sign-in', () => {
   };
 
   describe('with a password', () => {
-    it('succeeds with the name in upper or lower case, and is recorded', async () => {
+    it('succeeds with the name in another case, and is recorded', async () => {
       const userId = await platform.user({ username: 'Grace', password_hash: passwordHash });
       expect(await attempt('grace')).toMatchObject({ userId });
       expect(await eventsOf(userId)).toEqual([
@@ -183,7 +183,7 @@ describe('a sign-in', () => {
   });
 
   describe('that is rejected', () => {
-    it('gets the same response for every reason, and the audit log names the reason', async () => {
+    it('gets the same response for every reason, and a member’s audit log names the reason', async () => {
       const wrong = await platform.user({ username: 'wrong', password_hash: passwordHash });
       const none = await platform.user({ username: 'none' });
       const disabled_at = '2026-01-01T00:00:00Z';
@@ -231,7 +231,7 @@ describe('a sign-in', () => {
     });
 
     thorough.it(
-      'costs at most twice as much for a known name as for an unknown name, for which the server also computes a hash',
+      'costs at most twice as much processor time for a known name as for an unknown name',
       async () => {
         await platform.user({ username: 'weighed', password_hash: passwordHash });
         const as = (username: string) => () => attempt(username, 'wrong');
@@ -299,7 +299,7 @@ describe('a sign-in', () => {
     });
 
     thorough.it(
-      'is allowed 10 failures in any 60 seconds, and the count ends after a minute without a failure',
+      'is allowed 10 failures in 60 seconds; after a minute without a failure, the count starts again',
       async () => {
         await fail('slow', 9);
         await pass(30);
@@ -311,7 +311,7 @@ describe('a sign-in', () => {
     );
 
     thorough.it(
-      'is limited by failures per address over all accounts, without affecting other addresses',
+      'is limited by failures per IPv6 network over all accounts, without affecting other networks',
       async () => {
         const limited = await instance(5);
         const from = (address: string, username: string) =>
@@ -347,7 +347,7 @@ describe('a sign-in', () => {
     const takeAll = (name: string) => atOnce(10, () => take(name)) as Promise<ReservedAttempt[]>;
 
     thorough.it(
-      'succeeds for 24 sign-ins at once, from one address and to one account, without counting a failure',
+      'succeeds 24 times at once, from one address to one account, and counts no failure',
       async () => {
         const { signIn } = await instance(20);
         await platform.user({ username: 'crowd', password_hash: passwordHash });
@@ -357,18 +357,15 @@ describe('a sign-in', () => {
       },
     );
 
-    postgres.it(
-      'is rejected before the password check for all but 10 of 200 guesses on two instances',
-      async () => {
-        const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
-        expect(outcomes(await guesses('besieged', 200))).toEqual({ invalid: 10, throttled: 190 });
-        const reasons = (await reasonsOf(userId)) as string[];
-        expect(tally(reasons)).toEqual({ account_blocked: 1, wrong_password: 10 });
-      },
-    );
+    postgres.it('checks the password for only 10 of 200 guesses on two instances', async () => {
+      const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
+      expect(outcomes(await guesses('besieged', 200))).toEqual({ invalid: 10, throttled: 190 });
+      const reasons = (await reasonsOf(userId)) as string[];
+      expect(tally(reasons)).toEqual({ account_blocked: 1, wrong_password: 10 });
+    });
 
     postgres.it(
-      'is counted together with all other sign-ins of its account and address, without a deadlock',
+      'reserves its account and address without a deadlock, and a success counts as no failure',
       async () => {
         const subjects: Subject[] = [
           { kind: 'address', of: '192.0.2.1' },
@@ -422,7 +419,7 @@ describe('a sign-in', () => {
       expect(await attempt('queued', PASSWORD, hasty)).toMatchObject({ userId });
     });
 
-    thorough.it('counts as failed and frees its slot if its server was killed', async () => {
+    thorough.it('counts as failed and frees its slot if it has not ended within 30 seconds', async () => {
       const abandoned = (await takeAll('orphaned'))[0]!;
       await dataSource.query(
         `UPDATE login_throttle SET under_way = ARRAY(SELECT lease - interval '30 s' FROM unnest(under_way) AS lease)`,
@@ -449,7 +446,7 @@ describe('a sign-in', () => {
       expect(await fail('late', 10)).toBe(9);
     });
 
-    thorough.it('is served before guesses from addresses that have failed before', async () => {
+    thorough.it('is served before waiting guesses from addresses that have failed before', async () => {
       const { database, throttle } = await instance(20);
       const config = testConfig(store.environment, { signInPatience: 60_000 });
       const meter = new Meter();
@@ -522,7 +519,7 @@ describe('a sign-in', () => {
     });
 
     thorough.it(
-      'is blocked after 10 failures a minute like from any other browser, and the audit log shows the block',
+      'is blocked after 10 failures, which block no other browser, and the audit log shows the block once',
       async () => {
         const userId = await platform.user({ username: 'robbed', password_hash: passwordHash });
         const thief = await atOnce(30, (i) => own('robbed', `guess ${i}`, instances[i % 2], 'stolen'));
@@ -535,7 +532,7 @@ describe('a sign-in', () => {
       },
     );
 
-    it('is recognized only for members: for an unknown name, the server does not read the device cookie', async () => {
+    it('with an unknown name does not read the device cookie', async () => {
       const asked: number[] = [];
       const deviceOf = (userId: number) => void asked.push(userId);
       const nobody = { username: 'nobody-here', password: 'guess', ip: ip(), deviceOf };
@@ -579,7 +576,7 @@ describe('a sign-in', () => {
     );
 
     postgres.it(
-      'lasts as long as the most expensive imported hash needs, and less once that hash is deleted',
+      'lasts at least as long as the most expensive imported hash needs, and less once that hash is deleted',
       async () => {
         const config = testConfig(store.environment, { shortestRefusal: 500 });
         const refusal = async () => {
@@ -608,7 +605,7 @@ describe('a sign-in', () => {
       },
     );
 
-    it('ignores values that are not verifiable hashes', async () => {
+    it('does not wait for hashes that are invalid or too expensive', async () => {
       for (const hash of ['no hash', `$2b$31$${'a'.repeat(53)}`, '$argon2id$v=19$m=9999999,t=99,p=1$x$y'])
         await platform.user({ password_hash: hash });
       const time = new RefusalTime(instances[0]!.database, testConfig(store.environment));
@@ -626,7 +623,7 @@ describe('a sign-in', () => {
     });
   });
 
-  it('gets a 503 while the database is unavailable', async () => {
+  it('fails as unavailable if the database connection is closed', async () => {
     await platform.user({ username: 'early', password_hash: passwordHash });
     const cutOff = await instance();
     await cutOff.database.end();
