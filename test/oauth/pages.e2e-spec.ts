@@ -419,7 +419,7 @@ postgres.describe('in Chromium', () => {
     app.close();
   });
 
-  it('the consent page allows another person to sign in', async () => {
+  it('the button “Not you?” of the consent page posts to /switch-user, and the browser shows the sign-in', async () => {
     redirectTo = '/sign-in';
     const { page } = await open('consent', { javaScriptEnabled: false });
     await page.getByRole('button', { name: 'Not you?' }).click();
@@ -527,7 +527,7 @@ postgres.describe('in Chromium', () => {
     await button.click();
   };
 
-  it('each button names the session or app access that it ends', async () => {
+  it('buttons name the sessions and the app access that they end', async () => {
     redirectTo = '/sessions';
     const { page } = await open('sessions', { javaScriptEnabled: false });
     /** The form's response redirects: the next navigation must not interrupt the redirect. */

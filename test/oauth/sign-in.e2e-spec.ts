@@ -252,7 +252,7 @@ describe('a sign-in', () => {
   });
 
   describe('that is throttled', () => {
-    it('has the same limit for an unknown name, with one count for upper and lower case', async () => {
+    it('has the limit of 10 failures also for an unknown name, with one count for upper and lower case', async () => {
       const results = await Promise.all(
         ['ghost', 'GHOST', 'Ghost'].flatMap((name) => Array.from({ length: 7 }, () => attempt(name))),
       );
