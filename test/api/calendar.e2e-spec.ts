@@ -60,7 +60,7 @@ const urlOf = ({ url }: VEvent) => (url as unknown as { val: string } | undefine
 const linesOf = (text: string) => text.replaceAll('\r\n ', '').split('\r\n');
 
 describe('a calendar link', () => {
-  it('is created on the account page, shown once, read by a calendar app, and revoked', async () => {
+  it('is created on the account page, shown only once, and serves the member’s events until it is revoked', async () => {
     const { username, id } = await oauth.member();
     const event = await oauth.api.platform.event({ title: 'Summer party' });
     await oauth.api.platform.participant(event, id);
@@ -91,17 +91,14 @@ describe('a calendar link', () => {
     expect(activity.html).toContain('You revoked a calendar link');
   });
 
-  it.each(['', '   ', 'x'.repeat(61), '\0\u200b'])(
-    'requires a name that can be displayed: %j',
-    async (name) => {
-      const { username, id } = await oauth.member();
-      const { browser, page } = await accountPage(username);
-      const refused = await make(browser, page, name);
-      expect(refused.status).toBe(422);
-      expect(refused.html).toContain('Give the link a name of at most 60 characters.');
-      expect(await oauth.api.app.get(CalendarLinks).list(id)).toEqual([]);
-    },
-  );
+  it.each(['', '   ', 'x'.repeat(61), '\0\u200b'])('cannot be created with the name %j', async (name) => {
+    const { username, id } = await oauth.member();
+    const { browser, page } = await accountPage(username);
+    const refused = await make(browser, page, name);
+    expect(refused.status).toBe(422);
+    expect(refused.html).toContain('Give the link a name of at most 60 characters.');
+    expect(await oauth.api.app.get(CalendarLinks).list(id)).toEqual([]);
+  });
 
   thorough.it('cannot be created while the member has ten links', async () => {
     const { username, id } = await oauth.member();
@@ -117,7 +114,7 @@ describe('a calendar link', () => {
     expect((await make(browser, page, 'One more')).html).toMatch(LINK);
   });
 
-  it('can be revoked only by its member, with this server’s form', async () => {
+  it('cannot be revoked by another member or with a forged CSRF token', async () => {
     const [owner, other] = [await oauth.member(), await oauth.member()];
     const link = await linkOf(owner.id);
     const [{ id } = { id: 0 }] = await oauth.api.app.get(CalendarLinks).list(owner.id);
@@ -135,7 +132,7 @@ describe('a calendar link', () => {
     expect((await read(link)).status).toBe(200);
   });
 
-  it('is stored in plain text neither in its row nor in the audit log', async () => {
+  it('has a secret that neither its row nor the audit log contains', async () => {
     const { username, id } = await oauth.member();
     const { browser, page } = await accountPage(username);
     const link = LINK.exec((await make(browser, page)).html)![1]!;
@@ -181,7 +178,7 @@ describe('a calendar link', () => {
     expect(left).toEqual([]);
   });
 
-  it('is rejected if revoked while its request waits for the file', async () => {
+  it('gets 404 if it is revoked while its request waits for the file', async () => {
     const { member, link } = await memberWithEvent();
     const files = oauth.api.app.get(CalendarFiles);
     const of = files.of.bind(files);
@@ -212,7 +209,7 @@ describe('a calendar link', () => {
     }
   });
 
-  thorough.it('is valid under the previous SECRET_KEY, and stored under the new one when used', async () => {
+  thorough.it('is valid under the previous SECRET_KEY, and hashed under the new one when used', async () => {
     const { member, link } = await memberWithEvent();
     const secret = /calendar\/([\w-]+)\.ics/.exec(link)![1]!;
     const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
@@ -229,7 +226,7 @@ describe('a calendar link', () => {
     expect(await find(new Secrets(after))).toMatchObject({ user_id: member.id });
   });
 
-  thorough.it('has its own read limit; an unknown link counts as a failed credential', async () => {
+  thorough.it('gets 429 after repeated reads, and so does an unknown link', async () => {
     const rateLimits = { read: 3, write: 3, auth: 2 };
     const limited = await OauthTest.start({ rateLimits, trustProxy: 1 }, oauth);
     const from = { 'X-Forwarded-For': '203.0.113.77' };
@@ -291,7 +288,7 @@ describe('a calendar file', () => {
     expect(await entries(link)).toEqual({});
   });
 
-  it('contains exactly the events that the API lists, for every role and status of the event', async () => {
+  it('contains exactly the events that the API lists, with the same online URLs, for four roles and five statuses', async () => {
     const member = await oauth.member();
     const key = await oauth.api.key(member.id);
     for (const status of ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'])
@@ -323,7 +320,7 @@ describe('a calendar file', () => {
     }
   });
 
-  it('has local times with their zone in summer and winter, or UTC if the format cannot express the zone', async () => {
+  it('has start times in the event’s time zone, or in UTC during the hour that occurs twice', async () => {
     const member = await oauth.member();
     const zones = [
       ['Europe/Berlin', '2031-07-01T18:00:00Z', 'DTSTART;TZID=Europe/Berlin:20310701T200000'],
@@ -358,7 +355,7 @@ describe('a calendar file', () => {
     ).toEqual(['TZID:America/New_York', 'TZID:Asia/Kolkata', 'TZID:Europe/Berlin']);
   });
 
-  it('lists all-day events as dates, including the last day', async () => {
+  it('lists all-day events as dates, with DTEND on the day after the last day', async () => {
     const member = await oauth.member();
     const days = [
       ['2031-05-01T22:00:00Z', null, '20310502', '20310503'],
@@ -384,7 +381,7 @@ describe('a calendar file', () => {
     }
   });
 
-  it('escapes all texts, so that no text starts another property', async () => {
+  it('escapes the texts of an event and its organizer, so that no text starts another property', async () => {
     const organizer = await oauth.api.platform.user({
       stored_display_name: 'Ada "Countess"; L\\ovelace\r\nATTENDEE:mailto:x@example.com',
     });
@@ -419,7 +416,7 @@ describe('a calendar file', () => {
     expect(named.params.CN).toContain('Ada ’Countess’, L/ovelace ATTENDEE,mailto,x@example.com');
   });
 
-  it('has the API’s headers, supports HEAD, and returns 304 while nothing has changed', async () => {
+  it('has an ETag, supports HEAD, and is not sent again (304) until an event changes', async () => {
     const { event, link } = await memberWithEvent();
     const first = await read(link, { 'X-Request-Id': 'mine-1' });
     expect(Object.fromEntries(first.headers)).toMatchObject({
@@ -440,7 +437,7 @@ describe('a calendar file', () => {
     for (const method of ['POST', 'PUT', 'DELETE']) expect((await read(link, {}, method)).status).toBe(405);
   });
 
-  it('is valid without events', async () => {
+  it('contains only properties of the calendar if the member has no events', async () => {
     const { text } = await read(await linkOf((await oauth.member()).id));
     expect(linesOf(text)).toEqual([
       'BEGIN:VCALENDAR',
@@ -457,7 +454,7 @@ describe('a calendar file', () => {
 });
 
 postgres.it(
-  'a calendar file of 20,000 events contains the next 1,000 and the latest 500 of the last year',
+  'a calendar file of a member with 20,000 events contains the next 1,000 and the latest 500 past events',
   async () => {
     const member = await oauth.member();
     const organizer = await oauth.api.platform.user();
@@ -513,7 +510,7 @@ describe('calendar files', () => {
 });
 
 postgres.it(
-  'ten calendar links of a member with 1,000 events, read forty times a second, cause no errors for other members and raise memory by less than half',
+  'ten calendar links of a member with 1,000 events, read repeatedly, cause no errors for another member and raise memory by less than half',
   async () => {
     const [busy, other] = [await oauth.member(), await oauth.member()];
     await oauth.query(
@@ -554,7 +551,7 @@ FROM generate_series(1, 1000) n RETURNING id
 );
 
 postgres.describe('calendar links of one member', () => {
-  it('are limited to ten, even if fifty are created at the same moment', async () => {
+  it('are limited to ten, even if fifty are requested at the same moment', async () => {
     const { id } = await oauth.member();
     const links = oauth.api.app.get(CalendarLinks);
     const made = await Promise.allSettled(
@@ -564,7 +561,7 @@ postgres.describe('calendar links of one member', () => {
     expect(await links.list(id)).toHaveLength(10);
   });
 
-  it('are in no log line, regardless of the outcome of the request', async () => {
+  it('have secrets that are in no log line after 200 and 404 responses', async () => {
     const { member, link } = await memberWithEvent();
     const secret = /calendar\/([\w-]+)\.ics/.exec(link)![1]!;
     for (const LOG_FORMAT of ['json', 'pretty']) {

@@ -76,7 +76,7 @@ describe('the filter updated_since', () => {
     expect(await since(key, await now(), list)).toEqual([]);
   });
 
-  it('lists achievements that were earned or whose description changed, but no progress', async () => {
+  it('lists achievements that were earned or whose description changed, but none with only new progress', async () => {
     const { id, key } = await api.member();
     const [earned, begun, described] = [
       await api.platform.achievement({ target: 5 }),
@@ -114,7 +114,7 @@ describe('the filter updated_since', () => {
     expect(await since(key, await now())).toEqual([]);
   });
 
-  it('lists imported changes of an existing member, regardless of the platform’s timestamps', async () => {
+  it('lists an imported event of an existing member, even if its updated_at is old', async () => {
     const { id, key } = await api.member();
     const other = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
     await api.platform.participant(other, id);
@@ -145,7 +145,7 @@ describe('the filter updated_since', () => {
     expect(await since(key, asked)).toEqual([event]);
   });
 
-  it('keeps one change mark per second for an hour, then one per minute for 40 days', async () => {
+  it('has all change marks of the last hour, and marks of each minute’s first seconds for 40 days', async () => {
     const put = async (ago: string, second: number) => {
       const [row] = await api.query<{ at: string }>(
         `INSERT INTO change_marks SELECT date_trunc('minute', now() - $1::interval) + make_interval(secs => $2), pg_current_snapshot()::text
@@ -167,7 +167,7 @@ RETURNING taken_at::text AS at`,
   });
 
   // On PostgreSQL, other tests' transactions run meanwhile.
-  embedded.it('records no change mark if nothing changed since the last mark', async () => {
+  embedded.it('gets no new change mark if nothing changed since the last mark', async () => {
     const taken = await api.dataSource.transaction(async (manager) => {
       await manager.query('DELETE FROM change_marks');
       const counts: number[] = [];
@@ -202,7 +202,7 @@ RETURNING taken_at::text AS at`,
       expect(await since(key, asked)).toEqual([event]);
     });
 
-    it('returns to a polling client the same records as a full read, despite concurrent writers', async () => {
+    it('returns to a polling client each event of a full read, despite a concurrent writer', async () => {
       const { id, key } = await api.member();
       const events: number[] = [];
       for (let i = 0; i < 12; i++) {

@@ -65,7 +65,7 @@ describe('GET /api/public/connections: a connection', () => {
     ]);
   });
 
-  it('shows each of its two members the other member, and the status for the member who reads', async () => {
+  it('shows each member the other member, and a pending request as sent or received', async () => {
     const [one, two, three] = [await api.member(), await api.member(), await api.member()];
     const accepted = await api.platform.connection(one.id, two.id);
     const pending = await api.platform.connection(one.id, three.id, { status: 'pending' });
@@ -104,7 +104,7 @@ describe('GET /api/public/connections: a connection', () => {
 });
 
 describe('GET /api/public/connections', () => {
-  it('lists accepted connections by default', async () => {
+  it('lists accepted connections by default, or connections with the requested statuses', async () => {
     const { id, key } = await api.member();
     const accepted = await connected(id);
     const sent = await connected(id, { status: 'pending' });
@@ -135,7 +135,7 @@ describe('GET /api/public/connections', () => {
     expect(await see()).toEqual([[stays, leaves], 2, [stays, leaves, pending]]);
   });
 
-  it('sorts by time to the microsecond or by name ignoring case, ties by id, nulls last', async () => {
+  it('sorts by connected_at to the microsecond or by display_name ignoring case, with ties by id and nulls last', async () => {
     const { id, key } = await api.member();
     const make = (stored_display_name: string, connected_at: string) =>
       connected(id, { connected_at }, { stored_display_name });
@@ -172,7 +172,7 @@ describe('GET /api/public/connections', () => {
     expect(await ids(two.key, 'q=only_of_two')).toHaveLength(1);
   });
 
-  it('filters by source and by time, excluding the end', async () => {
+  it('filters by source, by connected_after including its bound, and by connected_before excluding it', async () => {
     const { id, key } = await api.member();
     const a = await connected(id, { source: 'event', connected_at: '2024-04-30T23:59:59.999999Z' });
     const b = await connected(id, { source: 'import', connected_at: '2024-05-01T00:00:00Z' });

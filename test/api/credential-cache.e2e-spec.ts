@@ -192,7 +192,7 @@ postgres.describe('a cached credential', () => {
     await answers(key, 401);
   });
 
-  it('is rejected after a replica-role writer disables its member, whose sessions and grants are deleted', async () => {
+  it('is rejected after a replica-role writer disables its member; the member’s sessions and grants are deleted', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const { body } = await oauth.token(await oauth.code(await oauth.client(), username, {}, browser));
@@ -220,7 +220,7 @@ postgres.describe('a cached credential', () => {
     await soon(async () => (await oauth.me(access_token)) === 401);
   });
 
-  it('of a client is dropped if the client is disabled while the server queries it', async () => {
+  it('is not kept for a client that is disabled while the server queries the client', async () => {
     const clients = oauth.api.app.get(ClientCache);
     const id = await oauth.client();
     const channel = oauth.api.app.get(RevocationChannel);

@@ -27,7 +27,7 @@ describe('API credentials', () => {
   };
 
   describe('in the headers', () => {
-    it('that are missing get 401 missing_credentials, with a challenge that has no error attribute', async () => {
+    it('get 401 missing_credentials if they are missing, with a challenge that has no error attribute', async () => {
       const { status, headers, body } = await api.send('GET', '/api/public/me');
       expect([status, body.code]).toEqual([401, 'missing_credentials']);
       expect(headers['www-authenticate']).toBe(
@@ -36,7 +36,7 @@ describe('API credentials', () => {
     });
 
     it.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer '])(
-      'are missing if the header is Authorization: %s',
+      'count as missing if the header is Authorization: %s',
       async (authorization) => {
         expect((await api.send('GET', '/api/public/me', { Authorization: authorization })).body.code).toBe(
           'missing_credentials',
@@ -52,7 +52,7 @@ describe('API credentials', () => {
       expect(headers['www-authenticate']).toContain('error="invalid_token"');
     });
 
-    it('of both kinds at once get 400 ambiguous_credentials', async () => {
+    it('with both a key and a token get 400 ambiguous_credentials', async () => {
       const { key } = await newKey();
       const { status, body } = await api.get('/me', key, { Authorization: 'Bearer x' });
       expect([status, body.code]).toEqual([400, 'ambiguous_credentials']);
@@ -68,7 +68,7 @@ describe('API credentials', () => {
       expect(answer).toContain('"code":"ambiguous_credentials"');
     });
 
-    it.each(['access_token', 'api_key', 'key', 'token'])('are ignored in the query (%s)', async (name) => {
+    it.each(['access_token', 'api_key', 'key', 'token'])('do not include the query’s %s', async (name) => {
       const { key } = await newKey();
       expect((await api.send('GET', `/api/public/me?${name}=${key}`)).body.code).toBe('missing_credentials');
       expect((await api.get(`/me?${name}=x`, key)).body.code).toBe('unknown_parameter');
@@ -134,7 +134,7 @@ describe('API credentials', () => {
       read.mockRestore();
     });
 
-    it('ignores X-Forwarded-For if no proxy is trusted', async () => {
+    it('limited to an IP range is rejected if only X-Forwarded-For is in the range and no proxy is trusted', async () => {
       const { key } = await newKey({ cidrs: ['192.0.2.0/24'] });
       expect((await api.get('/me', key, { 'X-Forwarded-For': '192.0.2.7' })).body.code).toBe(
         'ip_not_allowed',
@@ -181,7 +181,7 @@ describe('API credentials', () => {
       }
     });
 
-    it('has its uses recorded in batches', async () => {
+    it('has its number of uses and its last use recorded by a flush', async () => {
       const { key, id } = await newKey();
       await api.get('/me', key);
       await api.get('/me', key);
@@ -251,7 +251,7 @@ describe('API credentials', () => {
       await api.query('DELETE FROM signing_keys'); // other instances have the previous secret
     });
 
-    it('allows access only to its owner’s data', async () => {
+    it('allows access to its owner’s profile and event, but not to another member’s event', async () => {
       const one = await newKey();
       const two = await newKey();
       const event = await api.platform.event();

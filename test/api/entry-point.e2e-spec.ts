@@ -84,7 +84,7 @@ describe('the request target', () => {
     '/oauth\\token#',
     '/readyz#',
     '/xxxxxxxxxx'.repeat(700),
-  ])('outside all routes gets 404 with all API headers: %s', async (target) => {
+  ])('outside all routes gets 404 with the API’s headers: %s', async (target) => {
     expectNotFound(target, await ask(target));
   });
 
@@ -103,7 +103,7 @@ describe('the request target', () => {
   });
 
   it.each(['http://host', 'https://host:8080', 'HTTP://HOST', 'http://[::1]:3000'])(
-    'may be an absolute URL, of which only the path counts: %s/api/public/me',
+    'may be an absolute URL, whose host the server ignores: %s/api/public/me',
     async (origin) => {
       const answer = await ask(`${origin}/api/public/me?`);
       expect(statusOf(answer)).toBe(200);
@@ -112,11 +112,11 @@ describe('the request target', () => {
     },
   );
 
-  it('for a proxy (CONNECT) gets a closed connection', async () => {
+  it('of a CONNECT request gets no response: the server closes the connection', async () => {
     expect(await ask('x:443', 'CONNECT')).toBe('');
   });
 
-  it('reaches a route only with the exact path, and gets a redirect with an additional trailing slash', async () => {
+  it('reaches a route only with the exact path, and is redirected only with an additional trailing slash', async () => {
     const routes = [
       ...api.app.get(RouteTable).routes.map(({ path }) => path),
       // oidc-provider responds to these paths.
@@ -282,7 +282,7 @@ describe('a client that pipelines requests', () => {
     client.socket.destroy();
   });
 
-  thorough.it('with 1,500 requests for /readyz every 250 ms causes no errors for other clients', async () => {
+  thorough.it('with 1,500 requests for /readyz every 250 ms causes no error for another client', async () => {
     const client = await Client.open(api.url);
     const sending = setInterval(() => client.socket.write(request('/readyz').repeat(1_500)), 250);
     for (let i = 0; i < 30; i++) {
@@ -302,7 +302,7 @@ describe('a client that pipelines requests', () => {
     expect(client.text.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(['417', '400']);
   });
 
-  it('is rejected if a request has two Host headers, even if both are equal', async () => {
+  it('gets 400 for a request with two Host headers, even if both are equal', async () => {
     for (const second of ['other', 'x']) {
       const answer = await Client.ask(api.url, `GET /livez HTTP/1.1\r\nHost: x\r\nhOST: ${second}\r\n\r\n`);
       expect(statusOf(answer)).toBe(400);
@@ -379,7 +379,7 @@ describe('an overloaded process', () => {
     expect(callers).toEqual(['one', 'Bearer two', '']);
   });
 
-  it('rejects an API request with the documented problem and all headers', async () => {
+  it('rejects an API request with 503 temporarily_unavailable, Retry-After and the API’s headers', async () => {
     fill('api');
     const key = await api.key(await api.platform.user());
     const { status, headers, body } = await api.get('/me', key, { 'X-Request-Id': 'mine' });
@@ -405,7 +405,7 @@ describe('an overloaded process', () => {
   });
 
   it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
-    'rejects a program’s request to %s in the format of RFC 6749, readable from any origin',
+    'rejects a client’s request to %s with an error of RFC 6749 that any origin can read',
     async (path) => {
       fill('oauth');
       const { status, headers, body } = await api.send('POST', path, {}, 'grant_type=x');
@@ -473,7 +473,7 @@ describe('a static document', () => {
     '/api/public/problems',
     '/api/public/problems/not_found',
     '/.well-known/oauth-protected-resource/api/public',
-  ])('has one ETag, and supports If-None-Match and HEAD: %s', async (path) => {
+  ])('keeps its ETag, and supports If-None-Match and HEAD: %s', async (path) => {
     const plain = { 'Accept-Encoding': 'identity' };
     const first = await api.send('GET', path, plain);
     const again = await api.send('GET', path, plain);
@@ -490,7 +490,7 @@ describe('a static document', () => {
   });
 
   it.each(['/', '/docs', '/docs/errors', '/docs/errors.md', '/demo'])(
-    'is compressed for clients that accept compression, with a separate ETag: %s',
+    'is compressed for clients that accept br or gzip, with a separate ETag: %s',
     async (path) => {
       const get = async (accepted?: string) =>
         fetch(new URL(path, api.url), { headers: accepted ? { 'Accept-Encoding': accepted } : {} });
@@ -524,7 +524,7 @@ describe('a static document', () => {
     },
   );
 
-  it('of OpenAPI is generated only once', () => {
+  it('is generated only once for OpenAPI', () => {
     const document = api.app.get(OpenApiDocument);
     const answer = document.answer('members');
     expect(document.answer('members')).toBe(answer);
@@ -554,7 +554,7 @@ postgres.describe('GET /readyz', () => {
     }
   });
 
-  it('runs at most one statement per 250 ms, regardless of the number of requests', async () => {
+  it('runs at most one statement per 250 ms during 500 requests', async () => {
     const api = await TestApi.start();
     try {
       const statements = new Set<string>();

@@ -51,7 +51,7 @@ describe('an API response', () => {
     api.send('GET', path, { 'X-API-Key': key, ...headers });
 
   describe('with an error', () => {
-    it('is a problem document (RFC 9457) with location, cause and request id', async () => {
+    it('is a problem document (RFC 9457) with code, path and request id', async () => {
       const { headers, body } = await api.get('/events/999?', key, { 'X-Request-Id': 'mine-1' });
       expect(headers['content-type']).toMatch(/^application\/problem\+json/);
       expect(body).toEqual({
@@ -65,7 +65,7 @@ describe('an API response', () => {
       });
     });
 
-    it('forbids caches to store it, and is readable from other origins', async () => {
+    it('forbids caching, and is readable from any origin', async () => {
       for (const path of ['/api/public/nowhere', '/api/public/me']) {
         const { headers } = await api.send('GET', path, { Origin: 'https://app.example' });
         expect(headers['cache-control']).toBe('no-store');
@@ -126,7 +126,7 @@ describe('an API response', () => {
       'text/html; title="a, b; c=\\"d\\"", application/json;indent=2;q=0.1',
       'application/json;q=0, application/json;v=2',
       'application/problem+json, application/json; charset=utf-8',
-    ])('is not 406 for Accept: %s', async (accept) => {
+    ])('is not sent for Accept: %s', async (accept) => {
       expect((await get('/api/public/me', { Accept: accept })).status).toBe(200);
     });
   });
@@ -185,7 +185,7 @@ describe('an API response', () => {
       '<script>',
       `pua_secret_${'x'.repeat(43)}`,
       'T0ken'.repeat(9).slice(2),
-    ])('with a new request id if the caller sends %j', async (id) => {
+    ])('with a new request id if the caller sends the invalid id %j', async (id) => {
       const { headers } = await api.send('GET', '/api/public/problems', { 'X-Request-Id': id });
       expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     });
@@ -203,7 +203,7 @@ describe('an API response', () => {
       }
     });
 
-    it('that are equal for GET and HEAD, whose response has no body', async () => {
+    it('such as Content-Type and Link, equal for GET and HEAD, and no body for HEAD', async () => {
       for (const path of gets()) {
         const answer = await get(path);
         const head = await api.send('HEAD', path, { 'X-API-Key': key });
@@ -215,7 +215,7 @@ describe('an API response', () => {
       }
     });
 
-    it('for a preflight without a credential: any origin is allowed, but never keys or cookies', async () => {
+    it('for a preflight, which allow any origin and Authorization, but no API key or cookie', async () => {
       const { status, headers } = await api.send('OPTIONS', '/api/public/profile', {
         Origin: 'https://app.example',
         'Access-Control-Request-Method': 'PUT',
@@ -274,7 +274,7 @@ describe('an API response', () => {
       expect(documented.toSorted()).toEqual(ofApi.toSorted());
     });
 
-    it('with its parameters: each GET rejects an unknown parameter, and /events has the documented parameters', async () => {
+    it('with its parameters: each GET rejects an unknown parameter, and OpenAPI lists the 14 of /events', async () => {
       for (const path of gets())
         expect((await get(`${path}?surely_unknown=1`)).body.code).toBe('unknown_parameter');
       const { parameters } = document.paths['/api/public/events']!.get!;
@@ -284,7 +284,7 @@ describe('an API response', () => {
       );
     });
 
-    it('with lists whose values clients may repeat or separate by commas', async () => {
+    it('with list parameters, which accept repeated and comma-separated values', async () => {
       for (const [path, { get: operation }] of Object.entries(document.paths)) {
         for (const { name, schema, style, explode, description } of operation?.parameters ?? []) {
           if (schema.type !== 'array') continue;
@@ -301,7 +301,7 @@ describe('an API response', () => {
   });
 
   describe('is explained at GET /api/public/problems and GET /api/public/problems/{code}', () => {
-    it('without a credential, with equal texts', async () => {
+    it('both without a credential and with the same texts', async () => {
       const { body } = await api.send('GET', '/api/public/problems');
       expect(body.data.map(({ code }: { code: string }) => code)).toEqual([...PROBLEMS.keys()]);
       for (const entry of body.data as { code: string }[]) {
@@ -332,7 +332,7 @@ describe('input on the raw socket', () => {
       'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
     ['a control character in a header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Bad: a\u0000b\r\n\r\n'],
-  ])('gets Node’s own error and a closed connection if it is not a valid request: %s', async (_, bytes) => {
+  ])('gets a 4xx status without a body if it is not a valid request: %s', async (_, bytes) => {
     const answer = await Client.ask(api.url, bytes);
     expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
     expect(answer).toMatch(/Connection: close\r\n\r\n$/);

@@ -39,7 +39,7 @@ async function ids(key: string, query = ''): Promise<number[]> {
 
 describe('GET /api/public/events: access', () => {
   it.each(RELATIONS)(
-    'includes events in every state for a member who is %s (%s), drafts only for organizers',
+    'includes events of a member who is %s (%s), and drafts only for organizers and co-organizers',
     async (role, rsvp_status) => {
       const { id, key } = await api.member();
       const seen: number[] = [];
@@ -123,7 +123,7 @@ describe('GET /api/public/events: an item', () => {
     });
   });
 
-  it('shows local times in UTC if the database lacks its time zone, in list and detail', async () => {
+  it('shows local times in UTC if the database does not know the event’s time zone, in list and detail', async () => {
     const { id, key } = await api.member();
     const event = await eventOf(id, { starts_at: '2031-05-01T18:00:00Z', ends_at: '2031-05-01T20:00:00Z' });
     await api.query('ALTER TABLE events DROP CONSTRAINT events_timezone_check');
@@ -231,7 +231,7 @@ describe('GET /api/public/events/{id}', () => {
     });
   });
 
-  it('has null and no tags for unknown values', async () => {
+  it('has null for unknown values, and empty lists of tags and co-organizers', async () => {
     const { id, key } = await api.member();
     const event = await eventOf(id);
     expect((await api.get(`/events/${event}`, key)).body).toMatchObject({
@@ -288,7 +288,7 @@ describe('GET /api/public/events/{id}', () => {
   });
 });
 
-describe('GET /api/public/events: sorts', () => {
+describe('GET /api/public/events: sorting', () => {
   let user: Awaited<ReturnType<TestApi['member']>>;
   let a: number, b: number, c: number, d: number;
   beforeAll(async () => {
@@ -313,7 +313,7 @@ describe('GET /api/public/events: sorts', () => {
     ['sort=-updated_at', () => [b, d, c, a]],
     ['sort=title', () => [a, b, d, c]],
     ['sort=-title', () => [c, b, d, a]],
-  ])('sorts by "%s"', async (query, expected) => {
+  ])('sorts events for the query "%s"', async (query, expected) => {
     expect(await ids(user.key, query)).toEqual(expected());
   });
 });
@@ -388,7 +388,7 @@ describe('GET /api/public/events: filtering', () => {
     expect(await ids(key, 'updated_since=2024-05-01T12:00:00Z')).toEqual([at]);
   });
 
-  it('by status, role, rsvp_status and is_online accepts several values and all filters at once', async () => {
+  it('by status, role and rsvp_status accepts two values each, and combines with is_online and q', async () => {
     const { id, key } = await api.member();
     const online = await eventOf(id, { is_online: true, status: 'ongoing' });
     const maybe = await eventOf(id, { status: 'completed' }, { rsvp_status: 'maybe' });

@@ -21,7 +21,7 @@ interface Reader {
   next: string;
 }
 
-describe('an app or key with access to some of a member’s data', () => {
+describe('a key with access to some of a member’s data', () => {
   let api: TestApi;
   let receiver: Receiver;
   let readers: Reader[];
@@ -170,7 +170,7 @@ describe('an app or key with access to some of a member’s data', () => {
     }
   }
 
-  it('never gets the data export, which requires the member’s own sign-in', async () => {
+  it('cannot download the data export', async () => {
     for (const key of [...readers.map((reader) => reader.key), platformKey]) {
       const { status, text } = await api.send('GET', '/account/data/download', { 'X-API-Key': key });
       expect(status).not.toBe(200);

@@ -105,7 +105,7 @@ describe('GET /api/public/openapi.json', () => {
       expect([name, description]).toEqual([name, expect.stringMatching(/^[A-Z].+\.$/)]);
   });
 
-  it('describes each key of a response unless its name suffices', () => {
+  it('describes all properties of its schemas except Problem and 24 names such as id', () => {
     const undescribed = Object.entries(document.components.schemas)
       .filter(([name]) => name !== 'Problem')
       .flatMap(([, { properties = {} }]) =>
@@ -128,7 +128,7 @@ describe('GET /api/public/openapi.json', () => {
     ]);
   });
 
-  it('requires cursors of at least one character, and has only examples and defaults that their schemas accept', async () => {
+  it('has parameters and bodies whose examples and defaults match their schemas, and cursors of at least one character', async () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
     const platform = (await api.send('GET', '/api/platform/openapi.json')).body as Document;
     let checked = 0;
@@ -165,7 +165,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(checked).toBeGreaterThan(20);
   });
 
-  it('has a schema that accepts four valid feed lines and rejects eight invalid ones', async () => {
+  it('has a counterpart for the platform, whose schema accepts four valid feed lines and rejects eight invalid ones', async () => {
     const { body } = await api.send('GET', '/api/platform/openapi.json');
     const { paths } = body as Document;
     const { schema } = paths['/api/platform/records']!.post!.requestBody!.content['application/x-ndjson']!;
@@ -200,7 +200,7 @@ describe('GET /api/public/openapi.json', () => {
     });
   });
 
-  it('has a path for each action of achievements, with its own parameters and responses', () => {
+  it('has a path for each view of achievements, with the view’s own parameters', () => {
     const views = operations().flatMap(({ path, operation }) =>
       path.startsWith('/api/public/achievements') ? [{ path, ...operation }] : [],
     );
@@ -242,7 +242,7 @@ describe('GET /api/public/openapi.json', () => {
     ]);
   });
 
-  it('has one component for each error and each page schema, and every operation refers to these components', () => {
+  it('has components for error responses and pages, to which the operations refer', () => {
     for (const { operation } of operations())
       for (const [status, response] of Object.entries(operation.responses))
         if (status !== '200')
@@ -381,7 +381,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(sent).toBeGreaterThan(3);
   });
 
-  it('has a complete demo response for each operation and its reproducible errors, all valid by their schema', () => {
+  it('has an example response for each operation except openapi.json, and only examples that match their schemas', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
     ajv.addSchema(document as object, 'openapi');
     let checked = 0;
@@ -469,7 +469,7 @@ describe('GET /api/public/openapi.json', () => {
       expect(codes).toEqual(expect.arrayContaining(operation['x-problems']));
   });
 
-  it('uses only this server’s URLs in its examples', () => {
+  it('has this server’s public URL in its examples, and not the default URL', () => {
     expect(JSON.stringify(document)).toContain(`${api.config.publicUrl}/api/public/problems/event_not_found`);
     if (api.config.publicUrl !== 'http://localhost:3000')
       expect(JSON.stringify(document)).not.toContain('http://localhost:3000');

@@ -111,7 +111,7 @@ describe('the profile', () => {
       expect((await api.get('/profile', key)).body).toEqual(before.body);
     });
 
-    it.each(['first_name', 'last_name', 'bio'])('stores an empty %s unchanged', async (field) => {
+    it.each(['first_name', 'last_name', 'bio'])('stores an empty %s as an empty text', async (field) => {
       const { key } = await api.member({ [field]: 'x' });
       expect((await api.put('/profile', key, { [field]: '' })).body.profile[field]).toBe('');
     });
@@ -146,7 +146,7 @@ describe('the profile', () => {
       'http://127.0.0.1:8080/x',
       'https://[::1]/x',
       `https://example.com/${'a'.repeat(2028)}`,
-    ])('accepts the picture %s', async (profile_picture) => {
+    ])('accepts the picture URL %s', async (profile_picture) => {
       const { key } = await api.member();
       expect((await api.put('/profile', key, { profile_picture })).body.profile?.profile_picture).toBe(
         profile_picture,
@@ -172,7 +172,7 @@ describe('the profile', () => {
       'https://example.com\\@evil.com',
       'https://',
       'http://example.com:99999',
-    ])('rejects the picture %j', async (profile_picture) => {
+    ])('rejects the picture URL %j', async (profile_picture) => {
       const { key } = await api.member();
       const { status, body } = await api.put('/profile', key, { profile_picture });
       expect([status, body.errors?.[0]?.code]).toEqual([422, 'invalid_url']);
@@ -186,7 +186,7 @@ describe('the profile', () => {
       expect(body.errors[0]).toMatchObject({ code: 'too_long', max: 2048, actual: 2049 });
     });
 
-    it.each([1, 1.5, true, [], {}, ['x']])('converts no types: %j gets invalid_type', async (value) => {
+    it.each([1, 1.5, true, [], {}, ['x']])('rejects %j as text with invalid_type', async (value) => {
       const { key } = await api.member();
       const { status, body } = await api.put('/profile', key, { bio: value, first_name: value });
       expect(status).toBe(422);
@@ -290,7 +290,7 @@ describe('the profile', () => {
       'application/x-www-form-urlencoded',
       'application/merge-patch+json',
       'application/json; charset=utf-16',
-    ])('responds 415 to %s', async (type) => {
+    ])('rejects the content type %s', async (type) => {
       const { key } = await api.member();
       expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).body.code).toBe(
         'unsupported_media_type',
@@ -298,14 +298,14 @@ describe('the profile', () => {
     });
 
     it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])(
-      'accepts %s',
+      'accepts the content type %s',
       async (type) => {
         const { key } = await api.member();
         expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).status).toBe(200);
       },
     );
 
-    it('accepts 16,384 bytes and responds 413 to one byte more, also of text/plain', async () => {
+    it('accepts a body of 16,384 bytes, and rejects one more byte as payload_too_large, also in text/plain', async () => {
       const { key } = await api.member();
       const body = (bytes: number) => `{"bio": "x"${' '.repeat(bytes - 12)}}`;
       expect((await api.put('/profile', key, body(16_384))).status).toBe(200);
@@ -384,7 +384,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect(answers.map(({ status }) => String(status)).toSorted()).toEqual(['200', '412', '412', '412']);
     });
 
-    thorough.it('never fails on generated hostile bodies, and stores accepted values unchanged', async () => {
+    thorough.it('responds 200 or 422 to random bodies, and returns accepted values unchanged', async () => {
       const { key } = await api.member();
       const text = fc.oneof(
         fc.string({ unit: 'binary' }),

@@ -145,7 +145,7 @@ describe('the limit of OAuth routes and pages', () => {
   };
 
   thorough.it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
-    'rejects a program’s request to %s in the format of RFC 6749, readable from any origin',
+    'rejects a client’s request to %s with an error of RFC 6749 that any origin can read',
     inOneWindow(async (path: string) => {
       const address = freshAddress();
       await useUp(address);
@@ -218,7 +218,7 @@ describe('the limit of OAuth routes and pages', () => {
     expect((await api.send('POST', '/oauth/token', from(`${network}:3::a`))).status).toBe(400);
   });
 
-  it('cannot be bypassed by another spelling of a path, which is not a route', async () => {
+  it('cannot be bypassed by another spelling of /oauth/token: the response is 404', async () => {
     for (const path of ['/OAuth/token', '/oauth/token/', '//oauth/token', '/oauth/./token', '/oauth/%74oken'])
       expect([path, (await api.send('POST', path, from('198.51.100.4'))).status]).toEqual([path, 404]);
   });

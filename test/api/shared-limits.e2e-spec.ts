@@ -71,7 +71,7 @@ postgres.describe('shared rate-limit counts', () => {
     return (await instance().counts.add(window, new Map([[key, 0]]))).get(key);
   };
 
-  it('reject nothing before the quota is used up, and exceed the quota at most by the requests of one interval', async () => {
+  it('admit all requests up to the quota, and at most the requests of one interval above it', async () => {
     const counters = [0, 1, 2].map(() => instance().counter);
     let exceeded = 0;
     const round = fc.record({
@@ -130,7 +130,7 @@ postgres.describe('shared rate-limit counts', () => {
     ['first', [0, 1]],
     ['last', [1, 0]],
   ])(
-    'reach, within two intervals and without new requests, an instance that exchanges its counts %s',
+    'reach an instance within two intervals, without new requests, if it exchanges its counts %s',
     inOneWindow(async (_, order) => {
       const counters = [instance().counter, instance().counter];
       const caller = randomUUID();
@@ -227,7 +227,7 @@ postgres.describe('rate limits on two servers', () => {
       .get('/api/public/me')
       .set({ 'X-API-Key': key, 'X-Forwarded-For': address });
 
-  it('apply to both servers together, and each server states the common remainder', async () => {
+  it('apply to both servers together, and the second server states the remainder of both', async () => {
     await start();
     await inOneWindow(async () => {
       const key = await api.key(await api.platform.user());
@@ -257,7 +257,7 @@ postgres.describe('rate limits on two servers', () => {
     })();
   });
 
-  it('never cause a 503: a locked table of counts is treated as an unavailable store', async () => {
+  it('do not cause a 503 while the table of counts is locked', async () => {
     await start({ databaseDeadlines: { ...deadlines, lock: 300 } });
     const key = await api.key(await api.platform.user());
     const runner = await hold(api.dataSource, 'LOCK TABLE rate_limit_counts IN ACCESS EXCLUSIVE MODE');

@@ -220,7 +220,7 @@ describe('GET /api/public/sync', () => {
       expect(await since(key, cursor, {})).toEqual([]);
     });
 
-    it('a draft to its organizer, and its removal', async () => {
+    it('a change of a draft to its organizer, and the draft’s removal', async () => {
       const { id, key } = await api.member();
       const draft = await api.platform.event({ status: 'draft', organizer_id: id });
       await api.platform.participant(draft, id, { role: 'organizer' });
@@ -320,7 +320,7 @@ connected_at = connected_at`,
       ]);
     });
 
-    it('combines rows of a repeatedly changed record, and loses no change', async () => {
+    it('combines rows of repeatedly changed records, and then reports the same changes', async () => {
       const { id, key } = await api.member();
       const event = await api.platform.event();
       await api.platform.participant(event, id);
@@ -368,7 +368,7 @@ GROUP BY resource, user_id, kind`,
     const withoutMoment = (text: string) =>
       text.replace(/"rarity_computed_at":"[^"]+"/g, '"rarity_computed_at":""');
 
-    it('returns each record byte for byte like its own route, and null for removed records', async () => {
+    it('returns each record like its own route, and null for removed records', async () => {
       const { id, key } = await api.member();
       const kept = await api.platform.event({
         description: 'Zum Café: „ja“ \n 🎉',
@@ -515,7 +515,7 @@ GROUP BY resource, user_id, kind`,
       expect(await since(key, await start(key))).toEqual([]);
     });
 
-    it('no cursor from a restored dump, even if its position is above all positions of this server', async () => {
+    it('no cursor after a restore of a dump whose positions are above the server’s', async () => {
       const { id, key } = await api.member();
       await sql('UPDATE change_places SET changed_in = 9000000000000');
       await sql(
@@ -579,7 +579,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
     });
   });
 
-  it('keeps no row of an erased member', async () => {
+  it('keeps no change of an erased member', async () => {
     const { id } = await api.member();
     await sql(`UPDATE users SET bio = 'new' WHERE id = $1`, [id]);
     await eraseMembers(api.dataSource, [id], { actor: 'admin' });

@@ -142,7 +142,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     }
   }
 
-  it('keeps an app’s copy equal to a full read after random histories of many writers, at any isolation level', async () => {
+  it('keeps an app’s copy equal to a full read after random changes by four writers, at three isolation levels', async () => {
     const apps = FOLLOWED.map((id) => new App(id));
     await fc.assert(
       fc.asyncProperty(fc.array(statement, { minLength: 60, maxLength: 120 }), async (statements) => {
@@ -230,7 +230,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     }
   }
 
-  it('keeps a partner’s copy equal to the routes’ data by include=data, with at most 2 requests per 100 changes, even if responses are lost', async () => {
+  it('keeps a partner’s copy by include=data equal to the routes’ data, even if some responses are lost', async () => {
     const partners = FOLLOWED.map((id) => new Partner(id));
     await fc.assert(
       fc.asyncProperty(

@@ -30,7 +30,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     );
   const keyId = (key: string) => key.split('_')[2]!;
 
-  it('count each successful request by member, app or key, and scope', async () => {
+  it('count successful requests that require a scope by member, app or key, and scope', async () => {
     const member = await oauth.member();
     const client = await oauth.client();
     const { access_token } = await oauth.tokens(client, member.username);
@@ -82,7 +82,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     expect(await counted([member.id])).toMatchObject([{ scope: 'events:read', uses: 2 }]);
   });
 
-  thorough.it('are exact after thousands of mixed requests, although flushes run meanwhile', async () => {
+  thorough.it('are exact after 2,000 mixed requests, although flushes run meanwhile', async () => {
     const members = await Promise.all(Array.from({ length: 5 }, () => oauth.api.platform.user()));
     const keys = await Promise.all(
       members.flatMap((member) => [oauth.api.key(member), oauth.api.key(member, ['events:read'])]),
@@ -133,7 +133,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     expect(await counted([member])).toMatchObject([{ scope: 'profile:read', uses: 2 }]);
   });
 
-  it('are written at most 100 rows at a time, so that no statement times out on a busy host', async () => {
+  it('are written at most 100 rows at a time', async () => {
     await oauth.query('CREATE TABLE written_at_once (rows integer)');
     const usage = oauth.api.app.get(Usage);
     const tally = usage.tally('a test', `INSERT INTO written_at_once SELECT count(*) FROM ${USED}`);
@@ -147,7 +147,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     await oauth.query('DROP TABLE written_at_once');
   });
 
-  it('report each request to DeveloperRequests, with the problem code if rejected', async () => {
+  it('are not the only record: DeveloperRequests gets each request, with the problem code if rejected', async () => {
     const told: object[] = [];
     const hear = jest.spyOn(oauth.api.app.get(DeveloperRequests), 'finished');
     hear.mockImplementation(({ context: { credentialId: key, problem }, principal }, status) => {
