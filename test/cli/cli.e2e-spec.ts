@@ -62,7 +62,7 @@ describe('pua', () => {
   const refused = (key: string) => soon(async () => (await api.get('/me', key)).status === 401);
 
   describe('in general', () => {
-    it('prints its help, with an example, on stdout', async () => {
+    it('prints the help of keys create, with an example, on stdout', async () => {
       const { code, stdout, stderr } = await pua(api.environment, 'keys create --help');
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(
@@ -70,7 +70,7 @@ describe('pua', () => {
       );
     });
 
-    it('names every command in its help, and loads no command and only the library Commander for it', async () => {
+    it('names every command in its help, for which it loads no command and no library except Commander', async () => {
       const url = new URL('../../dist/src/cli/program.js', import.meta.url).href;
       const script = `
         import { registerHooks } from 'node:module';
@@ -235,7 +235,7 @@ describe('pua', () => {
   });
 
   describe('keys create', () => {
-    it('prints only the key on stdout, and its use without the key on stderr; the running server accepts the key', async () => {
+    it('prints only the key on stdout, and instructions without the key on stderr; the server accepts the key', async () => {
       const user = await api.platform.user({ username: 'key_owner' });
       const command = 'keys create --user=KEY_owner --name=Partner --scopes=profile:read';
       const { code, stdout, stderr } = await run(command);
@@ -249,7 +249,7 @@ describe('pua', () => {
       expect((await api.get('/events', stdout.trim())).status).toBe(403);
     });
 
-    it('prints all details of the key with --json', async () => {
+    it('prints the key and its details with --json', async () => {
       const user = await api.platform.user();
       const more = '--env test --cidr 203.0.113.7/24 2001:DB8::1'.split(' ');
       const { key, ...details } = await createByCommand(user, ...more);
@@ -268,7 +268,7 @@ describe('pua', () => {
       expect(seconds(details.expires_at) - seconds(details.created_at)).toBe(90 * 86_400);
     });
 
-    it('grants no scope for an empty list: the key can only read /credential', async () => {
+    it('grants no scope for an empty list: the key can read /credential, but not /me', async () => {
       const user = await api.platform.user();
       const { key, scopes } = await json<Key>(`keys create --user ${user} --name x --scopes`, '');
       expect(scopes).toEqual([]);
@@ -348,7 +348,7 @@ describe('pua', () => {
         expect(JSON.stringify(list) + stdout).not.toContain(secret);
     });
 
-    it('list all keys in columns', async () => {
+    it('list prints keys in columns', async () => {
       const user = await api.platform.user({ username: 'columns' });
       const { id } = await createKey(user);
       const { stdout } = await run('keys list');
@@ -370,7 +370,7 @@ describe('pua', () => {
       }
     });
 
-    it('fail for an unknown id', async () => {
+    it('show fails for an unknown id', async () => {
       const { code, stderr } = await run('keys show AAAAAAAAAAAA');
       expect(code).toBe(1);
       expect(stderr).toBe('There is no key AAAAAAAAAAAA: `npx pua keys list` shows all\n');
@@ -393,7 +393,7 @@ describe('pua', () => {
       expect([last_four, created_at, expires_at]).not.toContain(undefined);
     });
 
-    thorough.it('ends the old key at once with --overlap 0s', async () => {
+    thorough.it('ends the old key within a second with --overlap 0s', async () => {
       const old = await createKey(await api.platform.user());
       expect((await api.get('/me', old.key)).status).toBe(200);
       const { stdout } = await run('keys rotate', old.id, '--overlap', '0s');
@@ -401,7 +401,7 @@ describe('pua', () => {
       expect((await api.get('/me', stdout.trim())).status).toBe(200);
     });
 
-    thorough.it('never extends the old key’s lifetime', async () => {
+    thorough.it('does not extend the old key’s lifetime if --overlap is longer', async () => {
       const old = await createKey(await api.platform.user(), { expiresInSeconds: 3600 });
       await run('keys rotate', old.id, '--overlap', '2d');
       expect(await json('keys show', old.id)).toMatchObject({ expires_at: old.expires_at });
@@ -529,7 +529,7 @@ describe('pua', () => {
         });
     });
 
-    thorough.it('update changes nothing without a field, or if the member has the values', async () => {
+    thorough.it('update reports no change without a field or with unchanged values', async () => {
       const user = String(await api.platform.user({ username: 'wants_name' }));
       expect(await run('users update', user)).toMatchObject({
         code: 2,
@@ -540,7 +540,7 @@ describe('pua', () => {
       );
     });
 
-    it('delete is an alias of erase, and requires --yes without a terminal', async () => {
+    it('delete erases a member, and requires --yes without a terminal', async () => {
       const user = String(await api.platform.user({ username: 'deletable' }));
       const { code, stderr } = await run('users delete deletable');
       expect(code).toBe(2);
@@ -772,7 +772,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
       expect(stdout).toMatch(/error-1/);
     });
 
-    it('prunes events older than the given age of at least a week, prints their number, and records the pruning', async () => {
+    it('prunes events older than the given age, prints their number, and records the pruning', async () => {
       await api.query(
         `INSERT INTO auth_events (type, actor, occurred_at)
 SELECT 'user.created', 'system', now() - days * interval '1 day' FROM generate_series(1, 3), unnest('{100,20}'::int[]) days`,
@@ -788,7 +788,7 @@ SELECT 'user.created', 'system', now() - days * interval '1 day' FROM generate_s
       expect(details).toEqual({ older_than_seconds: 8 * 86_400 });
     });
 
-    it('prints with --follow 2,500 earlier events in order, which need several reads', async () => {
+    it('prints 2,500 earlier events in order with --follow', async () => {
       const user = await api.platform.user({ username: 'busy' });
       await api.query(
         `INSERT INTO auth_events (type, actor, user_id, occurred_at, details)
@@ -878,7 +878,7 @@ describe('pua on an empty database', () => {
   type Status = { applied: string[]; pending: string[]; unknown: string[] };
   const status = () => puaJson<Status>(environment, 'db status');
 
-  thorough.it('migrates the database, reports the migrations, and can undo and repeat them', async () => {
+  thorough.it('migrates, reports the migrations, and can undo and repeat the last one', async () => {
     const { pending } = await status();
     const applied = pending.slice(0, -1);
     expect([applied.length > 1, pending.at(-1)]).toEqual([true, 'schema/']);
@@ -926,7 +926,7 @@ describe('pua on an empty database', () => {
     });
   });
 
-  thorough.it('rejects a newer schema, except in commands that end access', async () => {
+  thorough.it('rejects an incompatible newer schema, except in four commands that end access', async () => {
     await run('users create --username one');
     const makeKey = () =>
       puaJson<{ id: string }>(environment, 'keys create --user one --name k --scopes profile:read');
@@ -964,7 +964,7 @@ describe('pua on an empty database', () => {
 
 // Tests the embedded database, but starts many processes.
 postgres.describe('pua on an embedded database without a server', () => {
-  it('migrates the database once, even if many commands start at the same moment', async () => {
+  it('migrates the database once, even if five commands start at the same moment', async () => {
     for (let round = 1; round <= 3; round++) {
       const DATA_DIR = mkdtempSync(join(process.env.TEST_FOLDER!, 'nobody-serves-'));
       const run = (command: string) => puaProcess({ NODE_ENV: 'test', SECRET_KEY, DATA_DIR }, command);
@@ -983,7 +983,7 @@ postgres.describe('pua on an embedded database without a server', () => {
 });
 
 postgres.describe('pua on an empty PostgreSQL database', () => {
-  it('reports that a migration must run first', async () => {
+  it('reports missing migrations, and the command that runs them', async () => {
     const { environment, drop } = await createEmptyDatabase();
     const { code, stderr } = await pua(environment, 'users create --username first');
     expect(code).toBe(1);
@@ -1055,7 +1055,7 @@ describe('pua doctor', () => {
     ['participants', "starts_at = starts_at + interval '1 day', event_is_draft = true"],
     ['connections', "peer_name = 'zz', peer_is_disabled = true"],
     ['user_achievements', 'user_is_disabled = true'],
-  ])('finds that %s differs from its source, and repairs it', async (table, columns) => {
+  ])('finds wrong denormalized columns in %s, and repairs them', async (table, columns) => {
     await api.dataSource.transaction(async (manager) => {
       await manager.query('SET LOCAL session_replication_role = replica');
       await manager.query(`UPDATE ${table} SET ${columns}`);
@@ -1168,7 +1168,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  thorough.it('with --watch prints each quick check once, then changes, and exits with 1', async () => {
+  thorough.it('with --watch prints quick checks and changes, and exits with 1 if one fails', async () => {
     type Line = { time: string; name: string; was: string | null; status: string; mend: string | null };
     const child = startPua(api.environment, 'doctor --watch 1s --json');
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
@@ -1232,7 +1232,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     }
   });
 
-  it('writes its findings for Prometheus into a file, atomically', async () => {
+  it('writes its findings for Prometheus into a file, and leaves the other files unchanged', async () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'textfile-'));
     const file = join(folder, 'doctor.prom');
     const began = Math.floor(Date.now() / 1000);
@@ -1325,7 +1325,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(bad(report)).toEqual([expect.objectContaining({ name, status: 'warn' })]);
   });
 
-  it('names wrong settings, and exits with 1', async () => {
+  it('names a wrong setting, and exits with 1', async () => {
     const report = await examine({ TRUST_PROXY: 'yes' });
     expect(report).toMatchObject({ code: 1, healthy: false });
     expect(bad(report)).toEqual([
