@@ -11,13 +11,13 @@ const DECLARATIONS = {
   achievements: achievementsAccess,
 };
 
-/** Resources of the members' API; each change concerns one of them. */
+/** Names of the resources of the members' API. */
 export const RESOURCES = Object.keys(DECLARATIONS) as (keyof typeof DECLARATIONS)[];
 export type Resource = keyof typeof DECLARATIONS;
 
 const ENTRIES: readonly (readonly [string, ResourceDeclaration])[] = Object.entries(DECLARATIONS);
 
-/** Kinds of changes for a member. `removed`: no longer in the member's lists, for any reason. */
+/** Kinds of changes for a member. `removed` means that the item is no longer in the member's lists. */
 export const CHANGE_KINDS = ['updated', 'removed'] as const;
 
 export const ABOUT: ReadonlyMap<string, string> = new Map(ENTRIES.map(([name, { about }]) => [name, about]));
@@ -26,14 +26,14 @@ export const READ_SCOPES = Object.fromEntries(
   ENTRIES.map(([name, { scope }]) => [`${name}:read`, scope]),
 ) as { readonly [Name in Resource as `${Name}:read`]: (typeof DECLARATIONS)[Name]['scope'] };
 
-/** SQL conditions: the resource's rows that belong to the member ($1), and the rows that the member sees. */
+/** Returns SQL conditions. `own`: the row belongs to the member ($1). `access`: the member can also see it. */
 export function accessTo(resource: Resource): { readonly own: string; readonly access: string } {
   const { member, isShown } = DECLARATIONS[resource];
   const own = `${member} = $1`;
   return { own, access: isShown === 'true' ? own : `${own} AND ${isShown}` };
 }
 
-/** The access rule of events, over `p` (participants): the member ($1) has a relation to the event, with a role that can see it. */
+/** SQL condition: `p` is the member's ($1) row in `participants`, and the member can see the event. */
 export const EVENT_ACCESS = accessTo('events').access;
 
 /** Derives list properties from the resource's declaration. */
@@ -42,12 +42,12 @@ export function listOf(resource: Resource) {
   return { name: resource, rows, id, ...accessTo(resource) };
 }
 
-/** Scope that a credential requires to read the resource. */
+/** Returns the scope that reading the resource requires. */
 export const readScope = <Name extends string>(resource: Name) => `${resource}:read` as const;
-/** The scope in SQL. */
+/** Like {@link readScope}, but in SQL. @param resource SQL of the name */
 export const readScopeSql = (resource: string) => `(${resource} || ':read')`;
 
-/** SQL of the change's kind: `updated` if the lists' access rules now show the item to the member, else `removed`. */
+/** Returns SQL of a change's kind: `updated` if the member can see the item now, else `removed`. */
 export const kindFor = (member: string, resource: string, id: string) => `CASE WHEN CASE ${resource}
 ${ENTRIES.map(
   ([name, { rows, isShown, ...row }]) =>
@@ -56,8 +56,8 @@ ${ENTRIES.map(
       END THEN 'updated' ELSE 'removed' END`;
 
 /**
- * SQL: the members and items that rows of `log` (changes) affect, one row for each: (resource, user_id, id, changed_at, changed_in,
- * sequence). Filter by one member, or by the latest changes. {@link kindFor} computes the kind for that member.
+ * SQL: the members and items that the changes in `log` affect, as rows (resource, user_id, id, changed_at, changed_in, sequence),
+ * possibly repeated. Filter by one member, or by the latest changes. {@link kindFor} computes the kind for that member.
  */
 export const concernedBy = (log: string, resource?: Resource) =>
   ENTRIES.filter(([name]) => resource === undefined || name === resource)
@@ -75,11 +75,11 @@ export const concernedBy = (log: string, resource?: Resource) =>
     )
     .join('\nUNION ALL\n');
 
-/** SQL: whether a transaction was committed at this time or later, or a few seconds earlier; true if no change mark is old enough. */
+/** SQL: whether a transaction was committed after the last change mark before `moment`; true if there is no such mark. */
 export const committedSince = (transaction: string, moment: string) =>
   `committed_after(${transaction}, (SELECT last_mark_before(${moment}::timestamptz)))`;
 
-/** SQL: whether an item of the member ($1) changed since `moment`; true for all if those changes were deleted. @param id SQL of the id */
+/** SQL: whether an item of the member ($1) changed since `moment`; true if some of these changes were deleted. @param id SQL of the id */
 export const changedSince = (resource: Resource, id: string) => (moment: string) =>
   `EXISTS (SELECT FROM change_places WHERE name = 'swept' AND ${committedSince('changed_in', moment)})
   OR ${id} IN (SELECT s.id FROM (${concernedBy('changes', resource)}) s

@@ -28,7 +28,7 @@ import { AchievementsService, CATALOGUE_LIST, EARNED_LIST, PINNED_LIST } from '.
 
 const PATH = 'api/public/achievements';
 
-/** Each view has a separate route; the list's route with the view's `action` returns the same bytes, including cursors. */
+/** Each view has its own route; the root route also returns the view that `action` selects. */
 @Controller(PATH)
 @RequireScopes('achievements:read')
 export class AchievementsController {

@@ -26,16 +26,16 @@ import {
 
 const ua = relation(UserAchievement, 'ua');
 
-/** Active members `t`. The key and LIMIT let PostgreSQL reuse the plan, since a table of one row has no statistics. */
+/** Number of active members, in `t`. WHERE and LIMIT make PostgreSQL expect one row even if the table has no statistics. */
 const ACTIVE_USERS = '(SELECT active_users_count FROM platform_totals WHERE id LIMIT 1) t';
 
-/** All achievements `a` (a few hundred) with any progress `ua` of the member ($1), and the active members `t`. */
+/** All achievements `a`, with the member's ($1) progress `ua` if there is any, and the number of active members in `t`. */
 const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id
   CROSS JOIN ${ACTIVE_USERS}`;
 /** Retired achievements are visible only to members who earned them. */
 const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 
-/** Achievements `a` for which the member has progress `ua`. */
+/** The progress `ua` of all members, with the achievement `a`; each list adds the member as a condition. */
 const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN ${ACTIVE_USERS}`;
 const OF_MEMBER = accessTo('achievements');
 
@@ -73,7 +73,7 @@ export const WHOLE_EARNED_LIST = new List({
   item: writeJson(AchievementDetail),
 });
 
-/** All achievements that the member can see, with earned status. */
+/** Achievements that the member can see, earned or not. */
 export const CATALOGUE_LIST = new List<AllQuery>({
   ...ITEMS,
   name: 'all-achievements',
@@ -95,7 +95,7 @@ export const CATALOGUE_LIST = new List<AllQuery>({
     action: { all: null },
     category: inCategory,
     rarity: ofRarity,
-    // Includes changed achievements for which the member has no row.
+    // Includes changed achievements for which the member has no row in `user_achievements`.
     updated_since: (at) => `${changedSince('achievements', 'a.id')(at)} OR a.id IN (
       SELECT id FROM changes WHERE user_id IS NULL AND resource = 'achievements' AND ${committedSince('changed_in', at)})`,
     earned: { true: 'ua.earned_at IS NOT NULL', false: 'ua.earned_at IS NULL' },
@@ -117,7 +117,7 @@ const READ_DETAIL = {
   text: `SELECT ${writeJson(AchievementDetail)} AS json FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
 };
 
-/** $1: the member. Reads the catalog once, by category and tier, into one {@link StatisticsRow}; Node adds up the groups. */
+/** Reads the member's ($1) statistics as one {@link StatisticsRow}, by category and tier; Node adds up these groups. */
 const READ_STATISTICS = {
   name: 'read-achievement-statistics',
   text: `SELECT COALESCE('[' || string_agg('[' || json_text(category) || ',"' || rarity || '",' || total || ',' || earned || ','
@@ -136,7 +136,7 @@ FROM (
 };
 
 interface StatisticsRow {
-  /** JSON text: an array of {@link Group}, one per category and tier with achievements. */
+  /** JSON text: an array of {@link Group}, one per combination of category and tier that has achievements. */
   readonly groups: string;
   readonly rarest_earned: AchievementStatistics['rarest_earned'];
   readonly last_earned_at: string | null;
@@ -199,7 +199,7 @@ export class AchievementsService {
   }
 }
 
-/** Lists categories in the database's case-insensitive order: by code points of the folded text. */
+/** Lists the categories in the database's case-insensitive order: by code points of the lower-case text. */
 function categoriesOf(groups: readonly Group[]): string[] {
   return [...new Set(groups.map(([category]) => category))]
     .map((category) => ({ category, key: Buffer.from(`${category.toLowerCase()}\0${category}`) }))
@@ -217,7 +217,7 @@ function sum(groups: readonly Group[], of: (group: Group) => number): number {
   return groups.reduce((sum, group) => sum + of(group), 0);
 }
 
-/** Share in percent, rounded half up to two decimals; 0 if the total is 0. Equals the database function `percentage`. */
+/** Returns a percentage, rounded half up to two decimals; 0 if `whole` is 0. The database function `percentage` does the same. */
 function percentage(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }

@@ -1,7 +1,7 @@
 import { orRemoved, ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 import { isEventVisible } from '../events/access.js';
 
-/** Returns the condition that a connection's peer is not disabled. */
+/** Returns the SQL condition that the other member of a connection is not disabled. */
 export const isConnectionShown = (row: string) => `NOT ${row}.peer_is_disabled`;
 const isShown = isConnectionShown('c');
 

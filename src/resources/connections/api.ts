@@ -62,7 +62,7 @@ const MetAtEvent = new Model('MetAtEvent', {
   title: e.title,
   city: e.location_city,
 });
-/** The event at which the people of the connection `c` met, if the member has access to it. */
+/** The event at which the two people of the connection `c` met, if the member has access to it. */
 const MET_AT = `participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id`;
 
 export const ConnectionItem = new Model('Connection', {
@@ -80,7 +80,7 @@ export const ConnectionItem = new Model('Connection', {
 });
 
 const ACCEPTED = 'accepted';
-/** Whether the connection time can be null: only accepted connections have one. */
+/** Whether `connected_at` can be null in the list: only accepted connections have this time. */
 const nullable = ({ status }: ConnectionsQuery) => String(status) !== ACCEPTED;
 
 export const CONNECTIONS = new List<ConnectionsQuery>({

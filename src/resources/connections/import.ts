@@ -35,7 +35,7 @@ export const connections = recordType({
       ['least(requester_id, addressee_id)', 'greatest(requester_id, addressee_id)'],
       "'requester_id, addressee_id: line ' || d.first || ' already connects these members'",
     ),
-    // Allows an id that another connection releases. Two conditions, since OR would compare every row with every line.
+    // Allows an id that another line of the import releases. Two conditions, since OR would compare every row with every line.
     `SELECT s.line, ${code('taken')}, 'id: belongs to a connection between other members' FROM import_connections s
   JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
   WHERE NOT s.deleted AND (t.user_id, t.peer_id) <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id))

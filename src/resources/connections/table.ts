@@ -6,7 +6,7 @@ import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../values/vocabulary
 import { Event } from '../events/table.js';
 import { User } from '../profile/table.js';
 
-/** One side of a connection, which has two rows with the same id, one per member. */
+/** One member's side of a connection: each connection has two rows with the same id. */
 @Entity('connections')
 @Unique('connections_pair_key', ['peer_id', 'user_id'])
 @ForeignKey(() => User, ['peer_id', 'peer_is_disabled'], ['id', 'is_disabled'], { onUpdate: 'CASCADE' })
@@ -15,11 +15,11 @@ export class Connection extends row({
   user_id: stored(id).primary.refersTo(() => User),
   id: stored(id).primary.sqlDefault("nextval('connections_id_seq')"),
   peer_id: id,
-  /** Denormalized columns of the peer: a trigger fills all three; the foreign key updates this one, and copy_names the next two. */
+  /** Like the next two, denormalized from the other member: a trigger fills it, and the foreign key updates it. */
   peer_is_disabled: boolean,
-  /** The peer's `User.folded_name`. */
+  /** The other member's `User.folded_name`; the function `copy_names` updates it. */
   peer_name: text(),
-  /** The peer's `User.folded_username`. */
+  /** The other member's `User.folded_username`; the function `copy_names` updates it. */
   peer_username: text(),
   status: enumOf(CONNECTION_STATUSES).about(
     'pending_sent: the member sent the request; pending_received: the other person did',

@@ -1,6 +1,6 @@
 import { orRemoved, ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 
-/** Reads the stored result of the access rule, the function `event_visible`. */
+/** SQL: the stored result of the access rule, the function `event_visible`. */
 export const isEventVisible = 'p.is_visible';
 
 export const eventsAccess: ResourceDeclaration = {
@@ -17,7 +17,7 @@ export const eventsAccess: ResourceDeclaration = {
       through: 'JOIN participants p ON p.event_id = s.id',
       where: orRemoved(isEventVisible),
     },
-    // An event includes its organizers.
+    // An event includes data of its organizers.
     {
       of: sharedRows('people'),
       through: 'JOIN events e ON e.organizer_id = s.id JOIN participants p ON p.event_id = e.id',

@@ -70,12 +70,12 @@ export class EventsQuery extends PageQuery {
 
 const EXAMPLE = '2026-01-31 18:00:00';
 
-/** JSON text of the event `e` in lists, which the database stores at each change, so that reads need not build it. */
+/** Stored JSON text of the event `e` for lists, so that reads need not build it. */
 const CARD = new JsonFragment('e.card', true);
-/** The stored JSON text of the event's location; `null` if it has none. */
+/** The stored JSON text of the event's location, without the closing brace. */
 const LOCATION_KEYS = new JsonFragment('left(e.location, -1)', true);
 
-/** Fields in stored text (summary, location), of the event, of the member's relation to it, and of the organizer. */
+/** Fields that the stored JSON texts contain. */
 const [card, place] = [relation(Event, CARD), relation(Event, LOCATION_KEYS)];
 const [e, p, o] = [relation(Event, 'e'), relation(Participant, 'p'), relation(User, 'o')];
 

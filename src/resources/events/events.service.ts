@@ -13,22 +13,22 @@ import { EventDetail, EventItem, type EventsQuery } from './event.dto.js';
 
 const [p, e] = [relation(Participant, 'p'), relation(Event, 'e')];
 
-/** Events `e` and organizers `o` of the member's relations `p`. */
+/** Joins the event `e` and its organizer `o` to the row `p` of `participants`. */
 const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
 
-/** Columns for filters and sorts that `participants` lacks. OFFSET 0 forces lookups by id instead of a scan of all events. */
+/** The event's columns for filters and sorts. OFFSET 0 forces lookups by id instead of a scan of all events. */
 const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, location_city, location_country_code, ends_at,
     created_at, updated_at, changed_in
   FROM events WHERE id = p.event_id OFFSET 0) e`;
 
-/** Queries for events whose time zones PostgreSQL has. */
+/** Queries that fail if PostgreSQL does not know an event's time zone. */
 const EVENTS = eventReads('local_time');
-/** Queries for events with a time zone that PostgreSQL no longer has: such events get their times in UTC. */
+/** Queries that return local times in UTC for events whose time zone PostgreSQL does not know. */
 export const EVENTS_IN_ANY_ZONE = eventReads('local_time_or_utc');
 
 type EventReads = ReturnType<typeof eventReads>;
 
-/** Makes the queries for events. @param localTime the SQL function for their local times */
+/** Makes the queries for events. @param localTime the SQL function that computes local times */
 function eventReads(localTime: string) {
   const json = (model: Parameters<typeof writeJson>[0]) =>
     writeJson(model).replaceAll('local_time(', `${localTime}(`);
@@ -68,7 +68,7 @@ function eventReads(localTime: string) {
   return {
     list: new List(declaration),
     whole: new List({ ...declaration, name: `whole-events:${localTime}`, item: json(EventDetail) }),
-    /** Reads one event: $1 the member, $2 the id. Returns no row if the member cannot see it, regardless of the reason. */
+    /** Reads one event: $1 the member, $2 the id. Returns no row if the member cannot see it. */
     detail: {
       name: `read-event:${localTime}`,
       text: `SELECT ${json(EventDetail)} AS json FROM participants p ${EVENT} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,
@@ -76,13 +76,13 @@ function eventReads(localTime: string) {
   };
 }
 
-/** Selects events updated at or after this time, or changed in this database since: polling with the last time misses no change. */
+/** SQL: whether the event's `updated_at` is at or after `moment`, or this database changed the event or the participant since then. */
 function changedSince(moment: string): string {
   const changed = ['p', 'e'].map((row) => committedSince(`${row}.changed_in`, moment)).join(' OR ');
   return `e.updated_at >= ${moment}::timestamptz OR ${changed}`;
 }
 
-/** PostgreSQL, appendix A: for example, an unknown time zone. */
+/** Error code of PostgreSQL (appendix A), for example for an unknown time zone. */
 const INVALID_PARAMETER_VALUE = '22023';
 
 @Injectable()
@@ -98,12 +98,12 @@ export class EventsService {
     );
   }
 
-  /** Returns JSON texts as in {@link read} by id, for the events that the member can see. */
+  /** Returns the JSON texts of {@link read} by id, for those of the events that the member can see. */
   async wholeEvents(userId: number, ids: readonly number[]): Promise<Map<number, string>> {
     return inKnownZones(({ whole }) => whole.items(this.reads.of(userId), userId, ids));
   }
 
-  /** Reads one event. @param id from the path; queried even if invalid: every 404 takes equally long @throws Problem event_not_found */
+  /** Reads one event. @param id from the path; queried even if invalid, so that its 404 takes as long @throws Problem event_not_found */
   async read(userId: number, id: string): Promise<JsonResponse> {
     const number = idInPath(id);
     const [row] = await inKnownZones(({ detail }) =>
@@ -114,7 +114,7 @@ export class EventsService {
   }
 }
 
-/** If PostgreSQL no longer has an event's time zone, reads again with this event's times in UTC. `pua doctor` reports such time zones. */
+/** If PostgreSQL does not know an event's time zone, reads again with this event's local times in UTC. `pua doctor` reports such zones. */
 async function inKnownZones<T>(read: (events: EventReads) => Promise<T>): Promise<T> {
   try {
     return await read(EVENTS);

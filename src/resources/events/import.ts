@@ -62,7 +62,7 @@ export const participants = recordType({
   },
   key: ['user_id', 'event_id'],
   copies: derivedOfParticipants.copies,
-  // A new member has no readers yet, so the member's rows need no change number. A trigger sets later values.
+  // Null for a new member, who has no readers yet; later, a trigger sets it at each update.
   besides: { changed_in: 'CASE WHEN n.id IS NULL THEN pg_current_xact_id()::text::bigint END' },
   joins: `LEFT JOIN ${NEW_USERS} n ON n.id = s.user_id`,
 });

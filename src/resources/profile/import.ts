@@ -5,10 +5,10 @@ import { isUsername, USERNAME_RULE } from '../../values/string-rules.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 import { User } from './table.js';
 
-/** Condition: another line takes the username of the member `t`. */
+/** SQL condition: a line for another member has the username of the member `t`. */
 export const USERNAME_IS_WANTED =
   'EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username AND r.id <> t.id)';
-/** Condition: another line takes the `external_id` of the member `t`. */
+/** SQL condition: a line for another member has the `external_id` of the member `t`. */
 export const EXTERNAL_ID_IS_WANTED =
   'EXISTS (SELECT FROM import_users r WHERE r.external_id = t.external_id AND r.id <> t.id)';
 
@@ -30,7 +30,7 @@ export const users = recordType({
   notes: { is_well_named: ({ username }) => isUsername(username as string) },
   references: [erased('users', 'id')],
   rules: [
-    // A member may keep an existing name that breaks the rule.
+    // A member may keep an existing username that breaks the rule.
     `SELECT s.line, ${code('invalid_characters')}, 'username: must ${USERNAME_RULE}' FROM import_users s
   WHERE NOT s.is_well_named AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id AND t.username = s.username)`,
     twice('users', ['fold_case(username)'], "'username: line ' || d.first || ' already has this username'"),

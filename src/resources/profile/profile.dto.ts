@@ -6,7 +6,7 @@ import { LENGTHS } from '../../values/vocabulary.js';
 
 const u = relation(User, 'u');
 
-/** A person's data for other members; `users.card` is its JSON text. */
+/** A person's data that other members can see; `users.card` is its JSON text. */
 export const UserCard = new Model('UserCard', {
   id: u.id,
   username: u.username,
@@ -58,7 +58,7 @@ export const ProfileUpdated = new Model('ProfileUpdated', {
 });
 export type ProfileUpdated = ValueOf<typeof ProfileUpdated>;
 
-/** Body of PUT /profile: only included fields change, null clears. */
+/** Body of PUT /profile: changes only the fields that it contains; null clears a field. */
 export class ProfileChanges {
   @Writable(User.fields.first_name, { example: 'Ada' })
   first_name?: string | null;

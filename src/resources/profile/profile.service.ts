@@ -9,14 +9,14 @@ import { ChangedProfile, Me, Profile, type ProfileChanges, type ProfileUpdated }
 
 const READ_ME = { name: 'read-me', text: `SELECT ${writeColumns(Me)} FROM users u WHERE u.id = $1` };
 
-/** State of a member `u` for If-Match, without totals: version and values, since values can recur, and versions after a restore. */
+/** SQL: hash of a member's (`u`) version and values, for If-Match. Values can recur, and versions can recur after a restore. */
 const STATE = `to_hex(hashtextextended(ROW(u.id, u.version, u.username, u.display_name, u.first_name, u.last_name, u.bio,
   u.profile_picture)::text, 0))`;
 
-/** The profile of a member `u`, with {@link COUNTED}. Plain columns: for one row, Node makes JSON faster than PostgreSQL. */
+/** Columns of a member's (`u`) profile, with {@link COUNTED}. For one row, Node makes JSON faster than PostgreSQL. */
 const PROFILE = `${STATE} AS state, ${writeColumns(Profile)}`;
 
-/** Like `totalOfMember`, but one row with both totals of the member $1. */
+/** One row `t` with both totals of the member ($1). */
 const COUNTED = `(
   SELECT sum(achievements_count) AS achievements_count, sum(connections_count) AS connections_count
   FROM user_totals WHERE user_id = $1) t`;
@@ -26,7 +26,7 @@ const READ_PROFILE = {
   text: `SELECT ${PROFILE} FROM users u CROSS JOIN ${COUNTED} WHERE u.id = $1`,
 };
 
-/** $2: the fields to change; $3: the states that If-Match allows, or null; $4: the writer, for the platform. A row means success. */
+/** $1: member; $2: fields to change; $3: states that If-Match allows, or null; $4: app or key. Returns no row if the state differs. */
 const UPDATE_PROFILE = `WITH before AS MATERIALIZED (
   -- Read under the lock, since the statement's snapshot may be older.
   SELECT id, jsonb_build_object('first_name', first_name, 'last_name', last_name, 'bio', bio, 'profile_picture', profile_picture) AS fields
@@ -78,7 +78,7 @@ export class ProfileService {
     return answerOf(row!);
   }
 
-  /** @param ifMatch compared in the UPDATE @param confirm rejects an ended credential after a wait @throws Problem precondition_failed */
+  /** @param ifMatch header @param confirm runs before a retry: throws if the credential has ended @throws Problem precondition_failed */
   async update(
     { userId, clientId, keyId }: Principal,
     changes: ProfileChanges,
@@ -87,7 +87,7 @@ export class ProfileService {
   ): Promise<JsonResponse> {
     const values = [userId, JSON.stringify(changes), parseStates(ifMatch) ?? null, clientId ?? keyId];
     const [row] = await this.database.patient<ProfileRow>(UPDATE_PROFILE, values, confirm);
-    // A client reads again after a 412, and must not get the old version from a replica.
+    // After success or a 412, a client's next read must not get an older version from a replica.
     await this.reads.advance(userId);
     const { headers } = row ? answerOf(row) : await this.#profile(this.database, userId);
     if (!row) throw new Problem('precondition_failed', { headers });
