@@ -39,7 +39,7 @@ export function createLogger(config: Config): Logger {
     : pino(options);
 }
 
-/** Describes an error by these properties only: further properties of a database error contain the statement's values. */
+/** Omits other properties: those of a database error can contain the statement's values. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const { name, message, stack, cause } = error;

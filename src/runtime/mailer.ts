@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { Transporter } from 'nodemailer';
 import { Config } from '../config/config.js';
 
-/** Deadline of each step of sending an email, in ms. */
+/** Time limit in ms for the connection, for the server's greeting, and for inactivity. */
 const STEP_MS = 10_000;
-/** Deadline of all steps, in ms. */
+/** Time limit in ms for sending one email. */
 export const MAX_SENDING_MS = 30_000;
 
 export interface Mail {
@@ -22,7 +22,7 @@ export class Mailer {
 
   constructor(private readonly config: Config) {}
 
-  /** Requires `Config.mail`. @param stop closes the connection @throws Error with the server's `responseCode`, if it responded */
+  /** Sends an email; requires `Config.mail`. @param stop aborts sending @throws Error, with `responseCode` if the server rejected it */
   async send({ headers, ...mail }: Mail, stop?: AbortSignal): Promise<void> {
     const { smtpUrl: url, from } = this.config.mail!;
     this.#transport ??= import('nodemailer').then(({ createTransport }) =>

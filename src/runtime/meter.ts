@@ -11,7 +11,7 @@ interface MeterSink {
   observe(name: HistogramName, labels: Labels, value: number): void;
 }
 
-/** Receives the features' measurements, named in {@link METRICS}. Does nothing without METRICS_PORT. */
+/** Collects measurements for the metrics in {@link METRICS}; without a sink, discards counts and durations. */
 @Injectable()
 export class Meter {
   sink: MeterSink | undefined;
@@ -26,7 +26,7 @@ export class Meter {
     this.sink?.observe(name, labels as Labels, value);
   }
 
-  /** Registers a reader of a gauge or counter, called at each scrape. A metric may have several readers; skips readers that fail. */
+  /** Registers a function that reads a gauge or counter at each scrape. A metric can have several; those that fail are skipped. */
   read<Name extends GaugeName | CounterName, const Read extends Readings<Name>>(
     name: Name,
     reader: () => Read | Promise<Read>,
@@ -34,7 +34,7 @@ export class Meter {
     this.#readers.set(name, [...(this.#readers.get(name) ?? []), reader as Reader]);
   }
 
-  /** @returns the values of all readers of `name`; undefined if it has no reader */
+  /** @returns the values of all readers of `name` that succeed; undefined if it has no reader */
   async readings(name: MetricName): Promise<(readonly [Labels, number])[] | undefined> {
     const readers = this.#readers.get(name);
     if (readers === undefined) return undefined;

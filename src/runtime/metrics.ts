@@ -1,18 +1,18 @@
 /**
- * The only list of metrics, the source of `docs/operators/metrics.md`. Label values are listed here or are names from our code,
- * never ids or input of callers. A metric `…_total` is a counter, a metric with buckets a histogram, any other metric a gauge.
+ * A metric of {@link METRICS}, from which `docs/operators/metrics.md` is generated. Label values must not be ids or input of callers.
+ * A metric `…_total` is a counter, a metric with buckets is a histogram, and any other metric is a gauge.
  */
 interface Metric {
   readonly help: string;
-  /** Label values; {@link NAMES} for names from our code. */
+  /** Possible values of each label; {@link NAMES} if they are too many to list. */
   readonly labels?: Readonly<Record<string, readonly string[] | typeof NAMES>>;
-  /** How to combine a gauge over processes (`WORKERS`); default: the sum. */
+  /** How to combine a gauge's values from all processes (`WORKERS`); default: their sum. */
   readonly together?: 'min' | 'max' | 'first';
   /** Upper bounds of a histogram's buckets, in seconds. */
   readonly buckets?: readonly number[];
 }
 
-/** Values that are names from our code, too many to list here. */
+/** Stands for values that are too many to list here, such as routes. */
 const NAMES = 'names';
 
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
@@ -222,7 +222,7 @@ export type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name] extends {
   ? { readonly [Label in keyof Labels]: Labels[Label] extends readonly (infer Value)[] ? Value : string }
   : Readonly<Record<never, string>>;
 
-/** Finds a metric's row with its Prometheus type. */
+/** Returns a metric's declaration with its Prometheus type. */
 export function metricOf(name: MetricName) {
   const metric: Metric = METRICS[name];
   const type = name.endsWith('_total') ? 'counter' : metric.buckets ? 'histogram' : 'gauge';

@@ -4,18 +4,18 @@ import type { PostResponse } from './public-https.js';
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const MAX_WAIT = 10 * HOUR;
-/** Waits after each failed attempt, in seconds; if the attempt after the last wait fails, the failure is final. */
+/** Wait after each failed attempt, in seconds; no attempt follows if the attempt after the last wait fails. */
 export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, MAX_WAIT, MAX_WAIT] as const;
-/** Seconds to record the outcome of an attempt: twice an attempt's maximum duration. */
+/** Duration of a claim in seconds: twice the time limit of an attempt. */
 export const LEASE_SECONDS = 20;
 export const MAX_PER_ENDPOINT = 8;
 
-/** Deadline of an attempt: name resolution, connection and response. */
+/** Time limit in ms of an attempt: name resolution, connection and response. */
 const PATIENCE_MS = 10_000;
 const MAX_ERROR_LENGTH = 200;
-/** Maximum messages in progress in this process, since all endpoints could be slow at once. */
+/** Maximum messages of an outbox in progress in this process: all endpoints could be slow at once. */
 const MAX_IN_PROGRESS = 256;
-/** Maximum wait at shutdown for messages in progress; then sending aborts, and any instance sends them. */
+/** Maximum wait in ms at shutdown for messages in progress; then the process aborts them. */
 const LAST_MS = 2_000;
 const MAX_CLAIM_MS = 100;
 
@@ -31,7 +31,7 @@ export interface Attempt {
   readonly retryAfter: number;
 }
 
-/** Responses with a meaningful Retry-After (RFC 6585 §4, RFC 9110 §15.6.4). */
+/** Statuses whose Retry-After delays the next attempt (RFC 6585 §4, RFC 9110 §15.6.4). */
 const POSTPONING = new Set([429, 503]);
 
 function retrySeconds({ status, retryAfter = '' }: PostResponse): number {
@@ -48,7 +48,7 @@ export function waitAfter(before: number, { taken, retryAfter }: Attempt): numbe
   return wait === undefined ? undefined : Math.max(wait, retryAfter);
 }
 
-/** Sends a message once; only 2xx is a success. @param post sends the message until the signal aborts @param stop aborts the attempt */
+/** Sends a message once; only 2xx is a success. @param post sends the message, unless the signal aborts @param stop aborts the attempt */
 export async function attempt(
   post: (signal: AbortSignal) => Promise<PostResponse>,
   stop?: AbortSignal,
@@ -81,19 +81,19 @@ export async function attempt(
   }
 }
 
-/** A queue in the database, from which every instance sends messages. */
+/** A queue in the database, from which every instance can send messages. */
 interface Queue<Message> {
-  /** Claims due messages for {@link LEASE_SECONDS}. @param most maximum in total @returns `again`: whether to claim again at once */
+  /** Claims due messages for {@link LEASE_SECONDS}. @param most maximum number @returns `again`: whether to claim again at once */
   claim(most: number): Promise<{ messages: readonly Message[]; again?: boolean }>;
 
-  /** Sends once and records the outcome; if none is recorded, the claim expires. @param stop aborts sending: then release the message */
+  /** Sends a message once, and records the outcome. @param stop aborts sending: the message must then be released */
   send(message: Message, stop: AbortSignal): Promise<void>;
 
-  /** Called if an outcome could not be recorded. */
+  /** Called if `send` throws, so the outcome may not be recorded. */
   failed(error: Error): void;
 }
 
-/** Claims messages of a queue and sends them concurrently: slow endpoints delay only their own messages. */
+/** Claims messages of a queue, and sends them concurrently. */
 export class Outbox<Message> {
   readonly #inProgress = new Map<Message, Promise<void>>();
   readonly #stop = new AbortController();
@@ -107,13 +107,13 @@ export class Outbox<Message> {
     return [...this.#inProgress.keys()];
   }
 
-  /** Claims messages until nothing is due; the caller waits at most {@link MAX_CLAIM_MS}. @param end stops claiming */
+  /** Claims due messages; waits at most {@link MAX_CLAIM_MS} for this to finish. @param end stops claiming */
   async claim(end: AbortSignal): Promise<void> {
     this.#end = end;
     await Promise.race([this.#goOn(), setTimeout(MAX_CLAIM_MS, undefined, { ref: false })]);
   }
 
-  /** Waits at most {@link LAST_MS} for the messages in progress, then aborts them. */
+  /** Waits for the current claim, then at most {@link LAST_MS} for messages in progress, and aborts those that remain. */
   async close(): Promise<void> {
     await this.#claiming?.catch(() => undefined);
     const all = Promise.all(this.#inProgress.values());

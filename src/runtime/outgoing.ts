@@ -12,7 +12,7 @@ import { USER_AGENT } from '../config/version.js';
 
 export type Lookup = (name: string) => Promise<readonly LookupAddress[]>;
 
-/** Makes a lookup that concurrent callers share for the same name. */
+/** Wraps a lookup so that concurrent calls with the same name share one result. */
 export function shared(lookUp: Lookup): Lookup {
   const lookingUp = new Map<string, ReturnType<Lookup>>();
   return (name) => {
@@ -22,7 +22,7 @@ export function shared(lookUp: Lookup): Lookup {
   };
 }
 
-/** Sends a request without following redirects. @returns the request, and the response without its body @throws Error if none arrives */
+/** Sends a request without following redirects. @returns the request and the unread response @throws Error if no response arrives */
 export function send(
   url: URL,
   lookUp: Lookup,

@@ -6,14 +6,14 @@ import { Logger } from './logger.js';
 import { Meter } from './meter.js';
 import type { LabelsOf } from './metrics.js';
 
-/** A run of the work, which stops between steps if `end` is aborted. */
+/** Does the work once; stops between its steps if `end` is aborted. */
 type Work = (end: AbortSignal) => unknown;
 
 interface Schedule {
   readonly work: LabelsOf<'periodic_work_failures_total'>['work'];
   /** Time between the end of one run and the start of the next, in ms. */
   readonly everyMs: number | ((config: Config) => number);
-  /** Log message of the first failure in a row. */
+  /** Log message for the first of consecutive failures. */
   readonly failure: string;
   /** Delays the first run by one interval. */
   readonly waits?: boolean;
@@ -22,7 +22,7 @@ interface Schedule {
 /** Calls the method periodically while the application runs. */
 export const Periodic = DiscoveryService.createDecorator<Schedule>();
 
-/** Runs every {@link Periodic} method until the application ends; stops before the application closes its resources. */
+/** Runs every {@link Periodic} method until shutdown, and waits for current runs before the application closes its resources. */
 @Injectable()
 export class PeriodicWork implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #end = new AbortController();

@@ -6,7 +6,7 @@ import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
 import { send, shared, type Lookup } from './outgoing.js';
 
 const MAX_LOOK_UP_MS = 2_000;
-/** Time limit for lookup, connection and response together. */
+/** Time limit in ms for lookup, connection and response together. */
 const MAX_READ_MS = 2_500;
 const MAX_BYTES = 16_384;
 
@@ -19,7 +19,7 @@ const LOCALHOST: readonly LookupAddress[] = [
 ];
 
 interface Posting {
-  /** An https URL; if `loopback` is true, also http to this host. */
+  /** An https URL or, if `loopback` is true, an http URL to this host. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -34,7 +34,7 @@ export interface PostResponse {
 }
 
 /**
- * Looks up an untrusted name only by DNS: getaddrinfo would block one of libuv's four threads, which database, files and hashing need.
+ * Looks up an untrusted name by DNS only: getaddrinfo would block one of libuv's few threads.
  * @param servers default: the system's name servers @throws Error if it finds no address within 2 s
  */
 export async function resolveAddresses(
@@ -54,14 +54,14 @@ export async function resolveAddresses(
   throw reason;
 }
 
-/** Connects to untrusted URLs: public https (checked while connecting), or also `loopback`; no redirects, bounded time and size. */
+/** Sends requests to untrusted URLs: to public https servers or, with `loopback`, to this host. Does not follow redirects. */
 @Injectable()
 export class PublicHttps {
   isAllowed: (address: string) => boolean = isPublicAddress;
   lookUp: Lookup = resolveAddresses;
   readonly #lookUp = shared((name) => this.lookUp(name));
 
-  /** Reads a document. @param url https @throws Error if the document is unreadable */
+  /** Reads a JSON document. @param url https @throws Error if the response is late, not 200, not JSON or too large */
   async readJson(url: URL): Promise<unknown> {
     const headers = { Accept: 'application/json' };
     const signal = AbortSignal.timeout(MAX_READ_MS);
@@ -83,14 +83,14 @@ export class PublicHttps {
     return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
   }
 
-  /** Sends a body. Reads only the response's status and headers: a body could be endless. @throws Error if there is no response */
+  /** Sends a body. Reads only the response's status and headers, since its body could be endless. @throws Error if there is no response */
   async post({ url, headers, body, signal, loopback }: Posting): Promise<PostResponse> {
     const { asked, response } = await this.#ask(url, { method: 'POST', headers, signal }, loopback, body);
     asked.destroy();
     return { status: response.statusCode!, retryAfter: response.headers['retry-after'] };
   }
 
-  /** @throws Error if any of the addresses is not allowed, or if no response arrives */
+  /** @throws Error if the URL or any of its addresses is not allowed, or if no response arrives */
   async #ask(
     url: URL,
     options: Parameters<typeof send>[2],

@@ -7,7 +7,7 @@ import { Meter } from './meter.js';
 import { PeriodicWork } from './periodic-work.js';
 import { PublicHttps } from './public-https.js';
 
-/** Generic services without product knowledge: logs, counters, periodic work, outgoing requests. */
+/** Services for every part of the server: log, email, metrics, periodic work and outgoing requests. */
 @Global()
 @Module({
   imports: [DiscoveryModule],

@@ -1,7 +1,7 @@
-/** Shares results of `look` for `maxAgeMs` and among concurrent callers, including failures. */
+/** Calls `look`, and returns its result or error to all callers until `maxAgeMs` after it finished. */
 export class TtlMemo<Finding> {
   #finding: Promise<Finding> | undefined;
-  /** Expiry by `performance.now()`; Infinity during `look`. */
+  /** Expiry in ms of `performance.now()`; Infinity while `look` runs. */
   #expiresAt = 0;
 
   constructor(
