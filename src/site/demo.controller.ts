@@ -40,7 +40,7 @@ export class DemoController {
     return this.#page;
   }
 
-  /** The redirect URI, from which the script reads the code. */
+  /** The demo app's redirect URI; the page's script reads the code from it. */
   @Get('callback')
   callback(): UnchangingDocument {
     return this.#page;

@@ -20,7 +20,7 @@ const MAX_LINES = 100;
 
 const CHANGES = 'changelog';
 
-/** The reference, generated from the OpenAPI document and recorded responses, and the guides for callers. */
+/** Serves the reference of both APIs, the guides, and their search index. */
 @Controller('docs')
 @Public()
 @OutsideApi()
@@ -33,7 +33,7 @@ export class DocsController {
     private readonly site: Site,
   ) {}
 
-  /** The reference, also the redirect URI for readers who sign in to try requests: the script reads the code from the URL. */
+  /** The reference, which is also the redirect URI for readers who sign in to try requests. */
   @Get()
   reference(): UnchangingDocument {
     const { rateLimits } = this.config;
@@ -45,7 +45,7 @@ export class DocsController {
     }));
   }
 
-  /** The search index: `[address, title, text]` of each passage and operation. */
+  /** The search index: `[path, title, text]` of each operation, and of each passage of a guide except the changelog. */
   @Get('search.json')
   search(): UnchangingDocument {
     return this.#made('search.json', () => {
@@ -128,7 +128,7 @@ export class DocsController {
     return document;
   }
 
-  /** Operations by group, with their requests in every language and the demo's responses. */
+  /** Operations by group, with code for a request in each language, and recorded responses. */
   #groups() {
     const documents = [this.document.read('members'), this.document.read('platform')] as {
       tags: { name: string; description: string }[];
@@ -177,7 +177,7 @@ function isOpen(calls: readonly Pick<Endpoint, 'scope'>[]): boolean {
   return calls.every(({ scope }) => scope === undefined);
 }
 
-/** Returns initial values of the request form: query, and path parameters such as `{id}`. */
+/** Returns the values of the query and of path parameters such as `{id}`. */
 function valuesIn(request: string, template: string): Record<string, string> {
   const { pathname, searchParams } = new URL(request, 'http://any');
   const parts = pathname.split('/');

@@ -2,7 +2,7 @@ import { escapeHtml } from '../values/string-rules.js';
 
 const VERSION = /<h2 id="([^"]+)"><a[^>]*>([\d.]+) \((\d{4}-\d\d-\d\d)\)<\/a><\/h2>([^]*?)(?=<h2 |$)/g;
 
-/** Makes an Atom feed (RFC 4287) of the released versions. @param html the page, with a heading per version, newest first */
+/** Makes an Atom feed (RFC 4287) of the versions. @param page its URL @param html its content: a heading per version, newest first */
 export function writeFeed(name: string, page: string, html: string): string {
   const versions = [...html.matchAll(VERSION)].map(([, id, version, day, content]) => ({
     version: `${name} ${version}`,

@@ -16,7 +16,7 @@ import { GUIDES, Site } from './site.js';
 import { writeSnippets } from './script/snippets.js';
 
 const DAY_MS = 86_400_000;
-/** Validity of security.txt, less than a year (RFC 9116 §2.5.5); each response renews it. */
+/** Validity of security.txt in days: RFC 9116 §2.5.5 recommends less than a year. */
 const SECURITY_TXT_DAYS = 180;
 
 const PLAIN = {
@@ -25,7 +25,7 @@ const PLAIN = {
   'Cache-Control': 'max-age=86400',
 };
 
-/** RFC 9309: asks search engines to skip members' pages and endpoints for programs. */
+/** Content of robots.txt (RFC 9309): asks crawlers to skip the APIs, members' pages and the demo. */
 const ROBOTS = `User-agent: *
 Disallow: /api/
 Disallow: /oauth/
@@ -34,7 +34,7 @@ Disallow: /interaction/
 Disallow: /demo
 `;
 
-/** The front page, and the well-known resources for browsers, crawlers and security researchers. */
+/** Serves the front page, and files such as robots.txt and security.txt. */
 @Controller()
 @Public()
 @OutsideApi()
@@ -73,14 +73,14 @@ export class FrontController {
     return this.#front;
   }
 
-  /** Redirects readers to the reference, and lists the descriptions for programs. */
+  /** Redirects requests that prefer HTML to the reference; others get links to descriptions of the API. */
   @Get(API_PREFIX)
   api(@Req() request: Request, @Res({ passthrough: true }) response: Response): JsonResponse {
     if (prefersHtml(request)) redirectTo(response, 303, '/docs');
     return this.#index;
   }
 
-  /** Redirects a common path of health checks. */
+  /** Redirects a path that health checks often use. */
   @Get('health')
   health(@Res() response: Response): void {
     redirectTo(response, 303, '/readyz');
@@ -91,7 +91,7 @@ export class FrontController {
     return this.#icon;
   }
 
-  /** Open Graph image: the platform's logo if it is loaded and all sites support its type, else a card. */
+  /** Open Graph image: the platform's logo if it is loaded and is PNG or JPEG, else a generated card. */
   @Get('social-card')
   card(): UnchangingDocument {
     const { image } = this.logo;
@@ -109,7 +109,7 @@ export class FrontController {
     return this.#contents;
   }
 
-  /** RFC 9116. @throws Problem not_found if no contact is configured */
+  /** Serves security.txt (RFC 9116). @throws Problem not_found if no contact is configured */
   @Get('.well-known/security.txt')
   security(): UnchangingDocument {
     const { securityContact, publicUrl } = this.config;
@@ -125,7 +125,7 @@ export class FrontController {
     return new UnchangingDocument(text, PLAIN);
   }
 
-  /** W3C, “A Well-Known URL for Changing Passwords”. @throws Problem not_found if members have no password here */
+  /** W3C, “A Well-Known URL for Changing Passwords”. @throws Problem not_found if there is no page for it */
   @Get('.well-known/change-password')
   changePassword(@Res() response: Response): void {
     const { passwordResetUrl, localSignIn } = this.config;

@@ -1,7 +1,7 @@
 import { escapeHtml } from '../values/string-rules.js';
 import { tokenize } from './script/tokens.js';
 
-/** Marks up code for the style sheet; unknown tokens stay unmarked. */
+/** Returns code as HTML, with a `<span>` around each token that has a class. */
 export function highlight(code: string): string {
   return tokenize(code)
     .map(({ kind, text }) =>

@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.info': 'application/json',
 };
 
-/** The built client packages: for npm and pip by URL, and for Go as a proxy of one module. */
+/** Serves the built client packages: files for npm and pip, and a Go proxy for one module. */
 @Controller('clients')
 @Public()
 @OutsideApi()
@@ -43,7 +43,7 @@ export class PackagesController {
     return file;
   }
 
-  /** Serves one Go module; Go requests other modules from the next proxy. @throws Problem not_found */
+  /** Serves files of the Go module. @throws Problem not_found for other modules, which Go then requests from the next proxy */
   @Get('go/:host/:name/@v/:file')
   module(@Param() { host, name, file }: Record<string, string>): UnchangingDocument {
     return this.file(`go/${host}/${name}/@v/${file}`);

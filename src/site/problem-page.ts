@@ -9,10 +9,10 @@ import { LanguageChoice } from '../member-pages/rendering/language-choice.js';
 import type { Page } from '../member-pages/rendering/page-contents.js';
 import { Pages } from '../member-pages/rendering/pages.js';
 
-/** Paths that people type, so they may have a trailing slash; all other paths must match exactly. */
+/** Paths of pages with a trailing slash, which people may type; the server redirects them. */
 const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
 
-/** Paths for programs only, regardless of `Accept`: endpoints of the authorization server, and health checks. */
+/** Paths that only programs use: endpoints of the authorization server, and health checks. */
 const FOR_PROGRAMS = /^\/(oauth\/(?!authorize|logout)|livez$|readyz$)/;
 
 const FAULTS: Readonly<Record<number, Extract<Page, { name: 'error' }>['fault']>> = {
@@ -32,7 +32,7 @@ export class ProblemPage {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Shows people a page instead of a problem. @returns false for programs and API paths, which get the problem */
+  /** Responds with a page or a redirect instead of a problem. @returns false if the client must get the problem */
   answer(
     { definition: { code, status }, detail }: Problem,
     headers: Readonly<Record<string, string>>,

@@ -8,7 +8,7 @@ import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.j
 import { escapeHtml } from '../values/string-rules.js';
 import { highlight } from './highlight.js';
 
-/** Modules of the pages' script in order of use, including the client library's sign-in. */
+/** Modules of the pages' script, in order; the first is the client library's sign-in. */
 const MODULES = [
   '../../clients/typescript/src/sign-in.js',
   './script/snippets.js',
@@ -18,7 +18,7 @@ const MODULES = [
   './script/try.js',
 ].map((module) => readFileSync(new URL(module, import.meta.url), 'utf8'));
 
-/** A guide of `docs/` as HTML, rendered at build time. */
+/** A guide of `docs/`, rendered at build time. */
 interface Guide {
   /** The last part of the guide's path, `/docs/<name>`. */
   readonly name: string;
@@ -28,7 +28,7 @@ interface Guide {
   readonly html: string;
   readonly markdown: string;
   readonly sections: readonly { readonly id: string; readonly title: string }[];
-  /** For the search: the text below each heading, in order, and of each row with an id. */
+  /** Texts for the search; `id` is the fragment of the URL, or empty. */
   readonly passages: readonly { readonly id: string; readonly title: string; readonly text: string }[];
 }
 
@@ -43,7 +43,7 @@ export interface SitePage {
   readonly content: object;
 }
 
-/** Renders the public pages. Scripts copy code, filter the contents and send requests; everything else works without them. */
+/** Renders the public pages. */
 @Injectable()
 export class Site {
   readonly #script = new InlineText(joinScripts(MODULES));
@@ -94,7 +94,7 @@ export class Site {
   }
 }
 
-/** Joins modules, since a script that the CSP allows by hash cannot import. */
+/** Joins modules into one script, which the CSP allows by its hash. */
 function joinScripts(modules: readonly string[]): string {
   const script = modules
     .join('')
@@ -102,7 +102,7 @@ function joinScripts(modules: readonly string[]): string {
     .replace(/^(.*\*\/ )?export /gm, '$1')
     .replace(/^\/\/# sourceMappingURL=.*\n?/gm, '');
   if (/^import .* from |^export /m.test(script) || script.includes('</script'))
-    throw new Error('The script of the pages does not fit into a page');
+    throw new Error('Remove `import`, `export` and `</script` from the script of the pages');
   return script;
 }
 

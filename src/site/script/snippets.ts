@@ -1,4 +1,4 @@
-/** A request as sent; the body is a value that becomes JSON. */
+/** A request to show as code; its body is a value that is written as JSON. */
 export interface SentRequest {
   readonly method: string;
   /** The path with the query. */
@@ -18,7 +18,7 @@ interface Sent {
   readonly withKey: boolean;
 }
 
-/** Writes a request as code in each language, using only standard libraries. No imports here: this becomes part of the page's script. */
+/** Writes code for the request in each language, using only standard libraries. */
 export function writeSnippets(
   { method, path, body, type = 'application/json', headers = {} }: SentRequest,
   publicUrl: string,

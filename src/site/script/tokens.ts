@@ -8,7 +8,7 @@ export interface Token {
   readonly text: string;
 }
 
-/** Splits code into tokens without loss. This module has no imports, because it becomes part of the page's script. */
+/** Splits code into tokens, whose texts together are the code. */
 export function tokenize(code: string): Token[] {
   const tokens: Token[] = [];
   let end = 0;
