@@ -4,7 +4,7 @@ import { isHttpUrl } from './string-rules.js';
 
 const MAX_URL_LENGTH = 2_000;
 
-/** Finds the fault of a webhook URL. @param production forbids http and loopback addresses @returns a sentence without full stop */
+/** Finds a fault of a webhook URL. @param production forbids http and loopback addresses @returns a sentence without full stop, if any */
 export function findEndpointFault(text: string, production: boolean): string | undefined {
   const url = isHttpUrl(text) ? new URL(text) : undefined;
   if (!url || text.length > MAX_URL_LENGTH || url.hash !== '')

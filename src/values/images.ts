@@ -1,4 +1,4 @@
-/** Kinds of images by their first bytes, since file names and Content-Type are untrusted. */
+/** Media types by an image's first bytes, since file names and Content-Type are untrusted. */
 const KINDS: readonly [type: string, start: Buffer, behindSize?: string][] = [
   ['image/png', Buffer.from('89504e470d0a1a0a', 'hex')],
   ['image/jpeg', Buffer.from('ffd8ff', 'hex')],
@@ -7,7 +7,7 @@ const KINDS: readonly [type: string, start: Buffer, behindSize?: string][] = [
   ['image/gif', Buffer.from('GIF89a')],
 ];
 
-/** Finds the media type of a pixel image; undefined for other content, including SVG, which could contain a script. */
+/** Returns the media type of a PNG, JPEG, WebP or GIF image; undefined for other content. */
 export function pixelImageType(bytes: Buffer): string | undefined {
   return KINDS.find(
     ([, start, behindSize]) =>

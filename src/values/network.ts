@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { BlockList, connect, isIP, isIPv4, isIPv6, SocketAddress, type NetConnectOpts } from 'node:net';
 import type { Request } from 'express';
 
-/** Finds the sender's address, from trusted proxies (TRUST_PROXY) or the socket. @returns undefined if the connection is closed */
+/** Returns the sender's address, from trusted proxies (TRUST_PROXY) or the socket; undefined if it is unknown. */
 export function addressOf({ context, socket }: Request): string | undefined {
   return (context.address ??= parseAddress(socket.remoteAddress ?? ''));
 }
@@ -19,7 +19,7 @@ export function parseAddress(text: string): string | undefined {
   return address.replace(/^::ffff:(?=\d+\.)/, '');
 }
 
-/** Returns an address's key for limits: IPv4, or the first 64 bits of IPv6, which one subscriber has. @param address of {@link addressOf} */
+/** Returns an address's key for limits: the IPv4 address, or the first 64 bits of the IPv6 address. @param address of {@link addressOf} */
 export function networkOf(address: string | undefined): string {
   if (address === undefined || !isIPv6(address)) return address ?? '';
   const [head = '', tail] = address.split('::');
@@ -28,7 +28,7 @@ export function networkOf(address: string | undefined): string {
   return [...groups[0]!, ...zeros, ...groups[1]!].slice(0, 4).join(':');
 }
 
-/** Networks outside the public internet (IANA's registries of RFC 6890), and networks that map IPv4 into IPv6. */
+/** Networks that do not count as public: mainly those of IANA's special-purpose registries (RFC 6890). */
 const SPECIAL: readonly [network: string, prefix: number][] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -57,11 +57,11 @@ const SPECIAL: readonly [network: string, prefix: number][] = [
 const special = new BlockList();
 for (const [network, prefix] of SPECIAL)
   special.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4');
-/** In IPv6, only global unicast is public (RFC 4291 §2.4), except for {@link SPECIAL}. */
+/** The block that contains all public IPv6 addresses; {@link SPECIAL} lists exceptions. */
 const global = new BlockList();
 global.addSubnet('2000::', 3, 'ipv6');
 
-/** Tells whether an IP address is on the public internet, so not in a private, local or other special network. */
+/** Tells whether an IP address is on the public internet, not in a private, local or other special network. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !special.check(address, 'ipv4');

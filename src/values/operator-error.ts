@@ -1,4 +1,4 @@
-/** A problem that the operator can fix. The message states cause and remedy, and is safe to show. */
+/** A problem that the operator can fix; its message is safe to show. */
 export class OperatorError extends Error {
   override name = 'OperatorError';
 }

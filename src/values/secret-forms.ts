@@ -1,16 +1,16 @@
-/** The forms of all secrets that this server issues, for code that generates secrets, the log, request ids and the audit log. */
+/** Forms of secrets that this server issues, to create them and to recognize them in texts. */
 
 export const CLIENT_SECRET_PREFIX = 'pua_secret_';
 export const WEBHOOK_SECRET_PREFIX = 'whsec_';
 
-/** Codes, tokens, calendar links and cookies: 256 random bits in base64url. */
+/** Form of codes, tokens, and the secrets of calendar links and cookies: 256 random bits in base64url. */
 const OPAQUE = /^[\w-]{43}$/;
 const NAMED = /pua_(?:live|test|secret)_|whsec_/i;
 
 /** Tells whether the text has the form of a code, a token, or the secret of a link or cookie. */
 export const isOpaqueSecret = (text: string): boolean => OPAQUE.test(text);
 
-/** Tells whether a text that a caller chose could be a secret, or contains the beginning of one. */
+/** Tells whether a text that a caller chose could be a secret, or contains the prefix of one. */
 export const looksSecret = (text: string): boolean => isOpaqueSecret(text) || NAMED.test(text);
 
 /** Finds the first possible opaque secret anywhere in a text. */
@@ -18,8 +18,8 @@ export const findOpaqueSecret = (text: string): string | undefined =>
   /(?<![\w-])[\w-]{43}(?![\w-])/.exec(text)?.[0];
 
 /**
- * Finds secrets anywhere in a text; opaque secrets only after their scheme or path. The lookbehind of a token runs only if ten of its
- * characters follow: at each of thousands of spaces, it would take seconds.
+ * Finds secrets anywhere in a text, but opaque secrets only after `Bearer`, `DPoP` or `/calendar/`. The lookahead comes first, because
+ * the lookbehind would take seconds in a text with thousands of spaces.
  */
 const ANYWHERE = new RegExp(
   [

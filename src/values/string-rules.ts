@@ -3,7 +3,7 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Tells whether the text is one email address, and contains nothing that could be another header or address. */
+/** Tells whether the text is one email address, and cannot add a header or another address to an email. */
 export function isEmailAddress(text: string): boolean {
   return (
     text.length <= 254 &&
@@ -18,15 +18,15 @@ export function isMailbox(text: string): boolean {
   return isEmailAddress(address);
 }
 
-/** Tells whether a URL is absolute http or https without user and password. `new URL` also accepts `http:evil.com`, spaces, `\`. */
+/** Tells whether a text is an absolute http or https URL without user and password. `new URL` also accepts `http:evil.com`, spaces, `\`. */
 export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@\\\s\p{Cc}]+([/?#][^\\\s\p{Cc}]*)?$/iu.test(text) && URL.canParse(text);
 }
 
-/** Words of visible ASCII with single spaces. Most names match, in a twentieth of the time of normalization. */
+/** Words of visible ASCII with single spaces: names that match need no normalization. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 const SPACE = /[\s\p{Cc}\u2800]+/gu;
-/** Invisible and bidirectional characters. A variation selector is visible only after an emoji. */
+/** Invisible and bidirectional characters; U+FE0F counts as visible only after an emoji. */
 const UNSEEN = /[\p{Cf}\p{Co}\p{Cn}]|(?!\ufe0f)\p{Default_Ignorable_Code_Point}|(?<!\p{ExtPict})\ufe0f/gu;
 
 /** Returns the visible form of a name or short text: one line, without invisible characters. */
@@ -44,20 +44,20 @@ export function trimmed(text: string): string {
   );
 }
 
-/** Tells whether a text may be a name: unchanged by {@link asShown}, so without invisible differences. @param longest in code points */
+/** Tells whether a text may be a name: not empty, not too long, and unchanged by {@link asShown}. @param longest in code points */
 export function isName(text: string, longest = 100): boolean {
   return text !== '' && asShown(text) === text && (text.length <= longest || [...text].length <= longest);
 }
 
-/** Makes a name from any text; empty if the text has no visible character. @param longest in code points */
+/** Makes a name from any text; the name is empty if the text has no visible character. @param longest in code points */
 export function nameFrom(text: string, longest = 100): string {
   return [...asShown(text)].slice(0, longest).join('').trimEnd();
 }
 
-/** Rule of {@link isName}, after "must". */
+/** Rule of {@link isName}, as text that follows "must". */
 export const NAME_RULE = 'have no control or invisible characters or extra spaces';
 
-/** Rule of {@link isUsername}, except the length, after "must". */
+/** Rule of {@link isUsername}, except the length, as text that follows "must". */
 export const USERNAME_RULE = `${NAME_RULE}, be NFKC, and not be digits or erased-<digits>`;
 
 /** Commands treat digits as an id, and erased members have the name `erased-<id>`. */

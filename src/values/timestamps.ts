@@ -1,4 +1,4 @@
-/** The API's format for every time: UTC, to the second. */
+/** Pattern of times in the API's responses: UTC, to the second. */
 export const TIMESTAMP_PATTERN = '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$';
 
 /** Writes a time of the years 0 to 9999 in the API's format, like the database's function api_time. */
@@ -9,17 +9,17 @@ export function formatTimestamp(date: Date): string {
 const FORM =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 
-/** The formats of {@link parseTimestamp}. */
+/** Pattern of the texts that {@link parseTimestamp} can read. */
 export const MOMENT_PATTERN = FORM.source;
 
-/** Reads the API's format, RFC 3339, or a date (midnight UTC). @returns RFC 3339 in UTC with microseconds; undefined otherwise */
+/** Reads the API's format, RFC 3339, or a date (midnight UTC). @returns RFC 3339 in UTC with microseconds; undefined if invalid */
 export function parseTimestamp(text: string): string | undefined {
   const match = FORM.exec(text);
   if (!match) return undefined;
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone = 'Z'] = match;
   if (Number(year) < 1 || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
   const date = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  // Detects that Date turned 30 February into a day of March.
+  // Rejects days such as 30 February, which Date turns into a day of March.
   if (Number.isNaN(date.getTime()) || date.getUTCDate() !== Number(day)) return undefined;
   if (zone.length > 1) {
     const hours = Number(zone.slice(1, 3));

@@ -1,4 +1,4 @@
-/** Words and bounds of the platform's data, defined once. CHECKs in the database repeat them; a test compares both. */
+/** Words and bounds of the platform's data. The database's CHECKs repeat many of them. */
 
 export const EVENT_STATUSES = ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'] as const;
 export const EVENT_VISIBILITIES = ['public', 'unlisted', 'private'] as const;
@@ -13,11 +13,11 @@ export const RSVP_STATUSES_BY_ROLE = {
 export const EVENT_ROLES = Object.keys(RSVP_STATUSES_BY_ROLE) as [EventRole, ...EventRole[]];
 export const RSVP_STATUSES = Object.values(RSVP_STATUSES_BY_ROLE).flat();
 
-/** Status of a connection for one member; for the platform, the last two are `pending`. */
+/** Status of a connection for one member; imports have `pending` instead of the last two. */
 export const CONNECTION_STATUSES = ['accepted', 'pending_sent', 'pending_received'] as const;
 export const CONNECTION_SOURCES = ['event', 'search', 'invite', 'import'] as const;
 
-/** Tiers of achievements, with the names of the database function `rarity_tier`. */
+/** Tiers of achievements, as the database function `rarity_tier` returns them. */
 export const RARITIES = ['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated'] as const;
 
 export type EventStatus = (typeof EVENT_STATUSES)[number];
@@ -25,13 +25,13 @@ export type EventRole = keyof typeof RSVP_STATUSES_BY_ROLE;
 export type RsvpStatus = (typeof RSVP_STATUSES)[number];
 export type Rarity = (typeof RARITIES)[number];
 
-/** Highest id: every JSON parser keeps it exact, and sequences have room up to 2^53 − 1. */
+/** Highest id, less than 2^53, so that JavaScript can represent every id exactly. */
 export const MAX_ID = 9_000_000_000_000_000;
 
 /** Tells whether a number can be an id. */
 export const isId = (number: number): boolean => Number.isInteger(number) && number >= 1 && number <= MAX_ID;
 
-/** Reads the id in a path; 0, which no record has, if the id is malformed. */
+/** Reads the id in a path; returns 0, which no record has, if the id is malformed. */
 export const idInPath = (text: string): number =>
   /^[1-9]\d{0,15}$/.test(text) && isId(Number(text)) ? Number(text) : 0;
 
@@ -40,7 +40,7 @@ export const MAX_TAGS = 100;
 /** Maximum code points of a URL. */
 const MAX_URL_LENGTH = 2048;
 
-/** Minimum and maximum code points. */
+/** Minimum and maximum number of code points. */
 export type Length = readonly [least: number, most: number];
 
 /** Minimum and maximum lengths of texts in Unicode code points, by table and column. */
@@ -79,7 +79,7 @@ export const LENGTHS = {
 
 export const TAG_LENGTH = [1, 100] as const satisfies Length;
 
-/** ISO 3166-1 alpha-2. */
+/** Form of codes of ISO 3166-1 alpha-2. */
 export const COUNTRY_CODE_PATTERN = '^[A-Z]{2}$';
 export const MAX_LATITUDE = 90;
 export const MAX_LONGITUDE = 180;
