@@ -2,10 +2,10 @@ import type { DataSource } from 'typeorm';
 import type { Attempt } from '../runtime/outbox.js';
 import { prepared } from '../database/postgres/data-source.js';
 
-/** Condition on a message `d` found by key. No partial index matches its form: PostgreSQL might scan such an index if it seems empty. */
+/** SQL condition on a message `d` that is found by key. In this form, PostgreSQL does not use a partial index of pending messages. */
 export const IS_PENDING = `(d.status = 'pending') IS TRUE`;
 
-/** Records delivered messages $1 with statuses $2 and durations $3 in ms. @param ifLocked how to treat locked rows */
+/** SQL: records the messages $1 as delivered, with statuses $2 and durations $3 in ms. @param ifLocked skips locked rows, or waits */
 const recordTaken = (ifLocked: 'SKIP LOCKED' | '') => `WITH locked AS MATERIALIZED (
   SELECT d.sequence, t.status, t.duration_ms FROM unnest($1::bigint[], $2::integer[], $3::integer[]) t (sequence, status, duration_ms)
   CROSS JOIN LATERAL (
@@ -24,14 +24,14 @@ interface Taken {
   readonly reject: (error: Error) => void;
 }
 
-/** Records delivered messages in batches: one commit for all messages that were delivered during the previous commit. */
+/** Records delivered messages in batches: the messages that were delivered during the previous commit form the next batch. */
 export class TakenMessages {
   readonly #taken: Taken[] = [];
   #isRecording = false;
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @returns the seconds since the change; undefined if the message is already recorded */
+  /** @returns the seconds since the change; undefined if the message is no longer pending */
   record(sequence: number, attempt: Attempt): Promise<number | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
     this.#taken.push({ sequence, attempt, resolve, reject });
@@ -42,14 +42,14 @@ export class TakenMessages {
   async #recordAll(): Promise<void> {
     this.#isRecording = true;
     while (this.#taken.length > 0) {
-      // Sorted, so that two instances never deadlock.
+      // Sorted, so that all instances lock messages in the same order: otherwise, they could deadlock.
       const taken = this.#taken.splice(0).sort((one, other) => one.sequence - other.sequence);
       try {
         const delays = await this.#recordTaken('SKIP LOCKED', taken);
         for (const one of taken) {
           const delay = delays.get(one.sequence);
           if (delay !== undefined) one.resolve(delay);
-          // The message is already recorded or locked: the other messages do not wait for it.
+          // The message is locked or no longer pending: records it separately, so that the other messages do not wait for it.
           else this.#recordTaken('', [one]).then((late) => one.resolve(late.get(one.sequence)), one.reject);
         }
       } catch (error) {

@@ -10,21 +10,21 @@ import { TEST_TYPE, type Message } from './webhook-sender.js';
 
 const MAX_DAYS_FAILING = 5;
 
-/** Changes and members per transaction. An event can have a million participants: after a timeout, slices become smaller. */
+/** Maximum changes and members per transaction; after a timeout, the server uses the next smaller slice. */
 const SLICES = [
   { changes: 200, members: 2_000 },
   { changes: 20, members: 200 },
   { changes: 1, members: 20 },
   { changes: 1, members: 1 },
 ];
-/** Code of a statement that the database canceled as late (PostgreSQL, appendix A). */
+/** Error code of a statement that PostgreSQL canceled, for example after a timeout (appendix A). */
 const STATEMENT_TIMEOUT = '57014';
 /** Number of slices without a timeout after which the server tries the next larger size again. */
 const ENOUGH_IN_TIME = 20;
-/** SQL: whether the endpoint `e` is the platform's, which depends on no credential. */
+/** SQL: whether the endpoint `e` is the platform's, so belongs to no app or key. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
 
-/** Endpoints to notify of `members`: (endpoint_id, user_id, scopes). Requires a valid key, or a client with a live grant and token. */
+/** SQL: endpoints that may get messages about `members`, with scopes: of a valid key, or of an app with a live grant and token. */
 const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.scopes FROM (
     SELECT e.id AS endpoint_id, k.user_id, k.scopes FROM ${members} m JOIN api_keys k ON k.user_id = m.user_id
     JOIN webhook_endpoints e ON e.key_id = k.id
@@ -38,31 +38,31 @@ const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.s
         AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
   ) w JOIN users u ON u.id = w.user_id WHERE u.disabled_at IS NULL`;
 
-/** SQL: types of messages that need no access. */
+/** SQL: types of messages that are sent even after the access has ended. */
 const ENDS = `'access.ended', 'credential.ended'`;
 
-/** Due messages of an endpoint `e`, by time. */
+/** SQL: condition and order of the due messages of an endpoint `e`. */
 const IS_DUE = `d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() ORDER BY d.due_at`;
 
-/** Tells whether there is work; every instance runs this several times a second. */
+/** Tells whether there are changes to process (`behind`) and messages to send (`due`). */
 export const LOOK = `SELECT
   EXISTS (SELECT FROM webhook_endpoints WHERE disabled_at IS NULL) AND EXISTS (SELECT FROM change_places p
     WHERE p.name = 'told' AND (p.unfinished IS NOT NULL OR p.changed_in > ${AHEAD} OR EXISTS (SELECT FROM changes c
       WHERE (c.changed_in, c.sequence) > (p.changed_in, p.sequence) AND c.changed_in < ${HORIZON}))) AS behind,
   EXISTS (SELECT FROM endpoints_due()) AS due`;
 
-/** Locks the position of processed changes; no row if another instance has locked it. `ahead`: the position comes from a restored dump. */
+/** Locks the position in the change log; returns no row if another instance has locked it. `ahead`: it comes from a restored dump. */
 const LOCK_PLACE = `SELECT changed_in, sequence, changed_in > ${AHEAD} AS ahead FROM change_places
 WHERE name = 'told' FOR NO KEY UPDATE SKIP LOCKED`;
 
-/** Sets the position after all changes that are readable now. */
+/** Sets the position to {@link HORIZON}, so skips all earlier changes. */
 export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, sequence = 0, unfinished = NULL
 WHERE name = 'told'`;
 
 /**
- * Creates messages for at most $4 members, one per item, endpoint and member, and advances the position ($1, $2). Reads all unfinished
- * changes, and the next changes up to $3 in total; chooses members round-robin among these. A member gets all messages of these changes at
- * once, so in order. For an unfinished change, `after` and `ahead` record the members that already have their messages.
+ * Creates messages about at most $4 members for apps and keys, and messages for the platform; advances the position ($1, $2). Reads all
+ * unfinished changes, then new ones up to $3 in total, and chooses members round-robin among them. Creates all messages about a member
+ * at once, to keep their order. For an unfinished change, `after` and `ahead` record the members that already have their messages.
  */
 const FAN_OUT = `WITH unfinished AS MATERIALIZED (
   SELECT c.*, u.after, u.ahead FROM change_places p
@@ -129,7 +129,7 @@ const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, 
 
 const IS_LEASED = 'd.leased_until > now()';
 
-/** With fewer due messages, the claim lists their members; from this number on, a scan quickly finds due messages. */
+/** If an endpoint has fewer due messages, the claim lists their members; otherwise it searches pending messages by member. */
 const MAX_LISTED = 200;
 
 /**
@@ -141,10 +141,10 @@ FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHER
 ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED`;
 
 /**
- * Claims due messages of the endpoints $1: at most $2 in progress per endpoint (one if it is failing), $3 in all, for $4 seconds. Claims
- * one message per member at a time, in order; a message that failed twice no longer blocks the next. Shares capacity round-robin: each
- * endpoint continues after its last member ($5), and endpoints with fewer messages in progress come first. Returns messages that the
- * credential may no longer see as `withheld`.
+ * Claims at most $3 due messages of the endpoints $1 for $4 seconds, at most $2 in progress per endpoint (one if it is failing). Claims
+ * one message per member at a time, in order; a message that failed twice does not block the next. Shares capacity round-robin: each
+ * endpoint continues after its last member ($5), and endpoints with fewer messages in progress come first. Messages that the credential
+ * may no longer see get the status `withheld`.
  */
 const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.sequence, next.turn, e.id AS endpoint_id
@@ -200,7 +200,7 @@ WHERE d.sequence = j.sequence AND d.sequence = ANY (ARRAY(SELECT sequence FROM j
   AND ${IS_PENDING} AND ${IS_LEASED} IS NOT TRUE
 RETURNING ${MESSAGE}, NOT j.may_know AS withheld, j.turn`;
 
-/** Creates a message of the type $2 to the endpoint $1, and claims it for $3 seconds. */
+/** Creates a message of the type $2 for the endpoint $1, and claims it for $3 seconds. */
 export const MAKE_TEST = `WITH d AS (
   INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, leased_until)
   VALUES ($1, $2, 0, 0, now(), now() + make_interval(secs => $3)) RETURNING *)
@@ -210,7 +210,7 @@ export interface Outcome {
   readonly status: 'delivered' | 'pending' | 'dead';
   /** Seconds since the change. */
   readonly delaySeconds: number;
-  /** Why the endpoint was disabled; undefined if it was not. */
+  /** Why the attempt disabled the endpoint; undefined if it did not. */
   readonly disabledBecause: 'failing' | 'gone' | undefined;
 }
 
@@ -221,7 +221,7 @@ interface Claimed extends Message {
 }
 
 export class WebhookDeliveries {
-  /** Index into {@link SLICES}, and number of consecutive slices without a timeout. */
+  /** Index into `slices`, and number of slices without a timeout since the index last changed. */
   #size = 0;
   #inTime = 0;
   /** The member of the last message that this instance claimed for each endpoint. */
@@ -237,7 +237,7 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Creates the next messages, in commit order per member. @returns their number (0 if another instance does this), and whether more remain
+   * Creates the next messages. @returns their number (0 if another instance is creating messages), and whether changes remain
    */
   async fanOut(): Promise<{ made: number; behind: boolean }> {
     let told;
@@ -271,10 +271,10 @@ export class WebhookDeliveries {
     });
   }
 
-  /** Claims due messages. @param most maximum in total @returns `withheld`: number of messages that the credential may no longer see */
+  /** Claims due messages. @param most maximum number @returns `withheld`: number of messages that the credential may no longer see */
   async claim(most: number): Promise<{ messages: Message[]; withheld: number }> {
     const rows = await this.dataSource.transaction(async (manager) => {
-      // Serializes claims for an endpoint, so that each claim sees the previous claim's results.
+      // Locks the endpoints, so that each claim sees the results of the previous one.
       const ready = await prepared<{ id: string }>(manager, LOCK_READY, []);
       if (ready.length === 0) return [];
       const ids = ready.map(({ id }) => id);
@@ -288,10 +288,10 @@ export class WebhookDeliveries {
     return { messages, withheld: rows.length - messages.length };
   }
 
-  /** Records an attempt. @returns undefined if the message is no longer pending or, after a failure, claimed by another instance */
+  /** Records an attempt. @returns undefined if the message is no longer pending or, after a failure, if its claim has changed */
   async finish(message: Message, attempt: Attempt): Promise<Outcome | undefined> {
     if (!attempt.taken) return this.#failed(message, attempt);
-    // Locks an endpoint before its messages, in the order of a claim.
+    // Locks the endpoint before the message, as claims do.
     if (message.failing)
       await this.dataSource.query('UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1', [
         message.endpoint_id,
@@ -340,7 +340,7 @@ RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
   }
 }
 
-/** @returns whether the endpoint has failed for so long that it must be disabled */
+/** Records that the endpoint is failing. @returns whether it has failed for so long that it must be disabled */
 async function noteFailure(manager: EntityManager, endpointId: string): Promise<boolean> {
   const [rows] = await manager.query<[{ too_long: boolean }[], number]>(
     `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, now())
@@ -350,7 +350,7 @@ WHERE id = $1 AND disabled_at IS NULL RETURNING failing_since <= now() - make_in
   return rows[0]?.too_long === true;
 }
 
-/** Disables an endpoint permanently. @returns false if it is already disabled, or unknown */
+/** Disables an endpoint permanently. @returns false if it is already disabled or does not exist */
 export async function switchOff(
   manager: AuditedTransaction,
   endpointId: string,

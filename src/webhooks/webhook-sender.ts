@@ -19,7 +19,7 @@ export interface Message
     Pick<WebhookEndpoint, 'url' | 'secret' | 'previous_secret'> {
   /** The message's id: 32 hexadecimal digits. */
   readonly id: string;
-  /** End of the claim, in the database's format: only the claim's holder can record a failure or release the message. */
+  /** End of the claim, in the database's format: a failure or release is recorded only while it is unchanged. */
   readonly lease: string;
   readonly failing: boolean;
 }
@@ -28,7 +28,7 @@ interface Sealed extends Moved {
   readonly secret: string;
 }
 
-/** Binds each encrypted secret to its row and column, so that a copy elsewhere cannot be decrypted. */
+/** Binds each encrypted secret to its column, so that a copy in the other column cannot be decrypted. */
 const COLUMNS = { secret: 'webhook-secret', previous_secret: 'webhook-previous-secret' } as const;
 
 @Injectable()
@@ -43,7 +43,7 @@ export class WebhookSecrets {
     return this.#encryption.seal({ secret } satisfies Sealed, COLUMNS[column], Buffer.from(endpointId));
   }
 
-  /** Decrypts the valid signing secrets, the current secret first. @throws Error if SECRET_KEY was changed without SECRET_KEY_PREVIOUS */
+  /** Decrypts the valid signing secrets, the current secret first. @throws Error if the current secret cannot be decrypted */
   open(endpoint: Pick<Message, 'endpoint_id' | 'secret' | 'previous_secret'>): string[] {
     const row = Buffer.from(endpoint.endpoint_id);
     const open = (sealed: Buffer, column: keyof typeof COLUMNS) =>
@@ -55,7 +55,7 @@ export class WebhookSecrets {
     return previous ? [secret, previous] : [secret];
   }
 
-  /** Re-encrypts under SECRET_KEY all valid secrets that SECRET_KEY_PREVIOUS still encrypts. */
+  /** Re-encrypts with SECRET_KEY the secrets of active endpoints that are encrypted with SECRET_KEY_PREVIOUS. */
   async moveToCurrentSecret(dataSource: DataSource): Promise<void> {
     for (const { id, column, sealed } of await sealedSecrets(dataSource)) {
       const moved = this.#encryption.moved<Sealed>(sealed, COLUMNS[column], Buffer.from(id));
@@ -116,7 +116,7 @@ export class WebhookSender {
   }
 }
 
-/** Writes the body, which names the changed item or access, without the item's contents. */
+/** Writes the body, which identifies the changed item or describes the access; it never contains the item. */
 function writeBody({ type, changed_at, user_id, thing_id, details }: Message): string {
   const timestamp = changed_at.toISOString();
   if (type === TEST_TYPE) return JSON.stringify({ type, timestamp, data: {} });

@@ -15,7 +15,7 @@ const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHE
 const OLDEST_DUE = `SELECT COALESCE(EXTRACT(epoch FROM now() - min(due.due_at)), 0)::float8 AS seconds
 FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.failing_since IS NULL`;
 
-/** Creates messages (one instance at a time) and sends them (all instances). If no outcome is recorded in 20 s, any instance resends. */
+/** Creates messages (one instance at a time) and sends them (all instances). */
 @Injectable()
 export class WebhookWorker implements OnApplicationShutdown {
   readonly #outbox = new Outbox<Message>({
@@ -65,7 +65,7 @@ export class WebhookWorker implements OnApplicationShutdown {
         behind = told.behind;
       }
       const claiming = due ? this.#outbox.claim(end) : undefined;
-      // While changes remain, neither waits for the claim nor reports its errors: the claim after the last batch does.
+      // While changes remain, does not wait for the claim, and ignores its errors.
       if (behind) claiming?.catch(() => undefined);
       else await claiming;
     } while (behind && !end.aborted);
@@ -73,7 +73,7 @@ export class WebhookWorker implements OnApplicationShutdown {
 
   async #claim(most: number) {
     const { messages, withheld } = await (await this.#deliveries()).claim(most);
-    // Endpoints read the change at once, perhaps from replicas.
+    // An endpoint may read the change at once, and must not get older data from a replica.
     if (messages.length > 0) await this.reads.advance('all');
     this.meter.count('webhook_attempts_total', { outcome: 'withheld' }, withheld);
     return { messages, again: withheld > 0 };

@@ -20,7 +20,7 @@ export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
 
 export const MAX_OWN_WEBHOOKS = 5;
 
-/** The types of messages about the credential itself: the access of an app, or a key. */
+/** Types of messages about the access of an app, or about a key. */
 export const CREDENTIAL_TYPES: Readonly<Record<'client' | 'key', readonly string[]>> = {
   client: ['access.changed', 'access.ending', 'access.ended'],
   key: ['credential.ending', 'credential.ended'],
@@ -42,11 +42,11 @@ const scopeOf = (type: string) => readScope(type.split('.')[0]!);
 
 const SHOWN_DELIVERIES = 20;
 
-/** SQL: whether a member's app $2 or key $3 has the maximum number of endpoints. */
+/** SQL: whether the app $2 or key $3 of the member $1 has the maximum number of endpoints. */
 const IS_FULL = `SELECT count(*) >= ${MAX_OWN_WEBHOOKS} AS is_full FROM webhook_endpoints
 WHERE $1::bigint IS NOT NULL AND (client_id = $2 OR key_id = $3)`;
 
-/** Makes all dead messages of the endpoint $1, or its dead or delivered message $3, due again; not messages of the type $2. */
+/** Makes all dead messages of the endpoint $1, or its dead or delivered message $3, due again, unless their type is $2. */
 const REDELIVER = `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = now(), ended_at = NULL, leased_until = NULL
 WHERE endpoint_id = $1 AND type <> $2 AND CASE WHEN $3::uuid IS NULL THEN status = 'dead'
   ELSE id = $3 AND status IN ('dead', 'delivered') END`;
@@ -56,7 +56,7 @@ type Actor = NewAuthEvent['actor'];
 interface NewWebhook {
   readonly url: string;
   readonly types: readonly string[];
-  /** The app or key whose access the endpoint has; if both are missing, the platform's access. */
+  /** The app or key that the endpoint belongs to; without either, it belongs to the platform. */
   readonly clientId?: string | null | undefined;
   readonly keyId?: string | null | undefined;
   readonly actor: Actor;
@@ -68,7 +68,7 @@ export interface WebhookDetails extends Pick<
   WebhookEndpoint,
   'id' | 'url' | 'types' | 'client_id' | 'key_id' | 'disabled_because'
 > {
-  /** `no_access`: the client or key is no longer valid; `failing`: no message was accepted since `failing_since`. */
+  /** `no_access`: the client or key is no longer valid; `failing`: messages have failed since `failing_since`. */
   readonly status: 'active' | 'failing' | 'no_access' | 'disabled';
   readonly created_at: string;
   /** Time until which messages have two signatures. */
@@ -78,12 +78,12 @@ export interface WebhookDetails extends Pick<
   readonly pending_count: number;
 }
 
-/** Times are in the API's format. */
+/** A message of an endpoint; times are in the API's format. */
 export interface DeliveryDetails extends Pick<
   WebhookDelivery,
   'type' | 'status' | 'attempts' | 'response_status' | 'error' | 'duration_ms'
 > {
-  /** The `webhook-id` header. */
+  /** Value of the `webhook-id` header. */
   readonly id: string;
   /** null if the message is not about a single member. */
   readonly member_id: number | null;
@@ -102,14 +102,14 @@ const DETAILS = `SELECT e.id, CASE WHEN e.disabled_at IS NOT NULL THEN 'disabled
   (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending') AS pending_count
 FROM webhook_endpoints e LEFT JOIN oauth_clients c ON c.id = e.client_id LEFT JOIN api_keys k ON k.id = e.key_id`;
 
-/** SQL: whether the endpoint `e` belongs to an app or self-issued key of the member `owner`; null for an admin, who sees all. */
+/** SQL: whether the endpoint `e` belongs to an app or self-issued key of the member `owner`; true if `owner` is null, as for an admin. */
 const isSeenBy = (owner: string) => `(${owner}::bigint IS NULL
   OR EXISTS (SELECT FROM oauth_clients own WHERE own.id = e.client_id AND own.owner_id = ${owner})
   OR EXISTS (SELECT FROM api_keys own WHERE own.id = e.key_id AND own.user_id = ${owner} AND own.self_issued))`;
 
 const DELETE = `DELETE FROM webhook_endpoints e WHERE e.id = $1 AND ${isSeenBy('$2')} RETURNING client_id, key_id`;
 
-/** Queues a test message, which running servers send at once. */
+/** Queues a test message of the type $3 for the active endpoint $1 of the member $2. */
 const QUEUE_TEST = `WITH e AS (SELECT id, client_id, key_id FROM webhook_endpoints e
   WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR KEY SHARE
 ), d AS (INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at)
@@ -145,7 +145,7 @@ export class WebhooksService {
     this.#secrets = new WebhookSecrets(config);
   }
 
-  /** Registers an endpoint for changes from now on. @returns the secret, shown once @throws OperatorError, LimitReached, TooManyChanges */
+  /** Registers an endpoint. @returns its id and secret @throws OperatorError, LimitReached, TooManyChanges */
   async create(
     { url, types, clientId = null, keyId = null, actor, owner }: NewWebhook,
     within: DataSource | EntityManager = this.dataSource,
@@ -165,7 +165,7 @@ export class WebhooksService {
       if (owner)
         await takeSlot(manager, owner, IS_FULL, `${MAX_OWN_WEBHOOKS} webhooks for it`, clientId, keyId);
       if (clientId !== null || keyId !== null) await checkScopes(manager, types, clientId, keyId);
-      // While no endpoint is active, no instance advances the position.
+      // While no endpoint is active, no instance advances the position: the first endpoint must not get the changes of that time.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
       const told = await manager.query<unknown[]>(
         'SELECT FROM webhook_endpoints WHERE disabled_at IS NULL LIMIT 1',
@@ -201,7 +201,7 @@ ORDER BY e.created_at DESC, e.id`,
     return this.dataSource.query<DeliveryDetails[]>(DELIVERIES, [id, owner?.userId ?? null]);
   }
 
-  /** Makes a secret; the old one also signs until the overlap ends. @throws OperatorError if no such endpoint is active, TooManyChanges */
+  /** Replaces the secret; the old one also signs until the overlap ends. @throws OperatorError if it is not active, TooManyChanges */
   async rotate(
     id: string,
     overlapSeconds: number,
@@ -262,7 +262,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     });
   }
 
-  /** Resends a message (`id` is `msg_…`), or all dead messages of an endpoint. @throws UnknownMessage, TooManyChanges, OperatorError */
+  /** Resends a message (`msg_…`) or an endpoint's dead messages. @returns how many @throws UnknownMessage, TooManyChanges, OperatorError */
   async redeliver(id: string, actor: Actor, owner?: Owner): Promise<number> {
     const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1] ?? null;
     return audited(this.dataSource, async (manager) => {
@@ -328,7 +328,7 @@ FROM api_keys WHERE id = $1`,
     [clientId ?? keyId],
   );
   const name = clientId !== null ? `client ${clientId}` : `key ${keyId}`;
-  if (!found) throw new OperatorError(`There is no ${name}`);
+  if (!found) throw new OperatorError(`There is no ${name}: check the id`);
   if (!found.live)
     throw new OperatorError(`The ${name} is ${clientId !== null ? 'disabled' : 'revoked or expired'}`);
   if (found.of_platform)
