@@ -93,7 +93,7 @@ describe.each(ENDINGS)('%s', (_, end, password) => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('ends browser sessions, tokens and codes within a second', async () => {
+  it('ends browser sessions, tokens and codes', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -107,7 +107,7 @@ describe.each(ENDINGS)('%s', (_, end, password) => {
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  it('keeps later sign-ins, even in the same second', async () => {
+  it('keeps a sign-in that starts right afterwards', async () => {
     const { id, username } = await oauth.member();
     await end(id);
     const browser = oauth.browser();
@@ -117,7 +117,7 @@ describe.each(ENDINGS)('%s', (_, end, password) => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  it('keeps the sign-ins of other members, and the member’s API keys', async () => {
+  it('keeps the access tokens of other members, and the member’s API keys', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const key = await oauth.api.key(member.id);
     const tokens = await oauth.tokens(await oauth.client(), other.username);
@@ -145,7 +145,7 @@ describe('an existing sign-in', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  thorough.it('survives when a sign-in replaces an imported hash', async () => {
+  thorough.it('survives when another sign-in replaces the member’s imported password hash', async () => {
     const imported = await bcrypt.hash(PASSWORD, 4);
     const member = await oauth.member();
     const browser = oauth.browser();
@@ -177,7 +177,7 @@ WHERE user_id = $1 AND expires_at BETWEEN now() AND now() + interval '60 seconds
   });
 });
 
-postgres.describe('a sign-in that is revoked midway', () => {
+postgres.describe('a sign-in with a concurrent transaction', () => {
   /** Ends the member's sign-ins in a transaction that commits when a statement that requires a sign-in waits for its lock. */
   async function endWhile<T>(member: Member, work: () => Promise<T>): Promise<T> {
     const end = 'UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1';
@@ -188,7 +188,7 @@ postgres.describe('a sign-in that is revoked midway', () => {
     return running;
   }
 
-  it('with an accepted password is rejected for an app', async () => {
+  it('is rejected for an app if the transaction ends the member’s sign-ins', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = await browser.view(oauth.request(await oauth.client()).url);
@@ -197,7 +197,7 @@ postgres.describe('a sign-in that is revoked midway', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('with an accepted password is rejected for the account pages', async () => {
+  it('is rejected for the account pages if the transaction ends the member’s sign-ins', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = await browser.view('/account/apps');
@@ -206,7 +206,7 @@ postgres.describe('a sign-in that is revoked midway', () => {
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  it('to an app with consent gets no code', async () => {
+  it('gets no code for an app with consent if the transaction ends the member’s sign-ins', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -217,14 +217,14 @@ postgres.describe('a sign-in that is revoked midway', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('stores no session, no grant and no interaction after the end', async () => {
+  it('stores no session, no grant and no interaction if the transaction ends the member’s sign-ins', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     await endWhile(member, () => browser.open(location));
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('gets no grant when the member consents', async () => {
+  it('gets no grant if the transaction ends the member’s sign-ins during the consent', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const consent = await browser.signIn(oauth.request(await oauth.client()).url, member.username);
@@ -234,7 +234,7 @@ postgres.describe('a sign-in that is revoked midway', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('is ended even if its session was stored just before the end', async () => {
+  it('is ended by a new password even if the transaction is storing its session', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     const lock = 'SELECT FROM users WHERE id = $1 FOR KEY SHARE'; // the lock of a session's writer
@@ -252,7 +252,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     expect((await browser.view(location)).status).toBe(400);
   });
 
-  it('does not wait for a writer of other columns of the member', async () => {
+  it('does not wait if the transaction changes only the member’s bio', async () => {
     const member = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
     const update = `UPDATE users SET bio = 'imported' WHERE id = $1`;
     const importing = await hold(oauth.dataSource, update, [member.id]);
@@ -261,7 +261,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     await importing.rollback();
   });
 
-  it('does not restore its session if another transaction deletes the session during a request', async () => {
+  it('does not restore its session if the transaction deletes the session during a request', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();

@@ -67,7 +67,7 @@ it('a first sign-in with consent runs 16 statements', async () => {
   ]);
 });
 
-it('a sign-in to an app with consent runs 10 statements', async () => {
+it('a sign-in to an app that already has consent runs 10 statements', async () => {
   const { username } = await oauth.member();
   const clientId = await oauth.client();
   await oauth.code(clientId, username);
@@ -77,7 +77,7 @@ it('a sign-in to an app with consent runs 10 statements', async () => {
   expect(steps).toEqual([...TO_SIGN_IN, { 'GET /oauth/authorize/:uid': { reads: 1, writes: 1 } }]);
 });
 
-it('authorizing a signed-in member, redeeming a code, and refreshing each run one read and one write', async () => {
+it('authorizing a signed-in member, redeeming a code, and refreshing tokens each run one read and one write', async () => {
   const { username } = await oauth.member();
   const clientId = await oauth.client();
   const browser = oauth.browser();

@@ -42,8 +42,8 @@ const linkOn = (page: FormPage) => {
   return href === undefined ? undefined : new URL(href.replaceAll('&amp;', '&'));
 };
 
-describe('an app that is unconnected to the member', () => {
-  it.each(FAILING)('gets a link instead of a redirect, with %s', async (_, parameters) => {
+describe('an app that another member registered', () => {
+  it.each(FAILING)('gets its error by a link instead of a redirect, with %s', async (_, parameters) => {
     const clientId = await ownApp();
     const { url } = oauth.request(clientId, { state: 'state', ...parameters });
     for (const browser of [oauth.browser(), await signedIn()]) {
@@ -79,12 +79,12 @@ describe('an app that is unconnected to the member', () => {
     await browser.submitAndLeave(page, {}, /\/cancel$/);
   });
 
-  it('gets codes like any other app', async () => {
+  it('gets an access token if the member allows the access', async () => {
     const { username } = await oauth.member();
     expect((await oauth.tokens(await ownApp(), username)).access_token).toBeDefined();
   });
 
-  it('gets a link after a completed sign-out', async () => {
+  it('gets a link after sign-out, or a redirect if the member has connected the app', async () => {
     const clientId = await ownApp();
     const asked = { client_id: clientId, post_logout_redirect_uri: BYE, state: 's' };
     const url = `/oauth/logout?${new URLSearchParams(asked)}`;

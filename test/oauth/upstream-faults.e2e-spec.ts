@@ -107,7 +107,7 @@ describe('a member who cancels at the external identity provider', () => {
     expect(page.html).toMatch(/Continue with/);
   });
 
-  it('gets an error page if the previous account page would redirect back at once', async () => {
+  it('gets an error page if the account page would redirect to the provider again', async () => {
     const alone = await startWithUpstream({}, { localSignIn: false });
     try {
       alone.upstream.decision = error;
@@ -121,7 +121,7 @@ describe('a member who cancels at the external identity provider', () => {
     }
   });
 
-  it('is not reported to the app if the response names another provider', async () => {
+  it('gets an error page, and no redirect to the app, if the response names another issuer', async () => {
     upstream.decision = error;
     const browser = oauth.browser();
     const { url } = oauth.request(await oauth.client());
@@ -144,7 +144,7 @@ describe('a response of the external identity provider', () => {
     expect([end.status, end.headers.get('retry-after')]).toEqual([503, '1']);
   });
 
-  it('with a picture URL that is too long is used without the picture, and the log names the claim', async () => {
+  it('with a picture URL over 2,048 characters is used without the picture, and the log names the claim', async () => {
     const log = logOf(oauth);
     const picture = (length: number) => `https://example.com/`.padEnd(length, 'x');
     for (const [length, stored] of [

@@ -36,10 +36,10 @@ const signedInAs = (page: FormPage, name: string) => {
   expect(page.status).toBe(200);
   expect(page.html).toContain(`<bdi>@${name}</bdi>`);
 };
-describe('a member matched by claim', () => {
+describe('matching a member by a claim', () => {
   afterEach(() => stop());
 
-  it('by username must match exactly: the name in another case is another person', async () => {
+  it('by username is exact and case-sensitive', async () => {
     await start({ claim: 'preferred_username', match: 'username', scopes: 'openid profile' });
     const { username } = await oauth.member();
     signedInAs(await signIn({ preferred_username: username }), username);
@@ -50,7 +50,7 @@ describe('a member matched by claim', () => {
     nobody(await signIn({ preferred_username: ['a'] }));
   });
 
-  thorough.it('by id must match exactly: an id with a leading zero matches no member', async () => {
+  thorough.it('by id is exact: an id with a leading zero matches no member', async () => {
     await start({ claim: 'preferred_username', match: 'id', scopes: 'openid profile' });
     const { id, username } = await oauth.member();
     signedInAs(await signIn({ preferred_username: String(id) }), username);
@@ -59,7 +59,7 @@ describe('a member matched by claim', () => {
     for (const other of others) nobody(await signIn({ preferred_username: other }));
   });
 
-  thorough.it('by email address is matched only if the address is verified', async () => {
+  thorough.it('by email address requires a verified address', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
     nobody(await signIn({ email: 'ada@example.com' }));
@@ -68,7 +68,7 @@ describe('a member matched by claim', () => {
     signedInAs(await signIn({ email: 'ada@example.com', email_verified: true }), username);
   });
 
-  it('by email address is matched only if one document has the address and email_verified: the ID token or userinfo', async () => {
+  it('by email address requires the address and email_verified in one document: the ID token or userinfo', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
     const inIdToken = (more: object) =>
@@ -85,7 +85,7 @@ describe('a member matched by claim', () => {
     signedInAs(await signIn({ email: 'mallory@example.com', email_verified: false }), username);
   });
 
-  thorough.it('without the claim gets a general error, which does not name the claim', async () => {
+  thorough.it('without the claim causes a general error, which does not name the claim', async () => {
     await start({ claim: 'employee_number' });
     const page = await signIn({});
     expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
@@ -96,7 +96,7 @@ describe('a member matched by claim', () => {
 describe('UPSTREAM_CREATE_MEMBERS', () => {
   afterEach(() => stop());
 
-  it('creates a member from the provider’s claims, once', async () => {
+  it('creates a member from the provider’s claims at the first sign-in only', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     const claims = {
       sub: randomUUID(),
@@ -148,7 +148,7 @@ FROM users WHERE external_id IS NOT NULL`,
       expect((await signIn({ preferred_username })).html).toMatch(/<bdi>@member-[a-z2-9]{10}<\/bdi>/);
   });
 
-  thorough.it('stores valid profile claims, and omits invalid claims', async () => {
+  thorough.it('shortens a long name to 200 characters, and omits invalid names and pictures', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     const names = { name: 'n'.repeat(300), given_name: 'a\0b', family_name: 5 };
     const claims = { preferred_username: 'odd', ...names, picture: 'javascript:alert(1)' };
@@ -216,7 +216,7 @@ describe('a member who signed in with the external identity provider', () => {
     expect(own.html).not.toContain('/account/security/password/off');
   });
 
-  thorough.it('authenticates at the provider again to change sign-in methods', async () => {
+  thorough.it('must authenticate again to change sign-in methods after 400 s', async () => {
     await start({});
     const sub = randomUUID();
     await oauth.member({ external_id: sub });
@@ -260,7 +260,7 @@ describe('a provider that does not state the time of the sign-in', () => {
     expect((await confirmAt(browser)).html).not.toContain('Confirm that it is you');
   });
 
-  it('allows the member to use another account', async () => {
+  it('lets a person whose first account has no member here use another account', async () => {
     const { sub, browser, username } = await member();
     nobody(await signIn({}, browser));
     upstream.account = { sub };
@@ -279,7 +279,7 @@ describe('a provider that does not state the time of the sign-in', () => {
     expect(await oauth.query('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
   });
 
-  it('causes ID tokens without auth_time, and a new sign-in for apps that require auth_time', async () => {
+  it('causes ID tokens without auth_time, and a new sign-in if an app sends max_age', async () => {
     const { sub, browser, username, id } = await member();
     const clientId = await oauth.client();
     signedInAs(await signIn({ sub }, browser), username);
@@ -303,7 +303,7 @@ describe('a provider that does not state the time of the sign-in', () => {
 describe('LOCAL_SIGN_IN=false', () => {
   afterAll(() => stop());
 
-  it('redirects to the external identity provider, for apps and the account, and rejects passwords', async () => {
+  it('redirects to the external identity provider, for apps and account pages, and rejects passwords', async () => {
     await start({}, { localSignIn: false });
     const sub = randomUUID();
     const { username } = await oauth.member({ external_id: sub });

@@ -65,7 +65,7 @@ const logoutUrl = (id_token_hint: string, more: Record<string, string> = {}) => 
 };
 
 thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
-  it('on the account pages ends the session at this server, then at the provider, and returns to a confirmation', async () => {
+  it('on the account pages ends the session at this server, redirects to the provider, and shows a confirmation afterwards', async () => {
     const { browser, there } = await member();
     const account = await browser.view('/account/apps');
     expect(account.headers.get('content-security-policy')).toContain("form-action 'self';");
@@ -81,7 +81,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
     expect((await browser.view(back)).html).toMatch(/You are signed out/);
   });
 
-  it('requested by an app redirects to the app afterwards, with its state', async () => {
+  it('requested by an app redirects to the provider, then to the app with its state', async () => {
     const { browser, there, tokens } = await member();
     const page = await browser.view(logoutUrl(tokens.id_token!, { state: 'mine' }));
     const onwards = await browser.submitAndLeave(page, { logout: 'yes' });
@@ -91,7 +91,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
     expect((await browser.leave(back)).href).toBe(`${AFTERWARDS}?state=mine`);
   });
 
-  it('stays at this server if the member signed in with a password or declines', async () => {
+  it('does not redirect to the provider if the member signed in with a password or declines', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const account = await browser.signIn('/account/apps', username);
@@ -103,7 +103,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
     expect(await isSignedIn(other)).toBe(true);
   });
 
-  it('redirects only to URLs that this server stored, regardless of the browser’s parameters', async () => {
+  it('shows a confirmation instead of redirecting if the state in the URL is forged', async () => {
     const browser = oauth.browser();
     const made = JSON.stringify({ target: 'https://evil.example', until: 9e9 });
     const sealed = Buffer.from(made).toString('base64url');
@@ -113,7 +113,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
 });
 
 describe('a logout token of the external identity provider', () => {
-  it('for a session ends only that session’s sign-ins, and no app’s access', async () => {
+  it('for a session ends only that session, and no app’s access', async () => {
     const one = await member();
     const other = await member(one);
     expect(one.sid).not.toBe(other.sid);
@@ -126,7 +126,7 @@ describe('a logout token of the external identity provider', () => {
     ]);
   });
 
-  it('for a member ends all sessions of that member from the provider, and no other member’s', async () => {
+  it('for a member ends both sessions of that member, and no other member’s', async () => {
     const one = await member();
     const other = await member(one);
     const stranger = await member();
@@ -234,7 +234,7 @@ describe('a logout token of the external identity provider', () => {
     ['of another issuer', { iss: 'https://attacker.example' }],
     ['for another client', { aud: 'somebody-else' }],
     ['with a nonce, like an ID token', { nonce: 'n' }],
-    ['without a subject or session', { events: {} }],
+    ['with empty events', { events: {} }],
     ['with another event', { events: { [DISABLED]: {} } }],
     ['whose events are not an object', { events: 'logout' }],
     ['without events', { events: undefined }],
@@ -248,7 +248,7 @@ describe('a logout token of the external identity provider', () => {
     ['whose id is empty', { jti: '' }],
     ['about a subject that is not a string', { sub: 5 }],
     ['about a subject that is an object', { sub: {} }],
-    ['about an empty subject', { sub: null }],
+    ['about a subject that is null', { sub: null }],
     ['about a list of sessions', { sid: ['x'] }],
     ['about a list of subjects', { sub: ['x'] }],
   ])('%s is rejected, and ends no session', async (_, { header, ...claims }) => {
@@ -262,7 +262,7 @@ describe('a logout token of the external identity provider', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  it('signed with a key newer than the last fetch gets a 503 with Retry-After', async () => {
+  it('signed with a key that the server may not fetch yet gets a 503 with Retry-After, and a 200 after the next fetch', async () => {
     const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now()); // the pause between two fetches never ends
     try {
       await upstream.rotate();
@@ -295,7 +295,7 @@ describe('a logout token of the external identity provider', () => {
   });
 
   thorough.it(
-    'without member and session, malformed, or with mismatching session and subject ends no session',
+    'that is malformed, names nobody, or names one member and another member’s session ends no session',
     async () => {
       const one = await member();
       const other = await member();
@@ -327,7 +327,7 @@ describe('a server whose identity provider is unavailable at startup', () => {
     expect((await logOut(await upstream.logoutToken({ sub: 'x' }), server.issuer)).status).toBe(503);
   });
 
-  thorough.it('reports an error if another provider responds at the identity provider’s URL', async () => {
+  thorough.it('responds with a 5xx if the identity provider’s URL has no metadata', async () => {
     const issuer = `${upstream.issuer}/other`;
     await using server = await OauthTest.start({ upstream: { ...upstream.config, issuer } }, oauth);
     const browser = server.browser();
@@ -337,7 +337,7 @@ describe('a server whose identity provider is unavailable at startup', () => {
 });
 
 thorough.describe('a chain of two of these servers', () => {
-  it('signs a member of the first server in to an app of the second, and states the method', async () => {
+  it('signs a member of the first server in to an app of the second, and the ID token states the method pwd', async () => {
     await using first = await OauthTest.start();
     const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
     const jwk = await exportJWK(publicKey);

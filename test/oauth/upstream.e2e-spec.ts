@@ -67,7 +67,7 @@ async function idToken(
 }
 
 describe('the external identity provider', () => {
-  it('signs a member in to an app without a local password, and its auth_time and amr are in the ID token', async () => {
+  it('signs a member without a local password in to an app, whose ID token has the provider’s auth_time, amr and acr', async () => {
     const { id } = await member();
     upstream.decision = { amr: ['pwd', 'otp'], acr: 'gold', ts: Math.floor(Date.now() / 1000) - 1000 };
     const claims = await idToken({ nonce: 'n' });
@@ -91,13 +91,13 @@ describe('the external identity provider', () => {
     expect(end.html).toMatch(/This browser/);
   });
 
-  it('is available in addition to the password', async () => {
+  it('does not replace the sign-in with a password', async () => {
     const { username } = await oauth.member();
     const { id_token: token } = await oauth.tokens(clientId, username);
     expect(decodeJwt(token!)).toMatchObject({ amr: ['pwd'], auth_time: expect.any(Number) });
   });
 
-  it('gets an exact callback URL, PKCE, state and nonce, and the app’s request parameters', async () => {
+  it('gets the callback URL, PKCE, state, nonce, and the app’s login_hint, ui_locales, max_age and acr_values', async () => {
     await member();
     const ofApp = { login_hint: 'ada@example.com', ui_locales: 'de en', max_age: '3600', acr_values: 'gold' };
     await idToken(ofApp);
@@ -115,7 +115,7 @@ describe('the external identity provider', () => {
     });
   });
 
-  it('is requested to authenticate the member again if the app requires a new authentication', async () => {
+  it('gets prompt=login only if the app sends it', async () => {
     await member();
     const browser = oauth.browser();
     await idToken({}, browser);
@@ -124,7 +124,7 @@ describe('the external identity provider', () => {
     expect(upstream.asked.get('prompt')).toBe('login');
   });
 
-  it('signs a member in with a new session id, in a remembered browser, without a stored provider token', async () => {
+  it('signs a member in with a new session id, and remembers the browser', async () => {
     const { id } = await member();
     const browser = oauth.browser();
     const planted = await browser.view('/account/sessions');
@@ -143,7 +143,7 @@ describe('the external identity provider', () => {
     ).toEqual([]);
   });
 
-  thorough.it('is another sign-in method for a member whose password is being guessed', async () => {
+  thorough.it('signs a member in while guesses make the server reject the member’s password', async () => {
     const sub = randomUUID();
     const { id, username } = await oauth.member({ external_id: sub });
     const guesser = oauth.browser();
@@ -252,7 +252,7 @@ describe('a callback from the external identity provider', () => {
     failed(await browser.view(back));
   });
 
-  thorough.it('completes each of two sign-ins in two tabs', async () => {
+  thorough.it('completes its sign-in, even if the browser has another sign-in in progress', async () => {
     await member();
     const browser = oauth.browser();
     const [one, other] = [await begin(browser), await begin(browser)];
@@ -300,7 +300,7 @@ describe('a callback from the external identity provider', () => {
     'invalid_request',
     '"><script>',
     'x'.repeat(2000),
-  ])('with the error %s gets a page with an error id and no provider text', async (error) => {
+  ])('with the error %s gets a page with an error id and no text from the response', async (error) => {
     await member();
     const browser = oauth.browser();
     const state = (await begin(browser)).searchParams.get('state')!;
@@ -366,7 +366,7 @@ describe('a callback from the external identity provider', () => {
     expect(await idToken({ max_age: '10' })).toMatchObject({ sub: String(id) });
   });
 
-  thorough.it('without auth_time is rejected if the app requires auth_time', async () => {
+  thorough.it('with an ID token without auth_time is rejected if the app sends max_age', async () => {
     const { browser, back } = await answered({ max_age: '600' });
     upstream.faults = { claims: (claims) => without(claims, 'auth_time') };
     failed(await browser.view(back));
