@@ -264,7 +264,7 @@ describe('an audit event', () => {
     await expect(insert(large)).rejects.toThrow(/auth_events_size_check/);
   });
 
-  thorough.it('is accepted with any details, since the server shortens the details', async () => {
+  thorough.it('is accepted with random details, since the server shortens them', async () => {
     const value = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 3_000 }),
       fc.array(fc.string({ unit: 'binary', maxLength: 300 }), { maxLength: 50 }),
@@ -315,7 +315,7 @@ describe('an audit event', () => {
     ]);
   });
 
-  it('changes only in a transaction that erases its member permanently', async () => {
+  it('cannot be changed by an erasure that its own transaction undoes', async () => {
     const { id } = await oauth.member();
     const statements = [
       ['UPDATE users SET erased_at = NULL WHERE id = $1', /stays erased/],
@@ -335,7 +335,7 @@ describe('an audit event', () => {
     await query('UPDATE users SET erased_at = erased_at, bio = NULL WHERE id = $1', [id]);
   });
 
-  postgres.it('cannot be changed or deleted by a server with a separate database role', async () => {
+  postgres.it('cannot be changed, or deleted within a week, by the server’s database role', async () => {
     const role = `server_${randomBytes(4).toString('hex')}`;
     await query(`CREATE ROLE ${role} LOGIN;
 GRANT ${role} TO CURRENT_USER;
@@ -398,7 +398,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
     expect((await sweeper.sweep()).auth_events).toBe(0);
   });
 
-  it('is inserted only by src/audit/audit.ts, and the code uses every event type', () => {
+  it('is inserted in src only by audit/audit.ts, and src uses every event type', () => {
     const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('audit/audit.ts'))
       .map((path) => readFileSync(`src/${path}`, 'utf8'));
@@ -408,7 +408,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
   });
 });
 
-postgres.it('the sweeper deletes several batches of expired audit events, and no others', async () => {
+postgres.it('the sweeper deletes 5,000 expired audit events, and no others', async () => {
   await query(
     `INSERT INTO auth_events (type, actor, user_id, client_id, occurred_at, details)
 SELECT 'token.issued', 'client', n % 1000, 'client-' || n % 10, now() - CASE WHEN n <= 5000 THEN interval '401 days' ELSE interval '1 day' END, '{"scope": "profile:read"}'

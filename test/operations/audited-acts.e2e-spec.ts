@@ -467,7 +467,7 @@ const ALONE: readonly LoneEvent['type'][] = [
 const IN_ONE_STATEMENT: readonly AuthEventType[] = ['notice.undelivered'];
 
 thorough.describe('an act whose audit event cannot be written', () => {
-  it('is tested for every event type', () => {
+  it('is tested for every event type, except types that this test lists', () => {
     const listed = new Set<string>([...ACTS.map(([type]) => type), ...ALONE, ...IN_ONE_STATEMENT]);
     expect([...listed].toSorted()).toEqual(Object.keys(AUTH_EVENTS).toSorted());
   });

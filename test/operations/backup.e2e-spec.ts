@@ -197,7 +197,7 @@ postgres.describe('the backup scripts', () => {
       expect(existsSync(join(paths.TEXTFILES, 'backup.prom.unfinished'))).toBe(false);
     });
 
-    it('remove a backup that does not match its manifest, and keep earlier backups', async () => {
+    it('remove a backup that pg_verifybackup rejects, and keep earlier backups', async () => {
       const before = readdirSync(paths.BACKUPS);
       const programs = mkdtempSync(join(folder, 'programs-'));
       writeFileSync(join(programs, 'pg_verifybackup'), '#!/bin/sh\necho unlike >&2; exit 1\n', {
@@ -218,7 +218,7 @@ postgres.describe('the backup scripts', () => {
       expect((await pua(environment, ['doctor'])).stdout).not.toMatch(/^fail/m);
     });
 
-    it('restore pending messages, and credentials that ended later, which a replay of the audit log ends again', async () => {
+    it('restore pending messages, and credentials that ended later; replaying the audit log ends the credentials again', async () => {
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await statusOf(server, keys.revoked)).toBe(200);
       expect(await statusOf(server, keys.rotated)).toBe(200);

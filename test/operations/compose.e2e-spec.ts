@@ -49,7 +49,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
     expect(ports).toEqual(["      - '127.0.0.1:3000:3000'\n"]);
   });
 
-  it('publishes only the proxy’s ports, uses only existing settings, and requires every secret', () => {
+  it('publishes only the proxy’s ports, sets only existing settings and PGPASSWORD, and requires every secret', () => {
     const file = readFileSync(join(FOLDER, 'docker-compose.yml'), 'utf8');
     expect(file.match(/^ +ports:$/gm)).toHaveLength(1);
     expect(file).toMatch(/^ {2}caddy:\n(?: {4}.*\n)*? {4}ports:\n/m);

@@ -32,7 +32,7 @@ describe('the demo’s test key', () => {
     (await testKey(api.dataSource, { ...config, ...changed }))!;
   const works = async (text: string) => (await api.get('/profile', text)).status === 200;
 
-  it('stays valid across restarts, in a file that only its owner can read', async () => {
+  it('is created once, and kept in a file that only its owner can read', async () => {
     const first = await key();
     expect(await works(first)).toBe(true);
     expect([await key(), await key()]).toEqual([first, first]);
@@ -66,7 +66,7 @@ describe('the demo’s test key', () => {
     expect(await key()).toBe(after);
   });
 
-  it('is replaced if SECRET_KEY changes without SECRET_KEY_PREVIOUS, and kept otherwise', async () => {
+  it('is kept if SECRET_KEY_PREVIOUS is the old SECRET_KEY, and replaced without it', async () => {
     const before = await key();
     const [one, other] = [Buffer.alloc(32, 'one'), Buffer.alloc(32, 'other')];
     const known = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
@@ -87,7 +87,7 @@ describe('the demo’s test key', () => {
     await api.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [FIRST_ID]);
   });
 
-  it('prevents startup if the server cannot store the key', async () => {
+  it('causes an error that names DATA_DIR if the server cannot store the key', async () => {
     const dataDir = join(config.dataDir, 'a-file');
     writeFileSync(dataDir, '');
     await expect(testKey(api.dataSource, { ...config, dataDir })).rejects.toThrow(
@@ -99,7 +99,7 @@ describe('the demo’s test key', () => {
 describe('demo members', () => {
   const refuse = () => rejectDemoMembers(api.dataSource);
 
-  it('prevent startup of a public server, with an error message that includes the fix', async () => {
+  it('fail the startup check, whose error message contains the SQL that disables them', async () => {
     expect(await demoMembers(api.dataSource)).toHaveLength(LAST_MEMBER_ID - FIRST_ID + 1);
     const { message } = await refuse().then(
       () => new Error('started'),
@@ -121,7 +121,7 @@ describe('demo members', () => {
     await refuse();
   });
 
-  it('are printed at startup only while their password is the demo’s password', () => {
+  it('are in the startup banner with their password; a banner without demo members has no password', () => {
     expect(banner(config, { key: undefined, members: ['ada', 'alan3'] })).toMatch(/Members +ada \(password/);
     expect(banner(config, { key: undefined, members: [] })).not.toMatch(/password|API_KEY|curl/);
   });

@@ -56,7 +56,7 @@ postgres.describe('the deployment files', () => {
     });
   });
 
-  it('name images by version', () => {
+  it('name images by version in the Compose files', () => {
     for (const file of ['docker-compose.yml', 'deploy/compose/docker-compose.yml'])
       for (const [, image] of readFileSync(file, 'utf8').matchAll(/^ +image: (.+)$/gm))
         expect(image).toMatch(/^[\w-]+:\d/);
@@ -67,7 +67,7 @@ postgres.describe('the deployment files', () => {
     const kinds = (text: string) =>
       [...text.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind!).toSorted((a, b) => a.localeCompare(b));
 
-    it('produce the server, service, disruption budget and network policy with kustomize', () => {
+    it('produce a deployment, service, disruption budget, network policy and settings without SECRET_KEY', () => {
       const text = all();
       expect(kinds(text)).toEqual([
         'ConfigMap',
@@ -126,7 +126,7 @@ postgres.describe('the deployment files', () => {
       }
     });
 
-    it('limit incoming connections to the ports of the API and metrics, and outgoing ones to the ports of the services in the settings', () => {
+    it('permit incoming connections only to the API and metrics ports, and outgoing ones only to the ports that this test lists', () => {
       const policy = all()
         .split(/^---$/m)
         .find((one) => one.includes('kind: NetworkPolicy'))!;
@@ -153,7 +153,7 @@ postgres.describe('the deployment files', () => {
       ]);
     });
 
-    it('scale by the length of the request queue, without a fixed number of replicas', () => {
+    it('scale by the metric that prometheus-adapter provides, without a fixed number of replicas', () => {
       const { stdout: text } = run('kubectl', 'kustomize', 'deploy/kubernetes-autoscaling');
       const without = all().replace(/^ {2}replicas: 3\n/m, '');
       const objects = text.split(/^---\n/m);

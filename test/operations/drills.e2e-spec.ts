@@ -258,7 +258,7 @@ postgres.describe('servers', () => {
     };
     const refusedSoon = (key: string) => soon(async () => (await statusOf(server, key)) === 401);
 
-    it('revoke a leaked key within a second, and show its uses', async () => {
+    it('revoke a leaked key, and print its audit events', async () => {
       const { id, key } = await member('leaky');
       expect(await statusOf(server, key)).toBe(200);
       const printed = await run(commandsOf('admin', 'A key has leaked').join('\n'), {
@@ -269,7 +269,7 @@ postgres.describe('servers', () => {
       expect(printed).toMatch(/key\.revoked[^]*key\.created/);
     });
 
-    it('block an app with 100,000 sign-ins while the server responds to other callers', async () => {
+    it('end 100,000 grants of a blocked app while the server responds to other callers', async () => {
       const { key } = await member('bystander');
       const { client_id: CLIENT_ID } = await puaJson<{ client_id: string }>(
         environment,

@@ -43,7 +43,7 @@ describe('pua users erase', () => {
     expect(await query('SELECT erased_at FROM users WHERE id = $1', [id])).toEqual([{ erased_at: null }]);
   });
 
-  it('leaves only the member’s id in the database, even in other members’ rows and the audit log', async () => {
+  it('leaves none of the member’s texts in a row or audit event, and ends access by apps, keys and browsers', async () => {
     const { id, username, mark, friend, event } = await member();
     const client = await oauth.client();
     const tokens = await oauth.tokens(client, username);

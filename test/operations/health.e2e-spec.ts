@@ -74,7 +74,7 @@ describe('GET /readyz', () => {
     await ready(200);
   });
 
-  it('responds 200 during a rolling migration to the next version, and 503 if this version is incompatible', async () => {
+  it('responds 200 if a newer migration is compatible with this version, and 503 otherwise', async () => {
     await query(`INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'Future9999999999999')`);
     const detail = await refusal(
       `DELETE FROM compatible_migrations WHERE name = 'Future9999999999999'`,

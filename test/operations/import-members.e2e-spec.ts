@@ -79,7 +79,7 @@ postgres.describe('an import of existing members', () => {
     expect(await stored('bio, first_name')).toEqual([{ bio: 'mine', first_name: 'Ada' }]);
   });
 
-  it('keeps a member’s old username if the new one was taken meanwhile, and writes the other fields', async () => {
+  it('keeps a member’s username and external id if another member took the new ones meanwhile, and writes the bio', async () => {
     await load(BASE);
     await hold([1]);
     const loaded = load({ users: [user(1, { username: 'wanted', external_id: 'x', bio: 'new' })] });
@@ -104,7 +104,7 @@ postgres.describe('an import of existing members', () => {
     expect(await stored('username, bio')).toEqual([{ username: 'erased-1', bio: null }]);
   });
 
-  it('completes even if another client deletes one of the members meanwhile', async () => {
+  it('completes even if another transaction deletes one of the members meanwhile', async () => {
     await load({ users: [user(1), user(2)] });
     await hold([2]);
     const loaded = load({ users: [user(2, { bio: 'new' })] });
@@ -148,7 +148,7 @@ postgres.describe('an import of existing members', () => {
     },
   );
 
-  it('is completed by a server if its command has ended', async () => {
+  it('has its pending members updated by a server', async () => {
     await load(BASE);
     await rows(
       `INSERT INTO pending_members SELECT id, false, jsonb_build_object('id', id, 'username', 'left', 'bio', 'new') FROM users WHERE id = 1`,
@@ -158,7 +158,7 @@ postgres.describe('an import of existing members', () => {
   });
 
   // Last, because its background work takes long.
-  it('lets members save profiles and grant app access meanwhile', async () => {
+  it('lets members save profiles meanwhile, and other transactions refer to members', async () => {
     const members = 20_000;
     // The state of the first import into a database after an autovacuum.
     await rows('ANALYZE users, pending_members');

@@ -28,7 +28,7 @@ describe('pua import', () => {
 
   const { load, rows, everything } = importsInto(() => api);
 
-  describe('rejects a bad line and changes nothing:', () => {
+  describe('rejects a bad line:', () => {
     const long = (length: number) => 'x'.repeat(length);
     const around: ImportedFiles = {
       users: [user(1), user(2), user(3)],

@@ -167,7 +167,7 @@ describe('pua import', () => {
       await api.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART WITH 100');
     });
 
-    thorough.it('the new start of an event into its participants’ calendars', async () => {
+    thorough.it('an event’s new start into its participants’ rows', async () => {
       await load({ ...BASE, participants: [participant(1, 2)] });
       await load({ events: [event(1, { starts_at: '2031-01-01 00:00:00' })] });
       expect(await rows('SELECT starts_at FROM participants')).toEqual([
@@ -175,7 +175,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('ids unchanged, so that the next new id follows the highest id', async () => {
+    thorough.it('records with their ids; new ids are higher than imported ids', async () => {
       await load({ users: [user(5000)], achievements: [achievement(600)] });
       expect(await api.platform.user()).toBeGreaterThan(5000);
       expect(await api.platform.achievement()).toBeGreaterThan(600);
@@ -591,12 +591,12 @@ describe('pua import', () => {
       expect(recordsIn(rejects).map(({ line }) => line)).toEqual([2, 4]);
     });
 
-    it.each(['0', '-1', '1.5', 'many', '1000001', '5 --dry-run'])('rejects the size %s', async (size) => {
+    it.each(['0', '-1', '1.5', 'many', '1000001', '5 --dry-run'])('rejects --batch %s', async (size) => {
       expect(await pua(api.environment, `import . --batch ${size}`)).toMatchObject({ code: 2 });
     });
   });
 
-  it('an aborted import changes nothing', async () => {
+  it('an import that is aborted before its start changes nothing', async () => {
     const before = await everything();
     const signal = AbortSignal.abort();
     await expect(load({ users: [user(1)] }, { signal })).rejects.toThrow(
@@ -706,7 +706,7 @@ describe('pua import', () => {
       expect(await rows('SELECT id FROM users')).toEqual([{ id: 1 }]);
     });
 
-    thorough.it('writes more rejected lines than fit into a batch', async () => {
+    thorough.it('writes 9,000 rejected lines to the rejects file', async () => {
       const folder = writeFolder({
         users: Array.from({ length: 9001 }, (_, i) => user(i + 1, i === 5000 ? {} : { bio: 1 })),
       });
@@ -758,7 +758,7 @@ describe('pua import', () => {
   });
 
   postgres.describe('with concurrent sessions', () => {
-    it('never blocks statements that only refer to a changed member, such as for a consent, a key or an RSVP', async () => {
+    it('does not block foreign key checks on a changed member', async () => {
       await load(BASE);
       const runner = api.dataSource.createQueryRunner();
       await runner.startTransaction();
@@ -776,7 +776,7 @@ describe('pua import', () => {
       await runner.release();
     });
 
-    it('disables JIT compilation for its statements, since compilation would only cost time', async () => {
+    it('disables JIT compilation for its statements', async () => {
       await api.dataSource.transaction(async (manager) => {
         await beginImport(manager);
         expect(await manager.query('SHOW jit')).toEqual([{ jit: 'off' }]);
@@ -800,7 +800,7 @@ describe('pua import', () => {
       await other.rollback();
     });
 
-    it('retries after a deadlock with another writer of the same events', async () => {
+    it('completes after a deadlock with another writer of the same events', async () => {
       await load({ users: [user(1)], events: [event(1), event(2)] });
       const second = await createDataSource(api.config, 'maintenance').initialize();
       const other = await hold(second, 'UPDATE events SET capacity = 1 WHERE id = 2');

@@ -76,12 +76,12 @@ postgres.describe('the log', () => {
     expect(await lineFor(`00-${trace}-"}`)).not.toHaveProperty('trace_id');
   });
 
-  it('names the reason of a rejected credential, unlike the response', async () => {
+  it('contains a reason for a rejected credential', async () => {
     const [line] = await send('/api/public/me', { headers: { 'X-API-Key': 'pua_live_x' } });
     expect(line).toMatchObject({ status: 401, problem: 'invalid_credentials', refusal: expect.any(String) });
   });
 
-  it('contains no key, token, cookie, code or password from any part of a request', async () => {
+  it('contains no key, token, cookie, code or password from a request’s path, query, headers or body', async () => {
     const token = 'T0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k';
     const clientSecret = `pua_secret_${'S3cret'.repeat(8).slice(0, 43)}`;
     const typed = ['cookie-hunter1', 'password-hunter2', 'verifier-hunter3', 'code-hunter4'];

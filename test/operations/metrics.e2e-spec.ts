@@ -49,7 +49,7 @@ describe('metrics', () => {
     expect((await api.send('GET', '/metrics')).status).toBe(404);
   });
 
-  it('show client secrets in use that expire without a newer secret, and the age of the signing key', async () => {
+  it('show client secrets in use that expire and have no newer secret in use, and the age of the signing key', async () => {
     const value = async (name: string) =>
       valueOf(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name);
     const query = (sql: string) => api.query(sql);
@@ -92,7 +92,7 @@ FROM made`);
     expect(oldest).toBeLessThan(3_600);
   });
 
-  it('count failures of exactly the declared kinds of periodic work', () => {
+  it('have a failure label for exactly the declared kinds of periodic work', () => {
     const declared = api.app.get(PeriodicWork).declared();
     expect(declared.map(({ schedule }) => schedule.work).toSorted()).toEqual(
       METRICS.periodic_work_failures_total.labels.work,
@@ -147,7 +147,7 @@ describe('metrics of features', () => {
     ).toBe(2);
   });
 
-  it('count sign-ins by result and page, and measure password hashing', async () => {
+  it('count sign-ins at the account pages by result, and count password hashes', async () => {
     // A hash with current parameters: an older hash would be upgraded, which is one more hash.
     const { username } = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
     const signIn = (address: string, password: string) => async () => {
@@ -187,7 +187,7 @@ describe('metrics of features', () => {
     expect(await counted('invalid_grant', () => oauth.browser().open('/account/apps'))).toBe(0);
   });
 
-  it('show the time and result of each table’s last sweep', async () => {
+  it('show a table’s last successful sweep, deleted rows and failures', async () => {
     const sweeper = oauth.api.app.get(Sweeper, { strict: false });
     expect(valueOf(await scrape(), 'sweeper_last_success_timestamp_seconds{rows="oauth_state"}')).toBe(0);
     await oauth.query(
@@ -290,7 +290,7 @@ postgres.describe('metrics of several processes', () => {
     expect(valueOf(await fromProcesses(2), SERVED)).toBe(before + 4);
   });
 
-  it('prevent startup if METRICS_PORT is in use, with an error that names the port', async () => {
+  it('require a free METRICS_PORT: otherwise the server does not start, and its error names the port', async () => {
     await expect(
       ServerProcess.start({ ...database.environment, METRICS_PORT: String(port) }),
     ).rejects.toThrow(`METRICS_PORT ${port} on 127.0.0.1 cannot be used (EADDRINUSE): set another port`);

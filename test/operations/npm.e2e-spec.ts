@@ -74,7 +74,7 @@ postgres.describe('a program started by npm', () => {
     },
   );
 
-  it('ends when npx is ended during a long command', async () => {
+  it('ends when npx gets SIGTERM during a long command', async () => {
     const users = join(folder, 'users.ndjson');
     execFileSync('mkfifo', [users]); // a file that never ends
     start('npx', ['pua', 'import', folder]);

@@ -26,7 +26,7 @@ const query = <Row>(sql: string, values: unknown[] = []) => oauth.query<Row>(sql
 const NAMES = ['user_id', 'owner_id', 'peer_id', 'organizer_id', 'member_id', 'requester_id', 'addressee_id'];
 
 describe('the tables’ declarations about members', () => {
-  it('list every column that contains member ids, with or without a foreign key', async () => {
+  it('list every column that references users, or whose name means a member id', async () => {
     const columns = await query<{ name: string }>(
       `SELECT c.conrelid::regclass || '.' || a.attname AS name FROM pg_constraint c
 JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[array_position(c.confkey, 1::smallint)]
@@ -204,7 +204,7 @@ const holding = async (text: string) => [
 ];
 
 describe('the erasure of a member with rows in every table', () => {
-  it('leaves only the declared uses of the member’s id', async () => {
+  it('removes the member’s texts, and the member’s rows from tables that declare deletion; another member’s rows remain', async () => {
     const { id, mark } = await memberEverywhere();
     const other = await memberEverywhere();
     const marked = await holding(mark);

@@ -387,7 +387,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
     },
   );
 
-  it('retries a GET on the other server', async () => {
+  it('sends a GET again if the connection breaks', async () => {
     expect(await askThem(2, 'GET', '/api/public/profile')).toBe(502);
   });
 
@@ -415,7 +415,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
 });
 
 postgres.it(
-  'Caddy responds 503 with Retry-After if no server is ready, and recovers with the first ready server',
+  'Caddy responds 503 with Retry-After if no server is ready, and passes requests on when servers are ready',
   async () => {
     const breaking = await new Breaking().open();
     breaking.isReady = false;

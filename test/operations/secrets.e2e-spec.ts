@@ -12,7 +12,7 @@ import { profileAt, ServerProcess } from '../support/server.js';
  * One member, signed in with every method, and callers' mistakes with secrets. On PostgreSQL the server is a separate process with
  * its log; the embedded database serves only this process.
  */
-describe('every secret that is issued, sent or typed', () => {
+describe('a secret that is issued, sent or typed', () => {
   let oauth: OauthTest;
   let server: ServerProcess | undefined;
   let metrics: string;

@@ -112,7 +112,7 @@ postgres.describe('the first start', () => {
     }
   });
 
-  describe('shows data on every endpoint', () => {
+  describe('serves demo data:', () => {
     const get = async (path: string) => {
       const answer = await fetch(`${server.url}/api/public${path}`, { headers: { 'X-API-Key': key } });
       expect([path, answer.status]).toEqual([path, 200]);
@@ -324,7 +324,7 @@ postgres.describe('a failed start', () => {
     ['24.11.0', true],
     ['26.0.0', true],
   ])(
-    'reports Node %s unless that version is supported (%s), as package.json and docs/operators/deploy.md state',
+    'checks Node %s (supported: %s), as package.json and docs/operators/deploy.md state',
     async (node, accepted) => {
       const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${node}' } })`;
       const { code, stderr } = await run(process.execPath, ['--import', pretend, 'bin/require-node.mjs']);
@@ -392,7 +392,7 @@ postgres.describe('a failed start', () => {
 postgres.it.each([
   ['a PostgreSQL without the required TLS', () => `${process.env.TEST_DATABASE_URL}?sslmode=require`],
   ['a server that speaks HTTP', (port: number) => `postgres://pua@127.0.0.1:${port}/postgres`],
-])('a database URL that points to %s causes a one-sentence error for operators', async (_, urlFor) => {
+])('a database URL that points to %s makes pua report an unreachable database', async (_, urlFor) => {
   const http = createHttpServer((_request, response) => void response.end()).listen(0, '127.0.0.1');
   await once(http, 'listening');
   const settings = {
