@@ -92,7 +92,7 @@ describe('GET /api/platform/changes', () => {
       expect(new Set(found.map(({ sequence }) => sequence)).size).toBe(2);
     });
 
-    it('nothing that was unchanged, rejected, or written by the platform', async () => {
+    it('no unchanged field, no rejected change, and no field that the platform wrote to the database', async () => {
       const { id: userId, key: ada } = await member();
       expect(await put(ada, { bio: 'old', first_name: 'Ada' })).toBe(200);
       expect(await put(ada, { bio: 'lost' }, { 'If-Match': '"0-0"' })).toBe(412);
@@ -104,7 +104,7 @@ describe('GET /api/platform/changes', () => {
       ]);
     });
 
-    postgres.it('the state after concurrent changes, not the state at the start of the request', async () => {
+    postgres.it('a field that a concurrent change made different from the requested value', async () => {
       const { id: userId, key: ada } = await member();
       const writer = await hold(oauth.dataSource, `UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
       const waiting = put(ada, { bio: 'old' }); // equals the profile at the start of the request, but not when the server writes
@@ -118,7 +118,7 @@ describe('GET /api/platform/changes', () => {
   });
 
   describe('reports consents and sign-ins', () => {
-    it('with their app, and consents with the granted or removed scopes', async () => {
+    it('with the app and the scopes of each granted or revoked consent', async () => {
       const clientId = await oauth.client();
       const { id, username } = await oauth.member();
       await oauth.tokens(clientId, username, { scope: 'openid events:read profile:read' });
@@ -147,7 +147,7 @@ describe('GET /api/platform/changes', () => {
     const keys = () => new ApiKeysService(oauth.dataSource, oauth.api.config);
     const newKey = { name: 'Calendar', scopes: [], environment: 'live', cidrs: [] } as const;
 
-    it('per app: when it first gets access, and when it gets access again after its removal', async () => {
+    it('when an app first gets access, and another when the app gets access again after its removal', async () => {
       const clientId = await oauth.client();
       const { id, username } = await oauth.member();
       const notice = { notice: 'consent.granted', by: clientId, name: 'Test app' };
@@ -159,7 +159,7 @@ describe('GET /api/platform/changes', () => {
       expect(await notices(id)).toEqual([notice, notice]);
     });
 
-    it('for each new or rotated key, but not for platform keys or demo keys', async () => {
+    it('for each new or rotated key of a member, but not for a platform key or a key that the system creates', async () => {
       const userId = await oauth.api.platform.user();
       const { id } = await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' });
       const { id: next } = await keys().rotate(id, 0, 'admin');
@@ -177,7 +177,7 @@ describe('GET /api/platform/changes', () => {
       ]);
     });
 
-    it('about a calendar link, a removed passkey and a new password', async () => {
+    it('about each new calendar link, removed passkey and new password', async () => {
       const userId = await oauth.api.platform.user();
       await oauth.api.app.get(CalendarLinks).create(userId, 'Phone', { actor: 'user', ip: null });
       const passkey = await oauth.api.platform.passkey(userId, 'Laptop');
@@ -190,7 +190,7 @@ describe('GET /api/platform/changes', () => {
       ]);
     });
 
-    it('about a used key that expires within 7 days, once for repeated checks', async () => {
+    it('about a recently used key that expires within 7 days, even after several checks', async () => {
       const userId = await oauth.api.platform.user();
       const make = async (days: number, usedDaysAgo?: number) => {
         const { id } = await keys().create({
@@ -216,7 +216,7 @@ describe('GET /api/platform/changes', () => {
       expect(await notices(userId)).toEqual([{ notice: 'key.ending', by: ending, name: 'Calendar' }]);
     });
 
-    it('about an app’s access in use that ends within 7 days, once for repeated checks and further sign-ins', async () => {
+    it('about recently used access that ends within 7 days, even after several checks and another sign-in', async () => {
       const { id, username } = await oauth.member();
       const grants = async (days: number, usedDaysAgo: number) => {
         const clientId = await oauth.client({ name: 'Diary' });
@@ -250,7 +250,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       ]);
     });
 
-    it('about access that ends soon: each check reads a limited number of grants, after those of the previous check', async () => {
+    it('about access that ends soon, found in batches of limited size, each after the previous batch', async () => {
       const clientId = await oauth.client();
       for (let i = 0; i < 3; i++) await oauth.tokens(clientId, (await oauth.member()).username);
       const { dataSource } = oauth;
@@ -271,7 +271,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(await look(1, last)).toMatchObject(third!);
     });
 
-    it('about a new app with one-time access, and about access granted after the first access has ended', async () => {
+    it('when an app gets one-time access, and when it gets access after the previous access has ended', async () => {
       const [clientId, { id, username }] = [await oauth.client({ name: 'Diary' }), await oauth.member()];
       const signIn = (duration: string) =>
         oauth.browser().authorize(oauth.request(clientId).url, { username, duration });
@@ -320,7 +320,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect((await list('?limit=1')).data).toHaveLength(1);
     });
 
-    it('with more=true only if there are more changes, even on a full page', async () => {
+    it('with more=true if more changes follow, and with more=false on a full last page', async () => {
       const { key: ada } = await member();
       for (let i = 0; i < 3; i++) await put(ada, { bio: `bio ${i}` });
       await oauth.api.platform.settleChanges();
@@ -328,7 +328,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect([await isMore(2), await isMore(3), await isMore(4)]).toEqual([true, false, false]);
     });
 
-    postgres.it('in a safe order: an earlier transaction that commits later delays them', async () => {
+    postgres.it('only after earlier transactions have ended, so that no change is missed', async () => {
       const first = await member();
       const second = await member();
       const writer = await hold(
@@ -345,7 +345,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(data.map(({ fields }) => fields!.bio)).toEqual(['earlier', 'later']);
     });
 
-    it('or 410 if changes after the cursor were swept', async () => {
+    it('or 410 if the sweeper has deleted changes after the cursor', async () => {
       const { key: ada } = await member();
       await put(ada, { bio: 'swept' });
       await oauth.api.platform.settleChanges();
@@ -391,7 +391,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       return data.length > 0 ? data : first(next);
     };
 
-    it('responds at the first change, and occupies no slot and no connection while it waits', async () => {
+    it('responds at the first change, and occupies no slot and no database connection while it waits', async () => {
       const { id: userId, key: ada } = await member();
       const answer = first(start);
       await waiting();
@@ -427,7 +427,7 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect((await list(`?after=${next}`)).data).toHaveLength(1);
     });
 
-    thorough.it('ignores changes of other types', async () => {
+    thorough.it('ignores changes of types that the caller did not request', async () => {
       const { key: ada } = await member();
       const answer = list(`?after=${start}&wait=2&types=member.signed_in`);
       await waiting();

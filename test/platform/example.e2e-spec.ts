@@ -57,7 +57,7 @@ function smallFolder(): string {
 
 describe('examples/platform', () => {
   thorough.it.each([1, 10, 5_000])(
-    'feeds a folder in batches of %s with the same result as an import',
+    'feeds a folder in batches of %s lines, and a later import changes nothing',
     async (batch) => {
       const api = await TestApi.start();
       try {
@@ -75,7 +75,7 @@ describe('examples/platform', () => {
     },
   );
 
-  thorough.it('stops at a bad line, and names the line', async () => {
+  thorough.it('fails at a bad line, and names the line', async () => {
     const api = await TestApi.start();
     try {
       const folder = writeFolder({ users: [{ id: 1, username: 'a' }, { id: 2 }] });

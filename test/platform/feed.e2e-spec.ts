@@ -131,7 +131,7 @@ describe('POST /api/platform/records', () => {
     ]);
   });
 
-  it('accepts 1,000 lines about one record, or alternating puts and deletes', async () => {
+  it('applies the last of many lines about one record, even if puts and deletes alternate', async () => {
     const [one, night, pair, other] = [id(), id(), id(), id()];
     const times = Array.from({ length: 1_000 }, (_, i) => i);
     const connection = { id: pair, requester_id: one, addressee_id: other, status: 'pending' };
@@ -243,7 +243,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ).toEqual([{ username: `free${one}`, pair }]);
   });
 
-  thorough.it('deletes by identifying fields, and counts missing records as unchanged', async () => {
+  thorough.it('deletes by identifying fields, and counts deleted records as unchanged', async () => {
     const [one, other, night, badge, pair] = [id(), id(), id(), id(), id()];
     await feed([
       user(one),
@@ -273,7 +273,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ).toEqual([{ answers: 0, sides: 0, progress: 0, deleted: true }]);
   });
 
-  it('erases a deleted member’s rows, keys and sign-ins permanently, and the audit log names the platform key', async () => {
+  it('erases a deleted member’s data and keys permanently, and the audit log names the platform key', async () => {
     const [one, other, night] = [id(), id(), id()];
     const mark = `Erased${one}q`;
     await feed([
@@ -364,7 +364,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBe('three');
     });
 
-    thorough.it('of a deleted record prevents a lower version from restoring the record', async () => {
+    thorough.it('does not restore a deleted record for a lower version', async () => {
       const [one, night] = [id(), id()];
       await feed([user(one), event(night, one)]);
       const answer = { event_id: night, user_id: one, role: 'attendee', rsvp_status: 'going' };
@@ -374,7 +374,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect((await feed([put('participants', answer, 4)])).body).toEqual(counts(1, { created: 1 }));
     });
 
-    thorough.it('that is stale causes no error, and the other lines of the feed apply', async () => {
+    thorough.it('returns no error for a stale line, and applies the other line of the feed', async () => {
       const [one, night] = [id(), id()];
       await feed([
         user(one),
@@ -388,7 +388,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect([status, body]).toEqual([200, counts(2, { created: 1, stale: 1 })]);
     });
 
-    thorough.it('is not stored by a rejected feed', async () => {
+    thorough.it('stores no version if it rejects the feed', async () => {
       const one = id();
       expect((await feed([put('users', { id: one, username: 'x' }, 7), { type: 'x' }])).status).toBe(422);
       expect((await feed([put('users', { id: one, username: `fed${one}` }, 7)])).body).toEqual(
@@ -396,7 +396,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    thorough.it('identifies a connection by its id only', async () => {
+    thorough.it('requires the id of a connection', async () => {
       const { body } = await feed([drop('connections', { requester_id: 1, addressee_id: 2 }, 1)]);
       const detail = 'record: must contain id if the line has a version';
       expect(body.errors).toEqual([{ line: 1, pointer: '#/record', code: 'missing', detail }]);
@@ -415,7 +415,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBe('changed since');
     });
 
-    thorough.it('is rejected for another body, and is separate for each API key', async () => {
+    thorough.it('responds 409 to another body, but accepts it from another API key', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       await feed([user(one)], headers);
@@ -425,14 +425,14 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(other.body).toEqual(counts(1, { updated: 1 }));
     });
 
-    thorough.it('of a rejected feed may be used for the corrected feed', async () => {
+    thorough.it('accepts a corrected feed with the Idempotency-Key of the rejected feed', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       expect((await feed(['nonsense'], headers)).status).toBe(422);
       expect((await feed([user(one)], headers)).body).toEqual(counts(1, { created: 1 }));
     });
 
-    it('stores only a hash of its body, and is processed again after 24 hours', async () => {
+    it('does not store the body, and accepts another body after 25 hours', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       await feed([user(one, { bio: `Secret${one}` })], headers);
@@ -449,14 +449,14 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect((await feed([user(one, { bio: 'next day' })], headers)).body).toEqual(counts(1, { updated: 1 }));
     });
 
-    thorough.it.each(['', ' ', 'a b', 'x'.repeat(201), 'naïve'])('of %j gets 400', async (value) => {
+    thorough.it.each(['', ' ', 'a b', 'x'.repeat(201), 'naïve'])('rejects the key %j', async (value) => {
       const { status, body } = await feed([], { 'Idempotency-Key': value });
       expect([status, body.errors?.[0].parameter]).toEqual([400, 'Idempotency-Key']);
     });
   });
 
-  describe('that is rejected', () => {
-    it('names each bad line with its position, code and text, and changes nothing', async () => {
+  describe('with invalid or extreme input', () => {
+    it('names each bad line with its number, field and error code, and changes nothing', async () => {
       const before = await everything();
       const [one, night] = [id(), id()];
       const { status, body } = await feed([
@@ -497,7 +497,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
 
     it.each(['9999-12-31 00:00:00', '0001-01-01 23:59:59', '9999-12-31T23:59:59.999999Z'])(
-      'names a time that not every zone can show: %s',
+      'names each line with a time that not every time zone can show: %s',
       async (time) => {
         const one = id();
         const connection = { id: id(), requester_id: one, addressee_id: one + 1, status: 'accepted' };
@@ -518,7 +518,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       },
     );
 
-    it('accepts the first and last time that every zone can show, and the API shows both', async () => {
+    it('accepts the first and last time that every time zone can show, and the API shows both', async () => {
       const one = id();
       const [first, last] = [
         event(id(), one, { starts_at: '0001-01-02 00:00:00', timezone: 'Pacific/Honolulu' }),
@@ -533,7 +533,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       ]);
     });
 
-    it('names the line that violates a database constraint, and gets 422 instead of 503', async () => {
+    it('responds 422 and names the line that violates a database constraint', async () => {
       await rows(`ALTER TABLE connections ADD CONSTRAINT no_search CHECK (source <> 'search')`);
       const [one, other, third] = [id(), id(), id()];
       const connect = (addressee_id: number, source: string) =>
@@ -571,7 +571,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(body.errors[0].detail).toMatch(/^addressee_id: .*; requester_id: the member \d+ was erased$/);
     });
 
-    thorough.it('names the first 100 bad lines', async () => {
+    thorough.it('names only the first 100 of 150 bad lines', async () => {
       const { body } = await feed(Array.from({ length: 150 }, () => 'nonsense'));
       expect(body.errors.map(({ line }: { line: number }) => line)).toEqual(
         Array.from({ length: 100 }, (_, i) => i + 1),
@@ -580,7 +580,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
 
     it.each(['application/json', 'text/plain', 'application/x-ndjson; charset=latin1', undefined])(
-      'gets 415 if sent as %s',
+      'responds 415 if the Content-Type is %s',
       async (type) => {
         const headers = { 'X-API-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) };
         const { status, body } = await api.send('POST', '/api/platform/records', headers, Buffer.from('{}'));
@@ -588,7 +588,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       },
     );
 
-    thorough.it('gets 413 with more than 5,000 lines, or more than 8 MB after decompression', async () => {
+    thorough.it('rejects more than 5,000 lines, and more than 8 MB after decompression', async () => {
       const lines = Array.from({ length: 5_001 }, () => '{}');
       expect((await feed(lines)).body.code).toBe('payload_too_large');
       expect((await feed(lines.slice(1))).body.detail).toMatch(/^5000 lines/);
@@ -602,7 +602,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect((await send(large.subarray(1))).body).toEqual(counts(0));
     });
 
-    thorough.it('gets 422 for random malformed lines, and changes nothing', async () => {
+    thorough.it('responds 422 to random malformed lines, and changes nothing', async () => {
       const before = await everything();
       await fc.assert(
         fc.asyncProperty(
@@ -678,7 +678,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    it('neither deadlocks nor loses the highest version among twenty feeds of the same records in different orders', async () => {
+    it('keeps the highest version after twenty feeds of the same records in different orders', async () => {
       const ids = Array.from({ length: 30 }, id);
       const night = id();
       await feed([...ids.map((one) => user(one)), event(night, ids[0]!)]);
@@ -706,7 +706,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(bios).toEqual([{ bio: 'of 19' }]);
     });
 
-    it('never deadlocks with feeds of connected members', async () => {
+    it('does not deadlock with feeds of connected members', async () => {
       const ids = Array.from({ length: 40 }, id);
       await feed(ids.map((one) => user(one)));
       const shuffled = (seed: number) => ids.toSorted((a, b) => ((a * seed) % 41) - ((b * seed) % 41));
@@ -810,7 +810,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       await patient.destroy();
     });
 
-    it('gets 503 if a row is locked for too long, and succeeds afterwards', async () => {
+    it('responds 503 if a row is locked for too long, and 200 after the lock ends', async () => {
       const one = id();
       await feed([user(one)]);
       const holder = await hold(api.dataSource, 'UPDATE users SET bio = $2 WHERE id = $1', [one, 'held']);

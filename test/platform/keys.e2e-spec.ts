@@ -59,7 +59,7 @@ describe('a platform key', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) });
   });
 
-  it('has only platform scopes, and a member’s key has none: a database constraint rejects all other keys', async () => {
+  it('has only platform scopes, and a member’s key has none: a database constraint rejects violations', async () => {
     const user = await api.platform.user();
     const insert = (owner: number | null, scopes: string) =>
       api.query(
@@ -88,7 +88,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     expect((await api.get('/problems', key)).status).toBe(200);
   });
 
-  it('is the only credential that platform routes accept', async () => {
+  it('with platform:write is required for POST /api/platform/records', async () => {
     const user = await api.platform.user();
     const member = await api.feed(await api.key(user), []);
     expect([member.status, member.body.code]).toEqual([403, 'wrong_credential_kind']);
@@ -127,7 +127,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
   });
 
   describe('GET /api/platform/openapi.json', () => {
-    it('describes only the routes for a platform key', async () => {
+    it('describes only routes under /api/platform', async () => {
       const { body } = await api.send('GET', '/api/platform/openapi.json');
       expect(body.openapi).toBe('3.1.0');
       expect(Object.keys(body.paths)).toEqual(

@@ -86,7 +86,7 @@ function longSqlOf(path: string): string[] {
 thorough.describe('the code', () => {
   const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
 
-  it('uses each exported name for one meaning, except the listed names', () => {
+  it('exports each name from one file only, except the listed names', () => {
     const files = Map.groupBy(
       paths.flatMap((path) => exportsOf(path).map((name) => ({ name, path }))),
       ({ name }) => name,
@@ -144,7 +144,7 @@ thorough.describe('the code', () => {
     expect(writers).toEqual(['src/audit/audit.ts']);
   });
 
-  it('begins every unmarked transaction through the data source, which retries after a deadlock', () => {
+  it('calls manager.transaction only below a comment that it bypasses dataSource.transaction', () => {
     const begun = paths.flatMap((path) =>
       readFileSync(path, 'utf8')
         .split('\n')
@@ -168,7 +168,7 @@ thorough.describe('the code', () => {
     expect(commands.filter((path) => made.test(readFileSync(path, 'utf8')))).toEqual([]);
   });
 
-  it('calls setInterval only to watch connections: other periodic work is declared', () => {
+  it('calls setInterval in two files only', () => {
     const repeating = paths.filter((path) => /\bsetInterval\(/.test(readFileSync(path, 'utf8')));
     expect(repeating).toEqual(['src/database/member-reads.ts', 'src/database/postgres/pipelined-reads.ts']);
   });
@@ -204,7 +204,7 @@ describe('programs that users may start with an older version of Node', () => {
     .flatMap((path) => [...readFileSync(path, 'utf8').matchAll(/\bnode (bench\/[\w-]+\.mjs)/g)])
     .map(([, path]) => path!);
 
-  it('restart with the Node that npm ci installed, if they are benchmarks', () => {
+  it('import own-node.mjs first, if they are documented benchmarks', () => {
     const programs = [...new Set(named)];
     expect(programs.length).toBeGreaterThan(5);
     expect(programs.filter((path) => firstImportOf(path) !== "import './own-node.mjs';")).toEqual([]);

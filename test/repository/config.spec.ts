@@ -37,7 +37,7 @@ describe('settings', () => {
     expect(again.secrets.derive('x')[0]!.equals(config.secrets.derive('x')[0]!)).toBe(true);
   });
 
-  it('reject a secret in a folder that another user owns or can write, and make the secret’s file private', () => {
+  it('reject a folder that others own or can write to, and make the secret’s file private', () => {
     const laid = mkdtempSync(join(tmpdir(), 'pua-config-'));
     writeFileSync(join(laid, 'secret-key'), SECRET, { mode: 0o644 });
     chmodSync(laid, 0o777);
@@ -53,7 +53,7 @@ describe('settings', () => {
     rmSync(laid, { recursive: true });
   });
 
-  it('state in a phrase when to set each setting', () => {
+  it('each have a phrase that states when to set them', () => {
     for (const [name, { set }] of Object.entries(SETTINGS))
       expect([name, set]).toEqual([
         name,
@@ -78,13 +78,13 @@ describe('settings', () => {
     expect([...names].filter((name) => !Object.hasOwn(SETTINGS, name))).toEqual([]);
   });
 
-  it('delay shutdown by 5 seconds in production, and not at all in development', () => {
+  it('have a default shutdown delay of 5 seconds in production, and of 0 in development', () => {
     expect(loadConfig({ DATA_DIR: folder }).shutdownDelaySeconds).toBe(0);
     expect(loadConfig(production).shutdownDelaySeconds).toBe(5);
     expect(loadConfig({ ...production, SHUTDOWN_DELAY: '0' }).shutdownDelaySeconds).toBe(0);
   });
 
-  it('are all reported at once if invalid, with their names and never their values', () => {
+  it('are all reported at once if invalid, with their names and without secrets', () => {
     const wrong = {
       PORT: 'eighty',
       DATABASE_URL: 'mysql://user:hunter2@db',
@@ -117,7 +117,7 @@ describe('settings', () => {
     ['reviewed', { developerConsole: true, reviewsApps: true }],
     ['open', { developerConsole: true, reviewsApps: false }],
     ['true', { developerConsole: true, reviewsApps: false }],
-  ])('open the developer console as DEVELOPER_CONSOLE states: %s', (DEVELOPER_CONSOLE, expected) => {
+  ])('set the developer console and app reviews by DEVELOPER_CONSOLE=%s', (DEVELOPER_CONSOLE, expected) => {
     expect(loadConfig({ DATA_DIR: folder, DEVELOPER_CONSOLE })).toMatchObject(expected);
   });
 
@@ -127,7 +127,7 @@ describe('settings', () => {
     'postgresql://pua:hunter2@one,two:5432/pua?target_session_attrs=read-write',
     'postgres:///pua?host=one,two',
     'postgres:///pua?user=pua&host=one%2Ctwo',
-  ])('reject several hosts for the database, and name the alternatives: %s', (DATABASE_URL) => {
+  ])('reject several hosts in a database URL, and name HAProxy and PgBouncer: %s', (DATABASE_URL) => {
     const refuse = () => loadConfig({ ...production, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL });
     expect(refuse).toThrow(
       /DATABASE_URL must name one host: .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL must name/,
@@ -136,7 +136,7 @@ describe('settings', () => {
   });
 
   it.each(['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_READ_URL'])(
-    'accept only one host in PGHOST if the database URL names no host: %s',
+    'accept only one host in PGHOST if %s names no host',
     (name) => {
       const hostless = { ...production, [name]: 'postgres:///pua' };
       expect(() => loadConfig({ ...hostless, PGHOST: 'one,two' })).toThrow(
@@ -153,11 +153,11 @@ describe('settings', () => {
     'postgres://pua,pub:hun%2Cter2@db/pua?application_name=a,b',
     'postgres:///pua?host=/var/run/postgresql',
     'postgres://pua@%2Fvar%2Frun%2Fpostgresql/pua',
-  ])('accept one host, or a socket: %s', (DATABASE_URL) => {
+  ])('accept a database URL with one host or a socket: %s', (DATABASE_URL) => {
     expect(loadConfig({ ...production, DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
   });
 
-  it('accept SQL_REQUEST_IDS only for a database that writes a log', () => {
+  it('accept SQL_REQUEST_IDS only with DATABASE_URL', () => {
     expect(loadConfig(production).sqlRequestIds).toBe(false);
     expect(loadConfig({ ...production, SQL_REQUEST_IDS: 'true' }).sqlRequestIds).toBe(true);
     expect(() => loadConfig({ DATA_DIR: folder, SQL_REQUEST_IDS: 'true' })).toThrow(
@@ -165,7 +165,7 @@ describe('settings', () => {
     );
   });
 
-  it('accept replicas separated by spaces or commas, reject replicas of the embedded database, and name a wrong URL', () => {
+  it('accept replicas separated by spaces or commas, but no wrong URL, and no replica of the embedded database', () => {
     expect(loadConfig(production).databaseReadUrls).toEqual([]);
     const [one, two] = ['postgres://one.example/pua', 'postgresql://two.example:5433/pua?sslmode=require'];
     for (const DATABASE_READ_URL of [`${one} ${two}`, `${one},${two}`, ` ${one},\n  ${two} `])
@@ -184,7 +184,7 @@ describe('settings', () => {
     );
   });
 
-  it('explain where to put a password that breaks the URL', () => {
+  it('name PGPASSWORD if a password breaks DATABASE_URL', () => {
     const DATABASE_URL = 'postgres://pua:p/a#ss@w%d@db:5432/pua';
     expect(() => loadConfig({ ...production, DATABASE_URL })).toThrow(
       /DATABASE_URL must be a URL .*PGPASSWORD/,
@@ -316,7 +316,7 @@ describe('settings', () => {
     [{ PUBLIC_URL: 'http://127.0.0.1:3000', HOST: '127.0.0.2' }],
     [{ PUBLIC_URL: 'http://[::1]:3000', HOST: '::1' }],
     [{ PUBLIC_URL: 'https://localhost', HOST: 'localhost', SEED_DEMO: 'true' }],
-  ])('seed the demo if only this host can reach the server: %j', (environment) =>
+  ])('seed the demo if PUBLIC_URL and HOST are loopback: %j', (environment) =>
     expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
       loopbackOnly: true,
       seedDemo: true,
@@ -332,7 +332,7 @@ describe('settings', () => {
     [{ HOST: '::' }],
     [{ HOST: '192.168.1.2' }],
     [{ HOST: 'api.example' }],
-  ])('seed no demo if other hosts can reach the server, and reject SEED_DEMO=true: %j', (environment) => {
+  ])('seed no demo if PUBLIC_URL or HOST is not loopback, and reject SEED_DEMO=true: %j', (environment) => {
     expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
       loopbackOnly: false,
       seedDemo: false,

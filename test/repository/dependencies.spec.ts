@@ -16,14 +16,14 @@ describe('the installed packages', () => {
     [...cell!.matchAll(/`(.*?)`/g)].map(([, name]) => name!),
   );
 
-  it('have one line each in docs/contributors/dependencies.md, which lists no other packages', () => {
+  it('are listed in docs/contributors/dependencies.md, which lists no other packages', () => {
     const stands = (name: string, pattern: string) =>
       pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
     expect(names.filter((name) => !described.some((pattern) => stands(name, pattern)))).toEqual([]);
     expect(described.filter((pattern) => !names.some((name) => stands(name, pattern)))).toEqual([]);
   });
 
-  it(`use at most ${MAX_MB} MB on disk, without the files that bin/unused.mjs lists`, async () => {
+  it(`use less than ${MAX_MB} MB on disk, without the files that bin/unused.mjs lists`, async () => {
     const { UNUSED } = (await import(`${process.cwd()}/bin/unused.mjs`)) as { UNUSED: readonly string[] };
     const removed = new Set(globSync(UNUSED.flatMap((path) => [path, `${path}/**`])));
     // A program may have several names (hard links).

@@ -127,7 +127,7 @@ describe('the snippets of README and docs', () => {
     ]);
   });
 
-  it('in docs/developers/libraries.md are programs that exist in compat', () => {
+  it('in docs/developers/libraries.md each name a program that exists in compat', () => {
     const snippets = SNIPPETS.filter(({ at }) => isOfLibraries(at));
     expect(snippets.length).toBeGreaterThanOrEqual(4);
     for (const { excuse } of snippets) {
@@ -136,7 +136,7 @@ describe('the snippets of README and docs', () => {
     }
   });
 
-  it('are in languages that this test can run, except diagrams', () => {
+  it('are in languages that this test can run, except diagrams and plain text on four pages', () => {
     const others = SNIPPETS.filter(
       ({ language, excuse }) =>
         excuse === undefined && ![...Object.keys(PROGRAMS), 'sh', 'js', 'ndjson', 'sql'].includes(language),
@@ -156,7 +156,7 @@ describe('the snippets of README and docs', () => {
 });
 
 // Starts many processes, so it runs only with the tests on PostgreSQL, as in .ci/run.
-postgres.describe('a snippet runs as documented', () => {
+postgres.describe('documented code:', () => {
   let oauth: OauthTest;
   let environment: Record<string, string>;
   /** Placeholders for the reader's own values. */
@@ -277,7 +277,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     if (snippet.code.includes('rejects')) expect(existsSync(join(folder, 'rejects.ndjson'))).toBe(true);
   });
 
-  it.each(ofLanguage(...Object.keys(PROGRAMS)))('a program, saved and run: %s', async (_, snippet) => {
+  it.each(ofLanguage(...Object.keys(PROGRAMS)))('a program reads all events: %s', async (_, snippet) => {
     await prepare(snippet);
     const titles = Array.from({ length: 101 }, (_, i) => `Event ${i} of ${member.id}`);
     for (const title of titles) await event(title);
@@ -304,7 +304,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     ).toEqual([...titles, 'Later'].toSorted());
   });
 
-  it('examples/go prints the upcoming events', async () => {
+  it('examples/go prints an upcoming event', async () => {
     await prepare(SNIPPETS[0]!);
     await event('Far ahead', { starts_at: '2099-01-01T10:00:00Z', timezone: 'Europe/Berlin' });
     expect(await runProgram(['go', 'run', resolve('examples/go/main.go')])).toEqual({

@@ -3,7 +3,7 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
-describe('the generated pages', () => {
+describe('the generated page', () => {
   // A new process loads the built code. V8 does not optimize the embedded database, which runs only briefly.
   const pages = JSON.parse(
     execFileSync(process.execPath, ['--liftoff-only', 'bin/docs.mjs', '--print'], {
@@ -64,7 +64,7 @@ describe('the documents', () => {
     expect(cells.filter(isLong)).toEqual([]);
   });
 
-  it('contain the same GOPROXY everywhere for the Go client', () => {
+  it('contain the same GOPROXY and GONOSUMDB everywhere for the Go client', () => {
     const pattern = 'GOPROXY=\\S+ GONOSUMDB=\\S+';
     const found = execFileSync('git', ['grep', '--untracked', '-ohE', pattern, '--', '*.md']);
     const lines = found.toString().trimEnd().split('\n');
@@ -74,7 +74,7 @@ describe('the documents', () => {
     ]);
   });
 
-  it('contain no merge conflict markers', () => {
+  it('and all other files in git contain no merge conflict markers', () => {
     const found = spawnSync('git', ['grep', '-lE', '^(<{7}|>{7}|(> ){7})( |$)'], { encoding: 'utf8' });
     expect([found.stdout, found.stderr]).toEqual(['', '']);
   });
@@ -83,7 +83,7 @@ describe('the documents', () => {
 describe('the version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-  it('of package.json is in every file that states a version (node bin/version.mjs)', async () => {
+  it('of package.json is in the eight files that bin/version.mjs lists', async () => {
     const { statements } = (await import(resolve('bin/version.mjs'))) as {
       statements(): { file: string; version: string }[];
     };
@@ -105,7 +105,7 @@ describe('docs/contributors/glossary.md', () => {
     .map(([, words, place]) => ({ words: words!.replaceAll('`', '').trim(), place: place!.trim() }))
     .filter(({ words }) => words !== 'Term' && !words.startsWith('-'));
 
-  it.each(rows)('names the file that defines $words', ({ words, place }) => {
+  it.each(rows)('names a place that contains: $words', ({ words, place }) => {
     const path = /^`(.+)`$/.exec(place)?.[1] ?? join('docs/contributors', /\((.+)\)/.exec(place)![1]!);
     const places = path.includes('/') ? [path] : ['src', 'schema'];
     for (const word of words.split(', '))
@@ -116,7 +116,7 @@ describe('docs/contributors/glossary.md', () => {
 describe('docs/contributors/architecture.md', () => {
   const page = readFileSync('docs/contributors/architecture.md', 'utf8');
 
-  it('lists each folder of src', () => {
+  it('lists exactly the folders of src', () => {
     const [, map] = page.split('## Folders');
     const named = [...map!.split('\n## ')[0]!.matchAll(/`src\/([\w-]+)`/g)].map(([, name]) => name!);
     const folders = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());

@@ -120,7 +120,7 @@ postgres.describe('the documented flows', () => {
     await receiver.close();
   });
 
-  it('run at most 9 files for pua keys create, in addition to the files for another command', async () => {
+  it('run at most 9 files for pua keys create, in addition to the files for pua users show', async () => {
     const id = String(await oauth.api.platform.user());
     jest.replaceProperty(process, 'env', { ...process.env, ...oauth.api.environment });
     for (const stream of [process.stdout, process.stderr]) jest.spyOn(stream, 'write').mockReturnValue(true);

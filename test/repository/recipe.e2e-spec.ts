@@ -83,7 +83,7 @@ it.each(LINES)('the recipes add lines below an existing line: $path, $anchor', (
 });
 
 // Needs two processes and a build, so it runs only with the tests on PostgreSQL, as in .ci/run.
-postgres.describe('a list and a field added by the recipes', () => {
+postgres.describe('a list and a field added by the recipes:', () => {
   let root: string;
   let database: TestDatabase;
   let dataSource: DataSource;
@@ -146,12 +146,12 @@ postgres.describe('a list and a field added by the recipes', () => {
   };
   const names = (page: Page) => page.data.map(({ name }) => name);
 
-  it('requires seven new files, and 21 lines in existing files', () => {
+  it('they require seven new files, and 21 lines in existing files', () => {
     expect(FILES).toHaveLength(7);
     expect(LINES).toHaveLength(21);
   });
 
-  it('returns the member’s own items', async () => {
+  it('the list returns only the member’s items', async () => {
     const { status, body } = await get('/badges');
     expect(status).toBe(200);
     expect(body.data).toEqual([
@@ -162,7 +162,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     expect(body.pagination).toMatchObject({ total: 3, next_cursor: null });
   });
 
-  it('can be sorted, filtered and paged', async () => {
+  it('the list can be sorted, filtered and paged', async () => {
     expect(names((await get('/badges?sort=name')).body)).toEqual(['Berg', 'Zebra', 'Ärmel']);
     expect(names((await get('/badges?q=%C3%A4RM')).body)).toEqual(['Ärmel']);
     expect(names((await get('/badges?awarded_after=2026-01-02')).body)).toEqual(['Zebra', 'Ärmel']);
@@ -171,7 +171,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     expect([...names(first), ...names(next)]).toEqual(['Zebra', 'Ärmel', 'Berg']);
   });
 
-  it('rejects an undeclared parameter, an undeclared value, and a credential without the scope', async () => {
+  it('the list rejects an undeclared parameter, an undeclared value, and a credential without the scope', async () => {
     expect(await get('/badges?since=1')).toMatchObject({ status: 400, body: { code: 'unknown_parameter' } });
     expect(await get('/badges?sort=id')).toMatchObject({ status: 400, body: { code: 'invalid_parameter' } });
     const other = keyFor('profile:read');
@@ -179,7 +179,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     expect(await get('/badges', 'none')).toMatchObject({ status: 401 });
   });
 
-  it('is in the OpenAPI document, and in the contract', async () => {
+  it('the list is in the OpenAPI document, and in the contract', async () => {
     const { body } = await get('/openapi.json');
     const document = body as unknown as {
       paths: Record<string, { get: { 'x-required-scope': string; parameters: { name: string }[] } }>;
@@ -208,7 +208,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     expect(contract).toMatch(/^\| GET \/api\/public\/badges +\| badges:read +\|/m);
   });
 
-  it('is an assistant’s tool without further code', async () => {
+  it('the list is an assistant’s tool without further code', async () => {
     const ask = async (method: string, params: object = {}) => {
       const answer = await fetch(`${server.url}/api/public/mcp`, {
         method: 'POST',
@@ -244,7 +244,7 @@ postgres.describe('a list and a field added by the recipes', () => {
     expect(FILES.filter(({ path }) => path.startsWith('src/mcp'))).toEqual([]);
   });
 
-  it('is reported by sync, with its scope, and by webhook', async () => {
+  it('sync reports changes of the list, and a webhook gets a message', async () => {
     const sync = async (cursor?: string) => {
       const { body } = await get(`/sync${cursor === undefined ? '' : `?cursor=${cursor}`}`);
       return body as unknown as { data: object[]; next: string; resources: string[] };
@@ -271,13 +271,13 @@ postgres.describe('a list and a field added by the recipes', () => {
     await receiver.close();
   });
 
-  it('is listed in docs/trust/personal-data.md as exported, and as deleted with the member', () => {
+  it('docs/trust/personal-data.md lists the table as exported, and as deleted with the member', () => {
     expect(readFileSync(join(root, 'docs/trust/personal-data.md'), 'utf8')).toMatch(
       /^\| `badges` +\| `user_id` +\| deleted +\| `badges` +\|/m,
     );
   });
 
-  it('is in all clients', () => {
+  it('the Python and Go clients read the list, and the TypeScript client compiles', () => {
     run(root, 'node_modules/.bin/tsc', ['-p', 'clients/typescript', '--noEmit']);
     const programs = join(root, 'venv/bin');
     run(root, 'python3', ['-m', 'venv', join(root, 'venv')]);
@@ -319,7 +319,7 @@ func main() {
     expect(go).toBe('Berg <nil>\nZebra <nil>\nÄrmel <nil>\n');
   });
 
-  it('shows the field in imports, lists, details, OpenAPI and documents', async () => {
+  it('the field is in imports, lists, details, OpenAPI and documents', async () => {
     const event = {
       id: 7,
       title: 'Ball',
@@ -361,7 +361,7 @@ func main() {
       ]);
   });
 
-  it('fails with the source line of a wrong argument', () => {
+  it('a command fails with the source line of a wrong argument', () => {
     const path = 'src/resources/events/import.ts';
     const file = join(root, path);
     const right = readFileSync(file, 'utf8');
@@ -375,12 +375,12 @@ func main() {
     run(root, process.execPath, ['bin/pua.mjs', '--version']); // builds again
   });
 
-  it('is erased with its member, but not with another member', async () => {
+  it('the list’s items are erased with their member, but not with another member', async () => {
     pua(['users', 'erase', 'ada', '--yes']);
     expect(await dataSource.query('SELECT name FROM badges')).toEqual([{ name: 'Theirs' }]);
   });
 
-  it('passes the typecheck and the tests that check the project’s declarations', () => {
+  it('the project passes the typecheck and the tests of its declarations', () => {
     expect(() => run(root, 'npm', ['run', '-s', 'typecheck'])).not.toThrow();
     expect(() => run(root, 'npm', ['test', '--', ...CONCERNED])).not.toThrow();
   });

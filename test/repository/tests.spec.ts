@@ -9,7 +9,7 @@ const files = ['test', 'src']
 const holding = (pattern: RegExp) => files.filter((path) => pattern.test(readFileSync(path, 'utf8')));
 
 describe('the tests', () => {
-  it('of an endpoint have the endpoint’s method and path in their title', () => {
+  it('name each endpoint’s method and path in a title', () => {
     const titles = files.flatMap((path) =>
       [...readFileSync(path, 'utf8').matchAll(/describe\((['"`])(.+?)\1/g)].map(([, , title]) => title!),
     );
@@ -33,7 +33,7 @@ describe('the tests', () => {
     expect(endpoints.filter(([method, path]) => !named(method!, path!))).toEqual([]);
   });
 
-  it('are skipped only by `postgres`, `embedded` and `thorough` of test/support/database.ts, and in the listed files', () => {
+  it('call skip, only, todo, xit and xdescribe only in the listed files', () => {
     expect(files.length).toBeGreaterThan(60);
     expect(holding(/\b(it|describe|test)\.(skip|only|todo)\b|\bx(it|describe)\(/)).toEqual([
       'test/api/assistants-questions.e2e-spec.ts',
@@ -59,11 +59,11 @@ describe('the tests', () => {
     ]);
   });
 
-  it('set no time limit: the limit in jest.config.json suits any host', () => {
+  it('set no time limit: jest.config.json sets the limit', () => {
     expect(holding(/\bjest\.setTimeout\(|^ *\}, [\d_]+_000\);$/m)).toEqual([]);
   });
 
-  it('use the run’s seed (FUZZ_SEED) for their properties', () => {
+  it('set no fixed seed, and the run sets FUZZ_SEED', () => {
     expect(holding(/\bseed: \d/)).toEqual([]);
     expect(process.env.FUZZ_SEED).toMatch(/^\d+$/);
   });
