@@ -651,7 +651,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect((await feed([user(one, { bio: 'in time' })])).status).toBe(200);
     });
 
-    it('of a few lines reuses its session’s prepared statements and staging tables', async () => {
+    it('reuses its session’s prepared statements and staging tables if it has few lines', async () => {
       const [one, night] = [id(), id()];
       await feed([user(one), event(night, one)]);
       const dataSource = await api.app.get(Database).background('feeding');

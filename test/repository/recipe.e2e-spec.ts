@@ -361,7 +361,7 @@ func main() {
       ]);
   });
 
-  it('a command fails with the source line of a wrong argument', () => {
+  it('a wrong field name makes a command fail, and the error names the source line', () => {
     const path = 'src/resources/events/import.ts';
     const file = join(root, path);
     const right = readFileSync(file, 'utf8');

@@ -17,7 +17,7 @@ postgres.describe('the pages in Chromium', () => {
 
   const call = (page: Page, name: string) => page.locator(`#${name}`);
 
-  it('fit a phone: links in the header, tabs in one row, short activity, space above headings', async () => {
+  it('fit a phone: links in the header, tabs in one row, a short activity page, space above headings', async () => {
     const phone = { viewport: { width: 390, height: 844 } };
     const front = await pages.open('/', phone);
     for (const place of ['Demo', 'Account'])
@@ -55,7 +55,7 @@ postgres.describe('the pages in Chromium', () => {
     expect(errors).toEqual([]);
   });
 
-  it('show languages, errors and the phone’s menu of /docs without JavaScript, and hide what needs JavaScript', async () => {
+  it('show samples, errors and the contents of /docs without JavaScript, and hide parts that need it', async () => {
     const { page } = await pages.open('/docs', {
       javaScriptEnabled: false,
       viewport: { width: 390, height: 844 },
@@ -75,7 +75,7 @@ postgres.describe('the pages in Chromium', () => {
         expect([part, await each.isVisible()]).toEqual([part, false]);
   });
 
-  it('allow a keyboard user of /docs to skip to the content, filter the contents, and see the current section', async () => {
+  it('offer keyboard users of /docs a skip link and a filter, and mark the current section', async () => {
     const { page } = await pages.open('/docs');
     await page.keyboard.press('Tab');
     expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Skip to the content');
@@ -95,7 +95,7 @@ postgres.describe('the pages in Chromium', () => {
     await page.locator('#contents a', { hasText: 'List events' }).waitFor();
   });
 
-  it('link the demo and the account from the contents on a phone', async () => {
+  it('link the demo and the account in the contents of /docs on a phone', async () => {
     const { page } = await pages.open('/docs', { viewport: { width: 390, height: 844 } });
     await page.getByRole('button', { name: 'Contents' }).click();
     const contents = page.locator('#contents');
@@ -131,7 +131,7 @@ postgres.describe('the pages in Chromium', () => {
     expect(errors).toEqual(['Failed to load resource: net::ERR_FAILED']); // the aborted load above
   });
 
-  it('allow a member to sign in, send a request and revoke the access, and show the complete response', async () => {
+  it('allow a member on /docs to sign in, send requests, and revoke the access by signing out', async () => {
     const { id, username } = await oauth.member({ first_name: 'Ada', last_name: 'Lovelace' });
     const event = await oauth.api.platform.event({ organizer_id: id, title: 'Night of the engines' });
     await oauth.api.platform.participant(event, id, { role: 'organizer' });
@@ -214,7 +214,7 @@ describe('the client of the API reference', () => {
       `SELECT redirect_uris, allowed_origins, disabled_at FROM oauth_clients WHERE id = 'public-user-api-docs'`,
     );
 
-  it('is registered once by concurrent server starts, and redirects only to /docs of PUBLIC_URL', async () => {
+  it('is registered once by concurrent calls, and redirects only to /docs of PUBLIC_URL', async () => {
     const { dataSource } = oauth;
     const there = { publicUrl: 'https://api.example' };
     await Promise.all([1, 2, 3].map(() => registerDocsClient(dataSource, there)));
@@ -233,7 +233,7 @@ describe('the client of the API reference', () => {
     expect((await registered())[0]!.redirect_uris).toEqual([`${oauth.issuer}/docs`]);
   });
 
-  it('stays disabled at a server start if the operator disabled the client, and signs no member in', async () => {
+  it('stays disabled after another registration, and signs no member in', async () => {
     const { dataSource } = oauth;
     await registerDocsClient(dataSource, oauth.api.config);
     await dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'public-user-api-docs'`);

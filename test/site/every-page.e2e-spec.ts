@@ -90,7 +90,7 @@ postgres.describe('a public page', () => {
     },
   );
 
-  it('is 60 KB at most, compressed', async () => {
+  it('has less than 60 KB, compressed', async () => {
     for (const [path] of PAGES) {
       const headers = { 'Accept-Encoding': 'gzip', Accept: 'text/html' };
       const [response] = (await once(get(oauth.issuer + path, { headers }), 'response')) as [IncomingMessage];
@@ -99,7 +99,7 @@ postgres.describe('a public page', () => {
   });
 
   it.each([...PAGES.map(([path]) => path), '/developer'])(
-    '%s is painted before any other resource at the first visit on slow 3G, and does not shift while the rest arrives',
+    '%s has no render-blocking resource at the first visit on slow 3G, and does not shift',
     async (path) => {
       const { blocking, shifts } = await firstVisitOf(pages.browser, oauth.issuer + path);
       expect(blocking).toEqual([]);
@@ -108,7 +108,7 @@ postgres.describe('a public page', () => {
   );
 
   it.each(['/', '/docs', '/docs/first-program'])(
-    '%s shows samples in the chosen programming language from the first paint on, without a shift',
+    '%s shows samples in the stored programming language, without a shift',
     async (path) => {
       const kept = { 'public-user-api:language': 'python' };
       const { shifts, languages } = await firstVisitOf(pages.browser, oauth.issuer + path, kept);

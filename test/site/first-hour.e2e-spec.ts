@@ -124,7 +124,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     expect(JSON.parse(stdout)).toMatchObject({ display_name: 'Ada Lovelace' });
   });
 
-  it('a developer creates a browser app, in which another member signs in and sees their data', async () => {
+  it('a developer creates a browser app, in which another member signs in and sees their name', async () => {
     const [ada, grace] = [await makeApp('Trailmix'), await useApp()];
     expect([ada.clicks(), grace.clicks()]).toEqual([4, 3]);
   });

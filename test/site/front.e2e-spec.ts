@@ -117,7 +117,7 @@ describe('an anonymous visitor finds', () => {
     );
   });
 
-  it('a link to the developer console on the start page, the reference and guides if members may use the console', async () => {
+  it('a link to the developer console on the start page, the reference and a guide if the console is enabled', async () => {
     await beside({ developerConsole: true }, async (other) => {
       for (const path of ['/', '/docs', '/docs/times']) {
         const link = '<a class="only-wide" href="/developer">Developers</a>';
@@ -129,7 +129,7 @@ describe('an anonymous visitor finds', () => {
     });
   });
 
-  it('the URL for assistants, if assistants are enabled', async () => {
+  it('on the start page: the URL for assistants, if assistants are enabled', async () => {
     expect(await (await get('/')).text()).not.toContain('/api/public/mcp');
     await beside({ assistants: true }, async (other) => {
       const html = await (await fetch(other.issuer)).text();
@@ -171,7 +171,7 @@ describe('an anonymous visitor finds', () => {
     ['member', '/account/apps', '/nothing', '/account/security/nothing'],
     ['public', '/', '/docs', '/docs/times'],
     ['demo', '/demo', '/demo/callback'],
-  ])('one inline style sheet on %s pages, allowed only by its hash: %s', async (_, ...paths) => {
+  ])('the same inline style sheet, allowed only by its hash, on several %s pages', async (_, ...paths) => {
     const styles = new Set<string>();
     for (const path of paths) {
       const response = await get(path);
@@ -204,7 +204,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it.each(['//evil.example/x', '/\\evil.example/x', '///evil.example'])(
-    'no redirect to another site if a visitor chooses a language at an unknown URL: %s',
+    'no redirect to another site after the choice of a language at the unknown URL %s',
     async (path) => {
       const { port } = new URL(oauth.issuer);
       const location = await new Promise<string | undefined>((resolve, reject) => {
@@ -242,7 +242,7 @@ describe('an anonymous visitor finds', () => {
     expect((await get('/api/public/problems/nothing')).status).toBe(404);
   });
 
-  it('a problem document if a form is sent to an unknown URL', async () => {
+  it('a problem document after a POST to an unknown URL', async () => {
     const response = await get('/nothing', HTML, 'POST');
     expect(await response.json()).toMatchObject({ code: 'not_found' });
   });
@@ -261,7 +261,7 @@ describe('an anonymous visitor finds', () => {
     async (path) => expect((await get(path)).status).toBe(404),
   );
 
-  it('an icon that browsers can read', async () => {
+  it('a favicon that contains a PNG', async () => {
     const response = await get('/favicon.ico');
     expect([response.status, response.headers.get('content-type')]).toEqual([
       200,
@@ -272,7 +272,7 @@ describe('an anonymous visitor finds', () => {
     expect(bytes.subarray(22, 26).toString('latin1')).toBe('\u0089PNG');
   });
 
-  it('an icon and a manifest in the platform’s color and name, and a preview for shared links', async () => {
+  it('icons, a manifest and a preview for shared links, all in the theme color', async () => {
     await beside({ platformName: 'Meetly', platformColor: '#ffd400' }, async (other) => {
       const html = await (await fetch(`${other.issuer}/docs`)).text();
       expect(html).toContain('<link rel="icon" href="/icon.svg" type="image/svg+xml">');
@@ -303,7 +303,7 @@ describe('an anonymous visitor finds', () => {
     });
   });
 
-  it('the platform’s logo as the preview if the logo is a PNG, but not if it is an SVG', async () => {
+  it('the platform’s logo as the preview of shared links if the logo is a PNG, but not if it is an SVG', async () => {
     for (const [platformLogoUrl, isPreview] of [
       [TINY_PNG, true],
       ['data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>', false],
@@ -316,7 +316,7 @@ describe('an anonymous visitor finds', () => {
     }
   });
 
-  it('robots.txt, which excludes member pages from searches, and allows the guides', async () => {
+  it('robots.txt, which disallows the API, OAuth and member pages, but not the guides', async () => {
     const text = await (await get('/robots.txt')).text();
     expect(text).toMatch(/^User-agent: \*\n/);
     for (const path of ['/api/', '/oauth/', '/account/', '/interaction/'])
@@ -357,7 +357,7 @@ describe('an anonymous visitor finds', () => {
     expect(expires).toBeLessThan(Date.now() + 365 * 86_400_000);
   });
 
-  it('the password page at the URL that password managers use', async () => {
+  it('the configured password page, by a redirect from /.well-known/change-password', async () => {
     const response = await get('/.well-known/change-password');
     expect([response.status, response.headers.get('location')]).toEqual([
       302,
@@ -365,7 +365,7 @@ describe('an anonymous visitor finds', () => {
     ]);
   });
 
-  it('this server’s password page if the operator configured no other page, and no security.txt without a configured contact', async () => {
+  it('/account/security as the password page if no other is configured, and no security.txt without a contact', async () => {
     await beside({}, async (other) => {
       const change = await fetch(`${other.issuer}/.well-known/change-password`, { redirect: 'manual' });
       expect([change.status, change.headers.get('location')]).toEqual([302, '/account/security']);
@@ -373,7 +373,7 @@ describe('an anonymous visitor finds', () => {
     });
   });
 
-  it('no password page if members have no local password', async () => {
+  it('no password page if local sign-in is disabled', async () => {
     await beside({ localSignIn: false }, async (other) => {
       expect((await fetch(`${other.issuer}/.well-known/change-password`)).status).toBe(404);
     });

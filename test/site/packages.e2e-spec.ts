@@ -13,7 +13,7 @@ describe('the clients’ packages', () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(oauth.issuer + path, { headers, redirect: 'manual' });
 
-  it('have URLs that npm, pip and Go accept, and respond 304 while unchanged', async () => {
+  it('are archives with the expected Content-Type, and respond 304 to their ETag', async () => {
     const version = (await (await get(`${GO}/list`)).text()).trim();
     expect(version).toMatch(new RegExp(`^v${VERSION}-h[0-9a-f]{12}$`));
     expect(await (await get(`${GO}/${version}.info`)).json()).toEqual({ Version: version });
@@ -31,17 +31,17 @@ describe('the clients’ packages', () => {
     }
   });
 
-  it('contain the project’s license', () => {
+  it('have the project’s license in their source folders', () => {
     for (const client of ['typescript', 'python', 'go'])
       expect(readFileSync(`clients/${client}/LICENSE`, 'utf8')).toBe(readFileSync('LICENSE', 'utf8'));
   });
 
-  it('redirect from python.whl to the name that pip requires', async () => {
+  it('redirect from python.whl to the complete file name', async () => {
     const response = await get('/clients/python.whl');
     expect([response.status, response.headers.get('location')]).toEqual([302, WHEEL]);
   });
 
-  it('have no other files below their URL: Go gets a 404 for another module or version', async () => {
+  it('respond 404 at five other URLs, such as another module or version for Go', async () => {
     for (const path of [
       '/clients/other.tgz',
       '/clients/go/golang.org/x/@v/list',

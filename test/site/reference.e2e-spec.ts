@@ -45,7 +45,7 @@ describe('GET /docs', () => {
       .replaceAll('&gt;', '>')
       .replaceAll('&amp;', '&');
 
-  it('has a search index of at most 25 KB with existing targets, every error and every operation', async () => {
+  it('has a search index of less than 25 KB, with each error, and only existing targets', async () => {
     const answer = await api.send('GET', '/docs/search.json', { 'Accept-Encoding': 'br' });
     expect(Number(answer.headers['content-length'])).toBeLessThan(25 * 1_024);
     const entries = answer.body as [href: string, title: string, text: string][];
@@ -62,7 +62,7 @@ describe('GET /docs', () => {
     expect(hrefs).toEqual(expect.arrayContaining(['/docs#listEvents', '/docs/webhooks', '/docs/times']));
   });
 
-  it('lists released versions on a page, and with their dates in an Atom feed', async () => {
+  it('lists released versions at /docs/changelog, and with their dates in an Atom feed', async () => {
     const page = await api.send('GET', '/docs/changelog', { Accept: 'text/html' });
     expect(page.text).toContain(
       '<link rel="alternate" type="application/atom+xml" href="/docs/changelog.atom">',
@@ -138,7 +138,7 @@ describe('GET /docs', () => {
     },
   );
 
-  it('has a section for each action of achievements, with its parameters and errors', () => {
+  it('has a separate section for each action of achievements', () => {
     const sections = [
       'listAchievements',
       'listEarnedAchievements',
@@ -161,7 +161,7 @@ describe('GET /docs', () => {
     expect(texts.listPinnedAchievements).not.toContain('invalid_cursor');
   });
 
-  it('shows next to each operation a request in five languages and a demo response', async () => {
+  it('shows each operation’s request in five languages, and the example responses of OpenAPI', async () => {
     const { body } = await api.send('GET', '/api/public/openapi.json');
     const { paths } = body as {
       paths: Record<
@@ -196,7 +196,7 @@ describe('GET /docs', () => {
       ]);
   });
 
-  it('explains each error only on /docs/errors, and links operations to these explanations', async () => {
+  it('explains each error only on /docs/errors, and links to these explanations', async () => {
     const errors = (await api.send('GET', '/docs/errors', { Accept: 'text/html' })).text;
     for (const { code, status, fix } of PROBLEMS.values()) {
       const row = new RegExp(`<tr id="${code}">([^]*?)</tr>`).exec(errors)![1]!;
@@ -209,7 +209,7 @@ describe('GET /docs', () => {
     expect(linked.size).toBeGreaterThan(15);
   });
 
-  thorough.it('has exactly one target for each link, like each guide', async () => {
+  thorough.it('has a target for each link and no duplicate id, like the guides', async () => {
     const pages = new Map<string, string>([['/docs', html]]);
     for (const [, path] of html.matchAll(/href="(\/docs\/[\w-]+)["#]/g))
       if (!pages.has(path!)) pages.set(path!, (await api.send('GET', path!, { Accept: 'text/html' })).text);
@@ -228,7 +228,7 @@ describe('GET /docs', () => {
     }
   });
 
-  it('allows its style sheet and its two scripts by their hashes, and nothing else', () => {
+  it('allows only its own style sheet and two scripts, by their hashes', () => {
     const [style, early, script] = [...html.matchAll(/<(style|script)[^>]*>([^]*?)<\/\1>/g)].map(
       ([, , text]) => ({
         text: text!,

@@ -35,7 +35,7 @@ postgres.describe('the samples of the API reference', () => {
     return page.locator(`#${name} form`);
   };
 
-  it('show the form’s values in every language, in the form of the server’s samples', async () => {
+  it('show the form’s values in each language, as the server would write them', async () => {
     const { page, calls, errors } = await open('/docs');
     const events = await tryIt(page, 'listEvents');
     expect(await samples(page, 'listEvents')).toEqual(written(EXAMPLES.listEvents![0]!.request));
@@ -122,7 +122,7 @@ postgres.describe('the samples of the API reference', () => {
     );
   });
 
-  it('share their language with each other and the guides’ code, switch without JavaScript, and scroll only sideways', async () => {
+  it('share the chosen language with the guides’ code, which also switches without JavaScript, and scroll only sideways', async () => {
     const { page, errors } = await open('/docs/first-program');
     const program = page.locator('.request');
     await program.getByText('Go', { exact: true }).click();

@@ -276,7 +276,7 @@ ON CONFLICT (grant_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
       [clientId, daysAgo],
     );
 
-  it('is one message if access in use ends within 7 days', async () => {
+  it('is one message if access that was used within 30 days ends within 7 days', async () => {
     const { id, username } = await oauth.member();
     await access(username, '180');
     await access(username, '180');

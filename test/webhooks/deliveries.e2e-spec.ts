@@ -49,7 +49,7 @@ ORDER BY i`,
   const membersOf = (messages: readonly Message[]) => messages.map(({ user_id: member }) => member);
   const ended = (id: string) => webhooks.disable(id, 'admin');
 
-  it('include a message of another member even if 1,100 messages wait for the first member', async () => {
+  it('include a message about another member even if 1,100 messages about the first member wait', async () => {
     const id = await endpoint();
     await wait(id, [1], 1_100);
     await wait(id, [2]);
@@ -59,7 +59,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  it('include one message of each member before a second message of any member', async () => {
+  it('include one message about each member before a second message about any member', async () => {
     const id = await endpoint();
     const members = Array.from({ length: 21 }, (_, i) => i); // 0: messages that are not about a member
     await wait(id, members, 3);
@@ -79,7 +79,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  it('prefer the endpoint with the fewest messages in progress', async () => {
+  it('are first those of the endpoint with fewer messages in progress', async () => {
     const [busy, other] = [await endpoint(), await endpoint()];
     const members = Array.from({ length: 20 }, (_, i) => i + 1);
     await wait(busy, members);
@@ -132,7 +132,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  postgres.it('are recorded together, and a locked message delays no other message', async () => {
+  postgres.it('are recorded in batches, and a locked message delays no other message', async () => {
     const id = await endpoint();
     await wait(id, [1, 2, 3, 4]);
     const instance = new WebhookDeliveries(dataSource);
@@ -217,7 +217,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
       )
     ).map(({ user_id: id, type }) => `${members.indexOf(id)} ${type.split('.')[0]}`);
 
-  it('for one member do not wait until all messages about an event with many recipients exist', async () => {
+  it('about one member do not wait until all messages about an event with many recipients exist', async () => {
     await renameEvent('one');
     expect(await slice()).toEqual({ made: 2, behind: true });
     await rename(5, 'x');
@@ -228,7 +228,7 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
     expect((await created()).slice(4)).toEqual(['3 events', '4 events']);
   });
 
-  it('of a member are in order, each message once, even over several runs', async () => {
+  it('about a member are in order, each message once, even over several runs', async () => {
     await renameEvent('one');
     await slice();
     await rename(4, 'x');

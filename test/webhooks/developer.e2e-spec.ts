@@ -49,7 +49,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     return { ada, clientId, id, secret, member, message: receiver.received[before]!.id, open, before };
   }
 
-  it('lists the latest messages of each endpoint, without secrets and members', async () => {
+  it('lists the latest message of an endpoint, without secrets or members', async () => {
     const { id, secret, member, message, open } = await told();
     const { html } = await open();
     expect(html).toContain(`<code>${new URL(receiver.url).href}</code>`);
@@ -60,7 +60,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     expect((await webhooks.deliveries(id))[0]!.duration_ms).toBeLessThan(10_000);
   });
 
-  it('sends a message again after confirmation, with the same id, and the audit log names the member', async () => {
+  it('sends a delivered message again, with the same id, and the audit log names the developer', async () => {
     const { ada, clientId, id, message, open, before } = await told();
     const page = (await ada.browser.submit(await open(), {}, /\/redeliver$/)) as FormPage;
     expect([page.url.pathname, page.html]).toEqual([
@@ -197,7 +197,7 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
     );
   });
 
-  it('rejects five URLs, three lists of types and a sixth webhook, and creates nothing', async () => {
+  it('rejects five invalid URLs, three invalid lists of types, and a sixth webhook', async () => {
     const ada = await withKey();
     for (const url of ['http://app.example/', 'https://10.0.0.1/', 'https://a:b@app.example/', 'x', '']) {
       const page = await ada.create({ url });
@@ -223,7 +223,7 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
     expect(await endpoints(ada.app)).toHaveLength(5);
   });
 
-  it('responds 404 to another developer, requires a recent sign-in for a secret, and limits changes', async () => {
+  it('keeps webhooks from other developers, requires a recent sign-in for a secret, and limits changes', async () => {
     const [ada, eve] = [await withKey(), await withKey()];
     await ada.create();
     const webhook = idIn(await ada.page())!;

@@ -50,7 +50,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
 
   const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b);
 
-  it('continue within 20 s after an instance is killed while it sends', async () => {
+  it('claim messages for at most 20 s, and another instance sends them after one is killed', async () => {
     const receiver = await Receiver.start();
     const first = await ServerProcess.start(database.environment);
     let second: ServerProcess | undefined;
@@ -119,7 +119,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     }
   });
 
-  it('release unfinished messages to other instances at shutdown', async () => {
+  it('release an unfinished message at shutdown', async () => {
     const receiver = await Receiver.start();
     const first = await ServerProcess.start(database.environment);
     try {

@@ -42,7 +42,7 @@ describe('pua webhooks', () => {
     for (const { stdout: text } of [shown, await run('list')]) expect(text).not.toContain('whsec_');
   });
 
-  it('test sends one message that the secret verifies, and prints the response', async () => {
+  it('test sends a signed message, and prints the response status or the connection error', async () => {
     const { id, secret } = await create();
     expect(await json(`test ${id}`)).toMatchObject({ id, taken: true, response_status: 204, error: null });
     const [received] = receiver.received;
@@ -101,7 +101,7 @@ describe('pua webhooks', () => {
     await json(`disable ${id}`);
   });
 
-  it('rotate prints only the new secret; disable ends the webhook permanently, and reports a repetition', async () => {
+  it('rotate prints only the new secret; test, rotate and redeliver fail after disable', async () => {
     const { id, secret } = await create();
     const { stdout } = await run(`rotate ${id} --overlap 0s`);
     const next = stdout.trim();
@@ -156,7 +156,7 @@ describe('pua webhooks', () => {
     expect((await withKey(platformKey, 'events.updated')).stderr).toContain('use --platform');
   });
 
-  it('accepts only https in production, and no URL of this host', async () => {
+  it('rejects http and loopback URLs in production', async () => {
     const production = { ...api.environment, NODE_ENV: 'production', PUBLIC_URL: 'https://api.example' };
     for (const url of [receiver.url, 'https://127.0.0.1/', 'https://[::1]/']) {
       const { code, stderr } = await pua(
@@ -168,7 +168,7 @@ describe('pua webhooks', () => {
     }
   });
 
-  it('doctor names an endpoint that has accepted no message for a day', async () => {
+  it('doctor names an endpoint that has been failing for 25 hours', async () => {
     const { id } = await create();
     const status = async () => {
       const { checks } = await puaJson<{ checks: { name: string; status: string; message: string }[] }>(

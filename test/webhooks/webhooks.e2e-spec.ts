@@ -102,7 +102,7 @@ describe('webhooks', () => {
   }
 
   describe('a message', () => {
-    it('names the changed record and the member without content, and the published library verifies the message', async () => {
+    it('names the changed record and the member without content, and the Standard Webhooks library verifies the message', async () => {
       const { userId, secret } = await keyed();
       await rename(userId, 'a secret bio');
       await receiver.untilReceived(1);
@@ -143,7 +143,7 @@ describe('webhooks', () => {
       ]);
     });
 
-    thorough.it('reports the same records as sync for seven changes by a database client', async () => {
+    thorough.it('is sent for the records that sync reports after seven changes in SQL', async () => {
       const { platform } = oauth.api;
       const userId = await platform.user();
       const key = await oauth.api.key(userId);
@@ -246,7 +246,7 @@ describe('webhooks', () => {
   });
 
   describe('a key', () => {
-    it('gets no more messages when it is revoked', async () => {
+    it('gets no message about a change after its revocation', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'lost', 'admin');
       await rename(userId, 'x');
@@ -294,7 +294,7 @@ describe('webhooks', () => {
   });
 
   describe('a failing endpoint', () => {
-    thorough.it('gets a message again seven times within 28 h, with its id; then it is dead', async () => {
+    thorough.it('gets a message again seven times within 28 h; then the message is dead', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       answerWith(500);
       await rename(userId, 'x');
@@ -320,7 +320,7 @@ describe('webhooks', () => {
       expect((await webhooks.find(id)).failing_since).toBeNull();
     });
 
-    thorough.it('gets a member’s messages in order after a failure, and others’ without delay', async () => {
+    thorough.it('gets a member’s messages in order after a failure, others’ without delay', async () => {
       const { userId, id } = await keyed(['profile.updated', 'events.updated']);
       const other = await keyed(['profile.updated']);
       let failures = 1;
@@ -601,7 +601,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
   });
 
   describe('webhook messages', () => {
-    it('are deleted seven days after delivery, but kept while pending', async () => {
+    it('are deleted if delivered eight days ago, but kept while pending', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       await rename(userId, 'x');
       await settled(id, ([first]) => first?.status === 'delivered');
@@ -681,7 +681,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
       expect(await deliveries(id)).toHaveLength(1);
     });
 
-    thorough.it('begin with changes after the first endpoint was created', async () => {
+    thorough.it('do not report changes that ended before the endpoint was created', async () => {
       const userId = await oauth.api.platform.user();
       await rename(userId, 'before');
       await oauth.api.platform.settleChanges();
