@@ -52,7 +52,7 @@ export class Encryption {
     return undefined;
   }
 
-  /** Encrypts a value again under the current key. @returns undefined if it has this key, was moved away from it, or cannot be decrypted */
+  /** Encrypts a value again under the current key. @returns undefined if this is not needed, or impossible */
   moved<T extends Moved>(...[sealed, kind, ...rowKeys]: SealedValue): Buffer | undefined {
     const found = this.openNamed<T>(sealed, kind, ...rowKeys);
     if (!found || !this.#isToMove(found)) return undefined;

@@ -50,14 +50,14 @@ describe('the HMAC of a text', () => {
   });
 });
 
-describe('the comparison of secrets', () => {
+describe('isSame', () => {
   it.each([
     ['', '', true],
     ['one', 'one', true],
     ['one', 'onf', false],
     ['one', 'on', false],
     ['', 'o', false],
-  ])('of %p and %p returns %p', (one, other, same) =>
+  ])('compares %p and %p, and returns %p', (one, other, same) =>
     expect(isSame(Buffer.from(one), Buffer.from(other))).toBe(same),
   );
 });
@@ -110,7 +110,7 @@ describe('eitherOf', () => {
     ],
     [[one], [one, one]],
     [[], [null, null]],
-  ])('returns for the keys %p the query parameters %p', (given, parameters) =>
+  ])('converts the keys %p to the query parameters %p', (given, parameters) =>
     expect(eitherOf(given)).toEqual(parameters),
   );
 });

@@ -191,7 +191,7 @@ export const enumListField = <Word extends string>(words: readonly Word[], from?
 export const declareField = <Value>(schema: JsonSchema, facts?: Facts) =>
   field<Value>('json', schema, IN_NODE, facts);
 
-/** Writes SQL of the JSON text of an object of the model. @throws Error if a field has no source */
+/** Writes SQL that returns a model's object as JSON text. @throws Error if a field has no source */
 export function writeJson(model: Model<Fields>): string {
   return jsonText(model);
 }

@@ -70,7 +70,7 @@ export const PlatformChangeItem = new Model('PlatformChange', {
 export type PlatformChangeItem = ValueOf<typeof PlatformChangeItem>;
 
 export const PlatformChangesAnswer = new Model('PlatformChanges', {
-  data: objectListField(PlatformChangeItem, IN_NODE, 'Oldest first, in commit order'),
+  data: objectListField(PlatformChangeItem, IN_NODE, 'Oldest first, by transaction'),
   next: cursorField('Cursor for the next request'),
   more: booleanField(IN_NODE, 'Whether there are more changes to read now'),
 });

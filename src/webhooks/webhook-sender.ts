@@ -51,7 +51,7 @@ export class WebhookSecrets {
     const secret = open(endpoint.secret, 'secret');
     const previous = endpoint.previous_secret && open(endpoint.previous_secret, 'previous_secret');
     if (secret === undefined)
-      throw new Error('the secret cannot be decrypted: set SECRET_KEY_PREVIOUS to the previous SECRET_KEY');
+      throw new Error('the secret cannot be decrypted: set SECRET_KEY_PREVIOUS to the other SECRET_KEY');
     return previous ? [secret, previous] : [secret];
   }
 

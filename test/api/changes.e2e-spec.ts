@@ -202,7 +202,7 @@ RETURNING taken_at::text AS at`,
       expect(await since(key, asked)).toEqual([event]);
     });
 
-    it('returns to a polling client each event of a full read, despite a concurrent writer', async () => {
+    it('keeps a polling client’s copy equal to a full read, despite a concurrent writer', async () => {
       const { id, key } = await api.member();
       const events: number[] = [];
       for (let i = 0; i < 12; i++) {

@@ -630,7 +630,7 @@ describe('pua import', () => {
       };
       const { stderr } = await pua({ ...api.environment, ...UPSTREAM }, ['import', folder]);
       expect(stderr).toBe(
-        'Members sign in at https://login.example, whose claim sub must equal their external_id, or with their password here\n',
+        'Members sign in at https://login.example, or here with their password or passkey. Its claim sub must equal their external_id\n',
       );
       expect((await pua(api.environment, ['import', folder])).stderr).toBe('');
     });

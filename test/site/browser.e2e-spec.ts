@@ -233,7 +233,7 @@ describe('the client of the API reference', () => {
     expect((await registered())[0]!.redirect_uris).toEqual([`${oauth.issuer}/docs`]);
   });
 
-  it('stays disabled after another registration, and signs no member in', async () => {
+  it('stays disabled after another registration, and gets 400 for sign-ins', async () => {
     const { dataSource } = oauth;
     await registerDocsClient(dataSource, oauth.api.config);
     await dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'public-user-api-docs'`);

@@ -181,7 +181,7 @@ export class DeveloperRequests {
   }
 }
 
-/** Drops requests that name no self-made app or key. Rows with `requests` are counts; other rows are single requests. */
+/** Stores requests of self-made apps and keys. Rows with `requests` > 0 are counts; rows with 0 are single requests. */
 const KEEP = `WITH sent AS (
   SELECT c.id AS client_id, k.id AS key_id, r.* FROM jsonb_to_recordset($1) AS r (client text, key text, occurred_at timestamptz,
     method text, route text, status smallint, error text, reason text, parameter text, value text, error_id text, duration_ms integer,

@@ -65,8 +65,8 @@ async function run(folder: string, options: ImportOptions) {
 /** Describes how members can sign in, or how many cannot. */
 async function describeSignIn({ upstream, localSignIn }: Config, users: UsersService): Promise<string> {
   if (upstream) {
-    const orHere = localSignIn ? ', or with their password here' : '';
-    return `Members sign in at ${upstream.issuer}, whose claim ${upstream.claim} must equal their ${upstream.match}${orHere}`;
+    const orHere = localSignIn ? ', or here with their password or passkey' : '';
+    return `Members sign in at ${upstream.issuer}${orHere}. Its claim ${upstream.claim} must equal their ${upstream.match}`;
   }
   const count = await users.countWithoutSignIn();
   if (count === 0) return 'Members sign in with their password or passkey';

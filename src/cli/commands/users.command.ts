@@ -92,7 +92,7 @@ export function usersCommands(group: Command): void {
       '--password-stdin',
       'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
     )
-    .option('--keep-sessions', 'keep sessions, pending sign-ins, access and links')
+    .option('--keep-sessions', 'keep sessions, pending sign-ins, apps’ access and calendar links')
     .refuses(() => process.stdin.isTTY && NO_PIPE)
     .runs(async ({ get, print }, who, { keepSessions = false }) => {
       const password = await readPassword();

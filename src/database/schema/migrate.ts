@@ -248,7 +248,7 @@ function rejectOtherVersions(schema: Schema, newer: readonly string[]): void {
   if (newer.length > 0) {
     throw new OperatorError(
       `The database has migrations that this version does not know (${summarizeNames(newer)}): ` +
-        'use the version that added them, or first run its `pua db rollback --yes`',
+        'use the version that added them, or first undo them with its `pua db rollback --to <migration>`',
     );
   }
 }

@@ -70,7 +70,7 @@ export class PageRoutes {
         if (this.language.choose(request, response)) return;
         void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
       } else {
-        // If a browser opens a form's URL (history, reload), redirects to the page with the longest path above this URL.
+        // If a browser opens a form's URL (history, reload), redirects to the nearest parent path that has a page.
         const above = method === 'GET' || method === 'HEAD' ? this.#pageAbove(context.path) : undefined;
         if (above !== undefined && this.language.choose(request, response, above)) return;
         if (above === undefined) this.problems.answerMethod(page.methods, request, response);

@@ -101,11 +101,11 @@ type Extent = (owners: Kept['owners']) => Promise<Stretch>;
 const ALL: Stretch = [NOTHING, EVERYTHING];
 const everything: Extent = () => Promise.resolve(ALL);
 
-/** Tables with fewer rows are checked completely. */
+/** If there are fewer members, or events, all of them are checked. */
 const FEW = 50_000;
 const PARTS = 10;
 
-/** Draws a random tenth of a large table's owners, as one range of ids. */
+/** Draws a random tenth of the members or events, as one range of ids; all if there are fewer than {@link FEW}. */
 function drawSample(manager: EntityManager): Extent {
   const part = 1 + Math.floor(Math.random() * PARTS);
   return async (owners) => {
