@@ -197,7 +197,7 @@ describe('a client document', () => {
     expect(() => parseClient(id, { ...document, ...both }, true)).toThrow('cannot authenticate with none');
     expect(() =>
       parseClient(id, { ...document, token_endpoint_auth_method: 'client_secret_basic' }, true),
-    ).toThrow('shared secret');
+    ).toThrow('must be none or private_key_jwt');
   });
 });
 
