@@ -29,10 +29,7 @@ export function usersCommands(group: Command): void {
       'unique, ignoring case; must not consist of digits only',
       parseUsername,
     )
-    .option(
-      '--password-stdin',
-      'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
-    );
+    .option('--password-stdin', 'read the password from stdin: 10 to 128 characters, no common password');
   profileOptions(create)
     .refuses(({ passwordStdin }) => passwordStdin && process.stdin.isTTY && NO_PIPE)
     .runs(async ({ get, print }, options) => {
@@ -90,7 +87,7 @@ export function usersCommands(group: Command): void {
   )
     .requiredOption(
       '--password-stdin',
-      'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
+      'read the password from stdin: 10 to 128 characters, no common password',
     )
     .option('--keep-sessions', 'keep sessions, pending sign-ins, apps’ access and calendar links')
     .refuses(() => process.stdin.isTTY && NO_PIPE)
