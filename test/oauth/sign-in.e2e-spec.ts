@@ -544,7 +544,7 @@ describe('a sign-in', () => {
   describe('that is rejected, with imported hashes in the database,', () => {
     /** Each kind of hash has its own duration; the password changes in NFKC, so the server checks both forms. */
     const TWO_FORMS = 'ﬁne but wrong';
-    const dear = () => bcrypt.hash(PASSWORD, 13);
+    const dear = () => bcrypt.hash(PASSWORD, 11);
 
     postgres.it(
       'takes about equally long for an unknown name, a wrong password and a disabled account',
