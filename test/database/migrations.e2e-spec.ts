@@ -104,7 +104,8 @@ describe('migrations', () => {
   });
 
   it('create the schema of docs/schema.sql and docs/contributors/tables.md (npm run docs)', async () => {
-    expect(await schema()).toEqual(readExpected());
+    // Without their order: another test drops a function and restores it, which is then the last.
+    expect(new Set(await schema())).toEqual(new Set(readExpected()));
     expect(readFileSync('docs/contributors/tables.md', 'utf8')).toContain(drawTables(await schema()));
   });
 

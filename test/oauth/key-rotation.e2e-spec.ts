@@ -28,15 +28,15 @@ describe('a new SECRET_KEY', () => {
     url = await app.getUrl();
   }
 
-  beforeAll(async () => {
+  async function begin(): Promise<void> {
     oauth = await OauthTest.start();
     clientId = await oauth.client();
     await start(new Secrets(NEW, OLD));
-  });
-  afterAll(async () => {
+  }
+  async function end(): Promise<void> {
     await endApp(app);
     await oauth.close();
-  });
+  }
 
   /** Copies a browser's cookies to a browser at the new server. */
   function moved(from: Browser): Browser {
@@ -51,6 +51,9 @@ describe('a new SECRET_KEY', () => {
   };
 
   describe('with SECRET_KEY_PREVIOUS', () => {
+    beforeAll(begin);
+    afterAll(end);
+
     it('accepts refresh tokens, and repeats the response for a token that was just used', async () => {
       const { refresh_token } = await oauth.tokens(clientId, (await oauth.member()).username);
       const before = await oauth.refresh(clientId, refresh_token);
@@ -174,6 +177,9 @@ WHERE g.client_id = $1 AND t.model = 'RefreshToken'`,
   });
 
   describe('without SECRET_KEY_PREVIOUS', () => {
+    beforeAll(begin);
+    afterAll(end);
+
     thorough.it(
       'prevents the start if it cannot decrypt the signing keys, and explains the cause',
       async () => {
