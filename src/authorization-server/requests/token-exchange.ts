@@ -81,7 +81,7 @@ export class TokenExchange {
     this.#tellEnd(token);
     const response = staysValid ? null : await encryptResponse(this.ctx);
     const event = this.database.eventValues(buildEvent(this.ctx));
-    const keys = this.database.keys.keysOf(token.model, token.id);
+    const keys = staysValid ? this.database.keys.keysOf(token.model, token.id) : [token.key];
     const { text, values } = storing(progress, keys, response, idleOf(this.ctx), event);
     const [stored] = await this.database.rows<Pick<StoredToken, 'seconds_left'>>(text, values);
     if (stored) return this.#tellEnd(stored); // the member may have changed the end since `read`
@@ -145,7 +145,7 @@ function buildEvent({ oidc }: KoaContextWithOIDC): NewAuthEvent {
 /**
  * Builds the statement that stores all results, or none if the token was consumed or its grant has ended. A token that stays valid moves
  * to the current SECRET_KEY. Separate parameters for each issued token are cheaper than arrays.
- * @param keys the token's possible storage keys, the current one first
+ * @param keys storage keys under which the token may be, the current one first
  */
 function storing(
   { token, staysValid, issued }: Accepted,
@@ -157,7 +157,7 @@ function storing(
   const parameters = new SqlParameters();
   const grant = parameters.add(token.grant_id);
   const idle = parameters.add(idleSeconds, 'float8');
-  const [key, ...others] = (staysValid ? keys : [token.key]).map((each) => parameters.add(each));
+  const [key, ...others] = keys.map((each) => parameters.add(each));
   const moved = token.key.equals(keys[0]!) ? '' : `, key = ${key}, created_at = now()`;
   const change = staysValid
     ? `expires_at = now() + make_interval(secs => ${idle})${moved}`
