@@ -72,11 +72,12 @@ export const Expires =
   (entity: object): void =>
     void EXPIRIES.unshift({ entity, ...expiry });
 
-/** Records the position of the last deleted change in `change_places`. */
+/** Records the position of the last deleted change in `change_places`, also instead of one above this server's, which comes from a dump. */
 export const recordedAs = (place: string) => ({
   columns: 'changed_in, sequence',
   statement: `UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence
     FROM (SELECT changed_in, sequence FROM gone
       WHERE changed_in < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY changed_in DESC, sequence DESC LIMIT 1) last
-    WHERE p.name = '${place}' AND (p.changed_in, p.sequence) < (last.changed_in, last.sequence)`,
+    WHERE p.name = '${place}' AND ((p.changed_in, p.sequence) < (last.changed_in, last.sequence)
+      OR p.changed_in >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`,
 });

@@ -500,6 +500,13 @@ GROUP BY resource, user_id, kind`,
       },
     );
 
+    /** Deletes the member's changes, as the sweeper does after 31 days. */
+    const sweepChanges = async (id: number) => {
+      await sql(`UPDATE changes SET changed_at = now() - interval '31 days' WHERE user_id = $1`, [id]);
+      await api.app.get(Sweeper).sweep();
+      expect(await sql('SELECT FROM changes WHERE user_id = $1', [id])).toEqual([]);
+    };
+
     it('with 410 a cursor older than the retained changes', async () => {
       const { id, key } = await api.member();
       const cursor = await start(key);
@@ -507,9 +514,7 @@ GROUP BY resource, user_id, kind`,
       await sql(`UPDATE changes SET changed_at = now() - interval '29 days' WHERE user_id = $1`, [id]);
       await api.app.get(Sweeper).sweep();
       expect(await since(key, cursor)).toEqual([updated('profile', id)]);
-      await sql(`UPDATE changes SET changed_at = now() - interval '31 days' WHERE user_id = $1`, [id]);
-      await api.app.get(Sweeper).sweep();
-      expect(await sql('SELECT FROM changes WHERE user_id = $1', [id])).toEqual([]);
+      await sweepChanges(id);
       const response = await api.get(`/sync?cursor=${cursor}`, key);
       expect([response.status, response.body.code]).toEqual([410, 'cursor_expired']);
       expect(await since(key, await start(key))).toEqual([]);
@@ -531,6 +536,8 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
       await api.app.get(Sweeper).sweep();
       expect(await since(key, cursor)).toEqual([updated('profile', id)]);
       expect(await sql('SELECT FROM changes WHERE user_id = $1', [id])).toHaveLength(1);
+      await sweepChanges(id);
+      expect((await api.get(`/sync?cursor=${cursor}`, key)).body.code).toBe('cursor_expired');
     });
   });
 

@@ -345,7 +345,11 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect(data.map(({ fields }) => fields!.bio)).toEqual(['earlier', 'later']);
     });
 
-    it('or 410 if the sweeper has deleted changes after the cursor', async () => {
+    it.each([
+      ['no dump', 0],
+      ['a dump with positions above the server’s', 9_000_000_000_000],
+    ])('or 410 if the sweeper has deleted changes after the cursor (restored: %s)', async (_, swept) => {
+      await oauth.query(`UPDATE change_places SET changed_in = ${swept} WHERE name = 'platform_swept'`);
       const { key: ada } = await member();
       await put(ada, { bio: 'swept' });
       await oauth.api.platform.settleChanges();
