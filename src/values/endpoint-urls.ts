@@ -10,12 +10,13 @@ export function findEndpointFault(text: string, production: boolean): string | u
   if (!url || text.length > MAX_URL_LENGTH || url.hash !== '')
     return `The URL must be absolute, without user, password and fragment, and have at most ${MAX_URL_LENGTH} characters`;
   const host = url.hostname.replace(/^\[|\]$/g, '');
+  const isNameOfHost = /(^|\.)localhost\.?$/.test(host); // RFC 6761 §6.3
   const isLocal = host === 'localhost' || isLoopbackAddress(host);
   if (url.protocol === 'http:' && (production || !isLocal))
     return production
       ? 'The URL must be https'
       : 'The URL must be https, or, outside production, http to this host (localhost, 127.0.0.1, [::1])';
-  if (isIP(host) !== 0 && !isPublicAddress(host) && (production || !isLocal))
+  if ((isNameOfHost || isIP(host) !== 0) && !isPublicAddress(host) && (production || !isLocal))
     return 'The URL must point to an address on the internet';
   return undefined;
 }
