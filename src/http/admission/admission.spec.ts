@@ -19,12 +19,14 @@ describe('admission', () => {
   });
   afterEach(() => void jest.useRealTimers());
 
-  const enter = (name: string, address = '10.0.0.1', credential = '') =>
+  const enter = (name: string, address = '10.0.0.1', credential = '') => {
+    const own = { begun, refused }; // requests that a test leaves may be rejected during the next test
     admission.enter(
       { address, credential },
-      () => void begun.push(name),
-      () => void refused.push(name),
+      () => void own.begun.push(name),
+      () => void own.refused.push(name),
     );
+  };
   const enterAll = (count: number, name: string, address?: string, credential?: string) => {
     for (let i = 0; i < count; i++) enter(`${name}${i}`, address, credential);
   };
