@@ -101,6 +101,9 @@ postgres.describe('the backup scripts', () => {
       const other = await json<{ client_id: string }>(
         'clients', 'create', '--name', 'Other', '--type', 'web', '--redirect-uri', 'https://other.example/callback',
       ); // prettier-ignore
+      const deleted = await json<{ client_id: string }>(
+        'clients', 'create', '--name', 'Deleted', '--type', 'web', '--redirect-uri', 'https://deleted.example/callback',
+      ); // prettier-ignore
       server = await ServerProcess.start(environment);
       oauth = new OauthTest({ config: { publicUrl: server.url } } as TestApi);
       const refreshTokenOf = async (answer: Promise<{ body: { refresh_token?: string } }>) =>
@@ -150,6 +153,7 @@ postgres.describe('the backup scripts', () => {
       await json('users', 'revoke-access', 'zoe');
       await json('users', 'erase', 'bob', '--yes');
       await json('users', 'disable', 'eve');
+      await json('clients', 'delete', deleted.client_id, '--yes');
       await json('clients', 'disable', other.client_id);
       await until(() => readFileSync(paths.TRAIL, 'utf8').includes('client.disabled'), 'the trail is whole');
       trail.kill('SIGINT');
@@ -253,6 +257,7 @@ WHERE model = 'AuthorizationCode' ORDER BY created_at DESC LIMIT 1`,
       const rows = (sql: string) => one(environment.DATABASE_URL!, sql);
       expect(await rows(`SELECT count(*)::int AS is FROM users WHERE username = 'bob'`)).toBe(0);
       expect(await rows(`SELECT disabled_at IS NOT NULL AS is FROM users WHERE username = 'eve'`)).toBe(true);
+      expect(await rows('SELECT count(*)::int AS is FROM oauth_clients WHERE redirect_uris[1] LIKE \'%deleted.example%\'')).toBe(0); // prettier-ignore
       expect(await rows('SELECT disabled_at IS NOT NULL AS is FROM oauth_clients WHERE redirect_uris[1] LIKE \'%other.example%\'')).toBe(true); // prettier-ignore
     });
   });
