@@ -75,6 +75,7 @@ describe('the demo’s test key', () => {
   });
 
   it('is in a private file, even if other users could read the file before', async () => {
+    await key();
     writeFileSync(file(), 'hello');
     chmodSync(file(), 0o644);
     await key();
@@ -88,7 +89,7 @@ describe('the demo’s test key', () => {
   });
 
   it('causes an error that names DATA_DIR if the server cannot store the key', async () => {
-    const dataDir = join(config.dataDir, 'a-file');
+    const dataDir = join(mkdtempSync(join(process.env.TEST_FOLDER!, 'demo-')), 'a-file');
     writeFileSync(dataDir, '');
     await expect(testKey(api.dataSource, { ...config, dataDir })).rejects.toThrow(
       /^DATA_DIR .* cannot be used \((EEXIST|ENOTDIR)\)/,
