@@ -522,6 +522,18 @@ FROM generate_series(1, 1000) n RETURNING id
       [await oauth.api.platform.user(), [busy.id, other.id]],
     );
     const links = await Promise.all(Array.from({ length: 10 }, () => linkOf(busy.id)));
+    const [ownLink, key] = [await linkOf(other.id), await oauth.api.key(other.id)];
+    const askAll = async () => {
+      const answers = await Promise.all([
+        read(ownLink),
+        oauth.api.get('/events?q=event&limit=5', key),
+        oauth.api.get('/me', key),
+        oauth.browser().send('/account/apps'),
+        fetch(`${oauth.issuer}/readyz`),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    };
+    for (let n = 0; n < 10; n++) await askAll(); // the first requests of a process raise its memory too
     const before = process.memoryUsage().rss;
     let reading = true;
     const attack = links.map(async (link) => {
@@ -533,17 +545,7 @@ FROM generate_series(1, 1000) n RETURNING id
       }
       return [...statuses.keys()];
     });
-    const [link, key] = [await linkOf(other.id), await oauth.api.key(other.id)];
-    for (let n = 0; n < 30; n++) {
-      const answers = await Promise.all([
-        read(link),
-        oauth.api.get('/events?q=event&limit=5', key),
-        oauth.api.get('/me', key),
-        oauth.browser().send('/account/apps'),
-        fetch(`${oauth.issuer}/readyz`),
-      ]);
-      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-    }
+    for (let n = 0; n < 30; n++) await askAll();
     reading = false;
     expect(new Set((await Promise.all(attack)).flat())).toEqual(new Set([200]));
     expect(process.memoryUsage().rss).toBeLessThan(1.5 * before);
