@@ -30,7 +30,7 @@ describe('GET /api/platform/changes', () => {
   afterAll(() => oauth.close());
   beforeEach(async () => {
     await oauth.api.platform.settleChanges();
-    start = (await list()).next;
+    start = (await list('?limit=1000')).next;
   });
 
   const get = (query = '', credential = key) =>
