@@ -49,9 +49,12 @@ describe('webhooks', () => {
   });
   afterAll(() => oauth.close());
   beforeEach(async () => {
+    // A new endpoint gets changes since the oldest open transaction, even those of an earlier test.
+    await oauth.api.platform.settleChanges();
     receiver = await Receiver.start();
   });
   afterEach(async () => {
+    jest.restoreAllMocks();
     for (const { id } of await webhooks.list()) await webhooks.disable(id, 'admin');
     await receiver.close();
   });
