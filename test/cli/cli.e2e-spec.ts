@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } fr
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { ApiKeysService, type KeyDetails, type NewKey } from '../../src/auth/api-keys/api-keys.service.js';
 import { makeKey, parseKey } from '../../src/auth/api-keys/api-key-format.js';
@@ -868,17 +868,17 @@ it('pua secrets generate prints a SECRET_KEY of 32 random bytes, without a datab
   expect(secret_key).not.toBe(stdout.trim());
 });
 
-describe('pua on an empty database', () => {
+describe('pua on a database without a server', () => {
   let environment: Record<string, string>;
   let drop: () => Promise<void>;
-  beforeAll(async () => void ({ environment, drop } = await createEmptyDatabase()));
-  afterAll(() => drop());
+  afterEach(() => drop());
 
   const run = (command: string, ...more: string[]) => pua(environment, [...command.split(' '), ...more]);
   type Status = { applied: string[]; pending: string[]; unknown: string[] };
   const status = () => puaJson<Status>(environment, 'db status');
 
   thorough.it('migrates, reports the migrations, and can undo and repeat the last one', async () => {
+    ({ environment, drop } = await createEmptyDatabase());
     const { pending } = await status();
     const applied = pending.slice(0, -1);
     expect([applied.length > 1, pending.at(-1)]).toEqual([true, 'schema/']);
@@ -910,6 +910,7 @@ describe('pua on an empty database', () => {
   });
 
   thorough.it('undoes every migration except the first, with --yes each time', async () => {
+    ({ environment, drop } = await createTestDatabase());
     const { applied } = await status();
     for (const name of applied.slice(1).toReversed()) {
       expect((await run('db rollback')).stderr).toContain(name);
@@ -927,6 +928,7 @@ describe('pua on an empty database', () => {
   });
 
   thorough.it('rejects an incompatible newer schema, except in four commands that end access', async () => {
+    ({ environment, drop } = await createTestDatabase());
     await run('users create --username one');
     const makeKey = () =>
       puaJson<{ id: string }>(environment, 'keys create --user one --name k --scopes profile:read');
@@ -956,9 +958,6 @@ describe('pua on an empty database', () => {
     expect(await run('keys revoke', other.id, '--reason', 'leaked')).toMatchObject({ code: 0 });
     expect(await run('clients enable', client.client_id)).toMatchObject({ code: 0 });
     expect(await run('clients disable', client.client_id)).toMatchObject({ code: 0 });
-    await withDatabase(environment, (query) =>
-      query("DELETE FROM compatible_migrations; DELETE FROM migrations WHERE name LIKE 'Future%'"),
-    );
   });
 });
 
@@ -996,7 +995,20 @@ postgres.describe('pua on an empty PostgreSQL database', () => {
 
 describe('pua doctor', () => {
   let api: TestApi;
-  beforeAll(async () => void (api = await TestApi.start()));
+  beforeAll(async () => {
+    api = await TestApi.start();
+    const [ada, bob] = [await api.platform.user(), await api.platform.user()];
+    const event = await api.platform.event({ organizer_id: ada });
+    await api.platform.participant(event, bob);
+    await api.platform.connection(ada, bob);
+    await api.platform.progress(ada, await api.platform.achievement(), { earned_at: '2024-01-01T00:00:00Z' });
+  });
+  // Each test begins with one event, the first of its sequence.
+  afterEach(() =>
+    api.query(
+      `DELETE FROM events WHERE id > 1; ALTER SEQUENCE events_id_seq NO MAXVALUE; SELECT setval('events_id_seq', 1)`,
+    ),
+  );
   afterAll(() => api.close());
 
   type Report = {
@@ -1011,12 +1023,8 @@ describe('pua doctor', () => {
     return { code, ...(JSON.parse(stdout) as Report) };
   };
   const bad = ({ checks }: Report) => checks.filter(({ status }) => status !== 'ok');
+
   it('finds no fault on a healthy platform', async () => {
-    const [ada, bob] = [await api.platform.user(), await api.platform.user()];
-    const event = await api.platform.event({ organizer_id: ada });
-    await api.platform.participant(event, bob);
-    await api.platform.connection(ada, bob);
-    await api.platform.progress(ada, await api.platform.achievement(), { earned_at: '2024-01-01T00:00:00Z' });
     const report = await examine();
     expect(report).toMatchObject({ code: 0, healthy: true });
     expect(report.checks.map(({ name }) => name)).toEqual(
@@ -1096,9 +1104,6 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     ]);
     expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
     expect(await api.platform.event()).toBe(last + 1);
-    await api.query(
-      `DELETE FROM events WHERE id = ${Number.MAX_SAFE_INTEGER}; ALTER SEQUENCE events_id_seq NO MAXVALUE`,
-    );
   });
 
   thorough.it('explains how to continue a sequence whose range ends below the table’s ids', async () => {
