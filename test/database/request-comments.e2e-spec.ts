@@ -127,10 +127,7 @@ postgres.describe('PostgreSQL’s own log', () => {
 
   it('has no request ids if SQL_REQUEST_IDS is off, and statements are prepared', async () => {
     const id = randomUUID();
-    const [{ id: member }] = (await plain.dataSource.query('SELECT max(id) AS id FROM users')) as [
-      { id: number },
-    ];
-    const own = await plain.key(member);
+    const { id: member, key: own } = await plain.member();
     await call(plain, '/api/public/profile', id, { headers: { 'X-API-Key': own } });
     const entries = await eventually(() => {
       const found = logOf(0)
