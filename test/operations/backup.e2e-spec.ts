@@ -213,16 +213,14 @@ postgres.describe('the backup scripts', () => {
       expect(readdirSync(paths.BACKUPS)).toEqual(before);
     });
 
-    it('restore members to the moment before a bad import, with the latest earlier writes', async () => {
+    it('restore members, messages, and credentials that ended later; the audit log ends the credentials again', async () => {
       const bios = await query<{ bio: string }>(
         environment.DATABASE_URL!,
         'SELECT bio FROM users ORDER BY username',
       );
       expect(bios.map(({ bio }) => bio)).toEqual(['to be restored', 'as it was', 'as it was', 'as it was']);
       expect((await pua(environment, ['doctor'])).stdout).not.toMatch(/^fail/m);
-    });
 
-    it('restore pending messages, and credentials that ended later; replaying the audit log ends the credentials again', async () => {
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await statusOf(server, keys.revoked)).toBe(200);
       expect(await statusOf(server, keys.rotated)).toBe(200);
