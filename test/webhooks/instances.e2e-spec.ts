@@ -112,6 +112,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       for (const each of [receiver, other])
         expect(new Set(each.received.map(({ message }) => message.data.member_id))).toEqual(new Set(ids));
       expect(servers[1]!.errors).toBe('');
+      for (const { id } of endpoints) await webhooks.disable(id, 'admin');
     } finally {
       await Promise.all(servers.map((server) => server.kill('SIGKILL')));
       await receiver.close();
