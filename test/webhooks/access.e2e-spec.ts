@@ -367,7 +367,9 @@ describe('A key', () => {
     for (let i = 0; i < 2; i++) await noticeEnds();
     expect((await told(of)).slice(1)).toEqual([{ type: 'credential.ended', ...message, reason: 'expired' }]);
     await receiver.until(() =>
-      receiver.received.some(({ message: { type } }) => type === 'credential.ended'),
+      receiver.received.some(
+        ({ message: { type, data } }) => type === 'credential.ended' && data.member_id === userId,
+      ),
     );
   });
 
