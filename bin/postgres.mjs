@@ -32,7 +32,7 @@ export async function freePort() {
  * Starts the cluster in `folder`, which must exist; if the folder has no cluster, first creates an empty one, or a streaming standby.
  *
  * @param {string} folder
- * @param {Record<string, string | number>} settings as in postgresql.conf
+ * @param {Record<string, string | number>} settings as in postgresql.conf; without `port`, on a free port
  * @param {string} [primary] URL of the cluster to follow
  * @returns {Promise<{url: string, pid: number, stop: (signal?: NodeJS.Signals) => Promise<void>}>}
  */
@@ -52,7 +52,7 @@ export async function startPostgres(folder, settings, primary) {
     });
     if (status !== 0) fail(stderr);
   }
-  const port = await freePort();
+  const { port = await freePort() } = settings;
   const flags = Object.entries({
     listen_addresses: '127.0.0.1',
     port,
@@ -91,8 +91,10 @@ export function signalPostgres(postmaster, signal) {
       if (error.code !== 'ESRCH') throw error; // it has already ended
     }
   };
+  // Children that are stopped outlive the main process, and are then no longer its children.
+  const children = childrenOf(postmaster);
   send(postmaster);
-  for (const pid of childrenOf(postmaster)) send(pid);
+  for (const pid of [...children, ...childrenOf(postmaster)]) send(pid);
 }
 
 function childrenOf(parent) {

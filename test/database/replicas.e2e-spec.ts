@@ -72,7 +72,7 @@ postgres.describe('streaming replicas', () => {
   const pause = () => Promise.all(sessions.map((session) => session.query('SELECT pg_wal_replay_pause()')));
   const resume = () => Promise.all(sessions.map((session) => session.query('SELECT pg_wal_replay_resume()')));
 
-  afterEach(() => resume().catch(() => undefined)); // the killed replicas
+  afterEach(resume);
 
   const get = async (path: string, key: string, instance: number) => {
     const response = await fetch(`${urls[instance]}/api/public${path}`, { headers: { 'X-API-Key': key } });
@@ -255,10 +255,13 @@ postgres.describe('streaming replicas', () => {
 
   it('must prove that they follow this primary, regardless of the position that the replicas report', async () => {
     const need = { position: 0, epoch: 1, server: '' };
-    const proofs = await api.query<{ proof: string }>(
-      'SELECT taken_at::text AS proof FROM change_marks ORDER BY taken_at DESC LIMIT 1',
-    );
-    const { proof } = proofs[0]!;
+    // The server writes its proof after the start.
+    const { proof } = await eventually(async () => {
+      const [row] = await api.query<{ proof: string }>(
+        'SELECT taken_at::text AS proof FROM change_marks ORDER BY taken_at DESC LIMIT 1',
+      );
+      return row;
+    });
     const replica = new Replica(api.config, replicas[0]!.url);
     const itself = new Replica(api.config, primary.url);
     try {
@@ -423,5 +426,9 @@ postgres.describe('streaming replicas', () => {
     ended = true;
     await asking;
     expect([...statuses]).toEqual([200]);
+    // The other tests need both replicas, at the same URLs.
+    replicas = await Promise.all(
+      replicas.map(({ url }, i) => startPostgres(folders[i + 1]!, { ...SETTINGS, port: new URL(url).port })),
+    );
   });
 });
