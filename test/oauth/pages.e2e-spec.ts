@@ -315,6 +315,7 @@ postgres.describe('in Chromium', () => {
     afterAll(() => page.context().close());
 
     const visit = async (name: string, language = 'en') => {
+      await look(page, { width: 390 });
       complaints.length = requests.length = 0;
       await page.goto(`${siteUrl}/${encodeURIComponent(`${name}#${language}`)}`);
     };
@@ -355,7 +356,6 @@ postgres.describe('in Chromium', () => {
     });
 
     it.each(SHOWN)('%s: has only targets of at least 44 × 44 px on a phone', async (name) => {
-      await look(page, { width: 390 });
       await visit(name);
       await askEverything(page);
       const small = await page.evaluate(() => {
