@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import { AUTH_EVENTS, boundedDetails } from '../../src/audit/audit.js';
@@ -28,6 +28,14 @@ const query = <T>(sql: string, values: unknown[] = []) => oauth.query<T>(sql, va
 
 thorough.describe('invalid requests', () => {
   const JUNK = 300;
+  /** A new instance, since each stores only ten rejections per minute for one address. */
+  let server: OauthTest;
+  beforeEach(async () => {
+    server = await OauthTest.start({ sweepIntervalSeconds: DAY }, oauth);
+    sent.length = 0;
+  });
+  afterEach(() => server.close());
+
   const CODE = { grant_type: 'authorization_code', redirect_uri: REDIRECT_URI };
   const secret = () => randomBytes(32).toString('base64url');
   const sent: string[] = [];
@@ -57,39 +65,39 @@ thorough.describe('invalid requests', () => {
     [
       'an Origin of 15 KB',
       (clientId) =>
-        oauth.token(
+        server.token(
           { ...CODE, client_id: clientId, code: secret() },
           { Origin: `https://${plant()}${'x'.repeat(15_000)}.example` },
         ),
     ],
-    ['unknown client ids', () => drain(oauth.browser().send(oauth.request(plant()).url))],
+    ['unknown client ids', () => drain(server.browser().send(server.request(plant()).url))],
     [
       'unregistered redirect URIs',
       (clientId) => {
         const redirect_uri = `https://${plant()}.example/${plant()}?code=${plant()}#${plant()}`;
-        return drain(oauth.browser().send(oauth.request(clientId, { redirect_uri }).url));
+        return drain(server.browser().send(server.request(clientId, { redirect_uri }).url));
       },
     ],
     [
       'scopes and other parameters',
       (clientId) => {
         const parameters = { scope: plant(), claims: plant(), prompt: plant(), nonce: plant() };
-        return drain(oauth.browser().send(oauth.request(clientId, parameters).url));
+        return drain(server.browser().send(server.request(clientId, parameters).url));
       },
     ],
     [
       'malformed codes and tokens',
-      (clientId) => oauth.token({ ...CODE, client_id: clientId, code: plant(), code_verifier: plant() }),
+      (clientId) => server.token({ ...CODE, client_id: clientId, code: plant(), code_verifier: plant() }),
     ],
     [
       'their own request ids',
       () =>
-        oauth.token(
+        server.token(
           { grant_type: 'refresh_token', client_id: plant(), refresh_token: plant() },
           { 'X-Request-Id': plant() },
         ),
     ],
-    ['pages of nonexistent sign-ins', () => drain(oauth.browser().send(`/interaction/${plant()}`))],
+    ['pages of nonexistent sign-ins', () => drain(server.browser().send(`/interaction/${plant()}`))],
   ])('with %s store at most 30 rejections, without any text of the requests', async (description, ask) => {
     const clientId = await oauth.client();
     const before = await state();
@@ -108,35 +116,32 @@ thorough.describe('invalid requests', () => {
 
   it('with passwords for unknown usernames cause no audit event', async () => {
     const before = await state();
-    const signIn = oauth.api.app.get(SignIn);
+    const signIn = server.api.app.get(SignIn);
     await inParallel(40, (i) => signIn.attempt({ username: `nobody-${i}`, password: 'x', ip: '192.0.2.1' }));
     expect(await state()).toEqual(before);
   });
 
   it('from pages that send an API key record its exposure once, without the page’s path', async () => {
     const key = await oauth.api.key((await oauth.member()).id);
+    const keyId = key.split('_')[2]!;
     const before = await state();
     await inParallel(JUNK, (i) =>
       drain(
-        fetch(`${oauth.issuer}/api/public/me`, {
+        fetch(`${server.issuer}/api/public/me`, {
           headers: { 'X-API-Key': key, Origin: `https://page.example/${i}/${plant()}${'x'.repeat(12_000)}` },
         }),
       ),
     );
     expect(await state()).toEqual({ ...before, events: before.events + 1 });
-    const [event] = await query<{ type: string; details: object }>(
-      'SELECT type, details FROM auth_events ORDER BY id DESC LIMIT 1',
-    );
-    expect(event).toEqual({ type: 'key.exposed', details: {} });
-    const [usage] = await query<{ exposed_origin: string }>(
-      'SELECT exposed_origin FROM api_key_usage ORDER BY exposed_at DESC LIMIT 1',
-    );
-    expect(usage!.exposed_origin).toBe('https://page.example');
+    expect(await oauth.details({ key: keyId, type: 'key.exposed' })).toEqual([{}]);
+    expect(await query('SELECT exposed_origin FROM api_key_usage WHERE key_id = $1', [keyId])).toEqual([
+      { exposed_origin: 'https://page.example' },
+    ]);
   });
 
   it('that name unknown apps or sessions cause no audit event', async () => {
     const { username } = await oauth.member();
-    const browser = oauth.browser();
+    const browser = server.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
     const apps = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
     const csrf = csrfOf(apps);
