@@ -72,22 +72,23 @@ thorough.describe('npm run build', () => {
   });
 
   it('removes the output of a deleted source', () => {
+    write('src/old.ts', 'export {};\n');
     build();
-    rmSync(join(folder, 'src/a.ts'));
-    write('src/b.ts', 'export {};\n');
+    rmSync(join(folder, 'src/old.ts'));
+    write('src/new.ts', 'export {};\n');
     expect(build().status).toBe(0);
-    expect(existsSync(join(folder, 'dist/src/a.js'))).toBe(false);
-    expect(existsSync(join(folder, 'dist/src/b.js'))).toBe(true);
+    expect(existsSync(join(folder, 'dist/src/old.js'))).toBe(false);
+    expect(existsSync(join(folder, 'dist/src/new.js'))).toBe(true);
   });
 
   it('fails if a source cannot be parsed, and keeps the previous output', () => {
-    write('src/a.ts', 'export const a: number = 1;\n');
+    write('src/broken.ts', 'export const a: number = 1;\n');
     build();
-    write('src/a.ts', 'export const a: = ;\n');
+    write('src/broken.ts', 'export const a: = ;\n');
     const { status, stderr } = build();
+    rmSync(join(folder, 'src/broken.ts'));
     expect(status).toBe(1);
-    expect(stderr).toContain('a.ts');
-    expect(built('src/a.js')).toContain('a = 1');
-    write('src/a.ts', 'export const a: number = 1;\n');
+    expect(stderr).toContain('broken.ts');
+    expect(built('src/broken.js')).toContain('a = 1');
   });
 });
