@@ -23,7 +23,7 @@ import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { everyRow, withoutAudit } from '../support/audit.js';
 import { thorough } from '../support/database.js';
-import { BASE, importFiles } from '../support/import-files.js';
+import { achievement, event, importFiles, user } from '../support/import-files.js';
 import { PASSWORD, type Browser, type FormPage, type OauthTest } from '../support/oauth.js';
 import {
   atSecurity,
@@ -446,9 +446,16 @@ VALUES ($1, 'profile.updated', 1, 1, now(), 'delivered', now()) RETURNING replac
       return new WebhookDeliveries(oauth.dataSource).finish(message as never, attempt as never);
     },
   ),
-  act('platform.imported', 'an import', nothing, () => importFiles(oauth.dataSource, BASE)),
+  // With ids of no other member: another act may have erased that member.
+  act('platform.imported', 'an import', nothing, () =>
+    importFiles(oauth.dataSource, {
+      users: [user(1_000)],
+      events: [event(1_000, { organizer_id: 1_000 })],
+      achievements: [achievement(1_000)],
+    }),
+  ),
   act('platform.imported', 'an import in batches', nothing, () =>
-    importFiles(oauth.dataSource, { users: [{ id: 901, username: 'u901' }] }, { batch: 1 }),
+    importFiles(oauth.dataSource, { users: [user(9_000)] }, { batch: 1 }),
   ),
 ];
 
