@@ -70,10 +70,11 @@ function rowsOf({ html }: FormPage): string[] {
   );
 }
 
-const call = (path: string, headers: Record<string, string>) =>
-  fetch(new URL(path, oauth.issuer), { headers });
+const call = (path: string, headers: Record<string, string>, of = oauth) =>
+  fetch(new URL(path, of.issuer), { headers });
 /** The status of GET /me with a key. */
-const meWith = async (key: string) => (await call('/api/public/me', { 'X-API-Key': key })).status;
+const meWith = async (key: string, of = oauth) =>
+  (await call('/api/public/me', { 'X-API-Key': key }, of)).status;
 
 describe('/developer, with DEVELOPER_CONSOLE disabled', () => {
   it('responds 404, like an unknown page', async () => {
@@ -607,16 +608,17 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
   });
 
   it('omit an unauthenticated request while requests of 200 unknown apps are buffered, but include requests with a valid key', async () => {
-    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // stops the periodic writes
-    const ada = await developer();
+    await using other = await OauthTest.start({ developerConsole: true }, oauth);
+    await other.api.app.get(PeriodicWork).beforeApplicationShutdown(); // stops the periodic writes
+    const ada = await developer(other);
     const key = await ada.makeKey();
     const shown = async () =>
       rowsOf(await ada.open('/developer/requests')).map((row) => /\b(200|401)\b/.exec(row)?.[1]);
-    const nameOnly = () => meWith(key.slice(0, -3));
+    const nameOnly = () => meWith(key.slice(0, -3), other);
     expect(await shown()).toEqual([]);
-    for (let i = 0; i < 200; i++) await oauth.token({ grant_type: 'x', client_id: randomUUID() });
+    for (let i = 0; i < 200; i++) await other.token({ grant_type: 'x', client_id: randomUUID() });
     await nameOnly();
-    await meWith(key);
+    await meWith(key, other);
     expect(await shown()).toEqual(['200']);
     await nameOnly();
     expect(await shown()).toEqual(['401', '200']);
