@@ -376,6 +376,7 @@ describe('an overloaded process', () => {
     const headers: Record<string, string>[] = [{ 'X-API-Key': 'one' }, { Authorization: 'Bearer two' }, {}];
     for (const sent of headers) await api.send('GET', '/api/public/me', sent);
     const callers = enter.mock.calls.map(([{ credential }]) => credential);
+    enter.mockRestore();
     expect(callers).toEqual(['one', 'Bearer two', '']);
   });
 
