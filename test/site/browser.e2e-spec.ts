@@ -217,11 +217,12 @@ describe('the client of the API reference', () => {
   it('is registered once by concurrent calls, and redirects only to /docs of PUBLIC_URL', async () => {
     const { dataSource } = oauth;
     const there = { publicUrl: 'https://api.example' };
+    const created = async () =>
+      (await oauth.events({ client: 'public-user-api-docs', type: 'client.created' })).length;
+    await dataSource.query(`DELETE FROM oauth_clients WHERE id = 'public-user-api-docs'`); // another test may have registered it
+    const before = await created();
     await Promise.all([1, 2, 3].map(() => registerDocsClient(dataSource, there)));
-    const [event, ...others] = await dataSource.query<unknown[]>(
-      `SELECT FROM auth_events WHERE type = 'client.created' AND client_id = 'public-user-api-docs'`,
-    );
-    expect([event !== undefined, others]).toEqual([true, []]);
+    expect(await created()).toBe(before + 1);
     expect(await registered()).toEqual([
       {
         redirect_uris: ['https://api.example/docs'],
@@ -241,6 +242,5 @@ describe('the client of the API reference', () => {
     expect((await registered())[0]!.disabled_at).not.toBeNull();
     const { url } = oauth.request('public-user-api-docs', { redirect_uri: 'https://elsewhere.example/docs' });
     expect((await fetch(url, { redirect: 'manual' })).status).toBe(400);
-    await dataSource.query(`UPDATE oauth_clients SET disabled_at = NULL WHERE id = 'public-user-api-docs'`);
   });
 });
