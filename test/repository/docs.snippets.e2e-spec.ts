@@ -259,8 +259,11 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
   const runProgram = (command: readonly string[], API_KEY = meant('<key>')) =>
     run(command, { ...process.env, API_URL: oauth.issuer, API_KEY });
 
-  // `db rollback` drops the newest table.
-  afterEach(() => migrate(oauth.dataSource));
+  afterEach(async () => {
+    // Other code recognizes a browser by these globals of the test of pages.
+    for (const name of ['sessionStorage', 'location']) Reflect.deleteProperty(globalThis, name);
+    await migrate(oauth.dataSource); // `db rollback` drops the newest table
+  });
 
   it.each(ofLanguage('sh'))('sh: %s', async (_, snippet) => {
     await prepare(snippet);
