@@ -183,6 +183,11 @@ postgres.describe('documented code:', () => {
   const prepare = async (snippet: Snippet) => {
     const { dataSource, api } = oauth;
     await dataSource.query(`UPDATE users SET username = 'former-' || id WHERE username = 'ada'`);
+    // One snippet disables the app, and one enables it.
+    await dataSource.query(
+      `UPDATE oauth_clients SET disabled_at = CASE WHEN $1 THEN now() END WHERE id = 'demo'`,
+      [snippet.code.includes('clients enable demo')],
+    );
     const makesAda = /pua users create --username ada/.test(snippet.code);
     member = await oauth.member(makesAda ? {} : { username: 'ada' });
     const key = await api.key(member.id);
