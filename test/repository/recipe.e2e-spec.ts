@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import {
   cpSync,
   existsSync,
@@ -59,16 +60,18 @@ function addLine(root: string, { path, anchor, line }: (typeof LINES)[number]): 
   writeFileSync(file, lines.join('\n'));
 }
 
-/** Runs a program in the copy. @throws with its output if it fails */
-function run(
+/** Runs a program in the copy. @returns its output @throws with its output if it fails */
+async function run(
   root: string,
   program: string,
   args: string[],
   environment: Record<string, string> = {},
-): string {
+): Promise<string> {
   const env = { PATH: process.env.PATH!, HOME: process.env.HOME!, ...environment };
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, env, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${program} ${args.join(' ')}\n${stdout}\n${stderr}`);
+  const running = promisify(execFile)(program, args, { cwd: root, env, maxBuffer: Infinity });
+  const { stdout } = await running.catch((error: { stdout: string; stderr: string }) => {
+    throw new Error(`${program} ${args.join(' ')}\n${error.stdout}\n${error.stderr}`);
+  });
   return stdout;
 }
 
@@ -93,18 +96,17 @@ postgres.describe('a list and a field added by the recipes:', () => {
   beforeAll(async () => {
     root = mkdtempSync(join(process.env.TEST_FOLDER!, 'recipe-'));
     // Only files of git: no built or installed files.
-    for (const path of run('.', 'git', ['ls-files', '-z'])
-      .split('\0')
-      .filter((path) => existsSync(path) && path !== ''))
+    const files = (await run('.', 'git', ['ls-files', '-z'])).split('\0');
+    for (const path of files.filter((path) => existsSync(path) && path !== ''))
       cpSync(path, join(root, path), { recursive: true });
     symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
-    run(root, 'git', ['init', '-q']); // tests query git for the project's files
+    await run(root, 'git', ['init', '-q']); // tests query git for the project's files
     for (const { path, code } of FILES) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), code);
     }
     for (const line of LINES) addLine(root, line);
-    run(root, process.execPath, ['bin/docs.mjs']); // also builds
+    await run(root, process.execPath, ['bin/docs.mjs']); // also builds
 
     database = await createEmptyDatabase();
     // The server migrates without a time limit: other work may delay the migration, and the test waits for its end.
@@ -122,7 +124,7 @@ postgres.describe('a list and a field added by the recipes:', () => {
         ($1, 'Zebra', NULL, '2026-01-03T00:00:00Z'), ($1, 'Berg', NULL, '2026-01-01T00:00:00Z'), ($2, 'Theirs', NULL, now())`,
       [member, users[1]!.id],
     );
-    key = keyFor('badges:read');
+    key = await keyFor('badges:read');
   });
   afterAll(async () => {
     await server?.kill();
@@ -131,17 +133,15 @@ postgres.describe('a list and a field added by the recipes:', () => {
   });
 
   /** Runs an admin's commands with the copy's program. */
-  const pua = (args: string[]) =>
-    JSON.parse(run(root, process.execPath, ['bin/pua.mjs', ...args, '--json'], database.environment)) as {
-      key: string;
-    };
-  const keyFor = (scope: string) =>
-    pua(['keys', 'create', '--user', 'ada', '--name', 'test', '--scopes', scope]).key;
+  const pua = async (args: string[]) => {
+    const command = ['bin/pua.mjs', ...args, '--json'];
+    return JSON.parse(await run(root, process.execPath, command, database.environment)) as { key: string };
+  };
+  const keyFor = async (scope: string) =>
+    (await pua(['keys', 'create', '--user', 'ada', '--name', 'test', '--scopes', scope])).key;
   const get = async (path: string, credential = key) => {
-    const answer = await fetch(`${server.url}/api/public${path}`, {
-      // While `run` blocks this process, the server closes idle connections, and `fetch` would use them.
-      headers: { 'X-API-Key': credential, Connection: 'close' },
-    });
+    const headers = { 'X-API-Key': credential };
+    const answer = await fetch(`${server.url}/api/public${path}`, { headers });
     return { status: answer.status, body: (await answer.json()) as Page & { code: string } };
   };
   const names = (page: Page) => page.data.map(({ name }) => name);
@@ -174,7 +174,7 @@ postgres.describe('a list and a field added by the recipes:', () => {
   it('the list rejects an undeclared parameter, an undeclared value, and a credential without the scope', async () => {
     expect(await get('/badges?since=1')).toMatchObject({ status: 400, body: { code: 'unknown_parameter' } });
     expect(await get('/badges?sort=id')).toMatchObject({ status: 400, body: { code: 'invalid_parameter' } });
-    const other = keyFor('profile:read');
+    const other = await keyFor('profile:read');
     expect(await get('/badges', other)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } });
     expect(await get('/badges', 'none')).toMatchObject({ status: 401 });
   });
@@ -212,7 +212,7 @@ postgres.describe('a list and a field added by the recipes:', () => {
     const ask = async (method: string, params: object = {}) => {
       const answer = await fetch(`${server.url}/api/public/mcp`, {
         method: 'POST',
-        headers: { 'X-API-Key': key, 'Content-Type': 'application/json', Connection: 'close' },
+        headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
       });
       return ((await answer.json()) as { result: unknown }).result;
@@ -254,7 +254,7 @@ postgres.describe('a list and a field added by the recipes:', () => {
     const receiver = await Receiver.start();
     const keyId = key.split('_')[2]!;
     const types = 'badges.updated,badges.removed';
-    pua(['webhooks', 'create', '--url', receiver.url, '--types', types, '--key', keyId]);
+    await pua(['webhooks', 'create', '--url', receiver.url, '--types', types, '--key', keyId]);
     const [{ id }] = (await dataSource.query(
       `INSERT INTO badges (user_id, name) VALUES ($1, 'New') RETURNING id`,
       [member],
@@ -277,15 +277,15 @@ postgres.describe('a list and a field added by the recipes:', () => {
     );
   });
 
-  it('the Python and Go clients read the list, and the TypeScript client compiles', () => {
-    run(root, 'node_modules/.bin/tsc', ['-p', 'clients/typescript', '--noEmit']);
+  it('the Python and Go clients read the list, and the TypeScript client compiles', async () => {
+    await run(root, 'node_modules/.bin/tsc', ['-p', 'clients/typescript', '--noEmit']);
     const programs = join(root, 'venv/bin');
-    run(root, 'python3', ['-m', 'venv', join(root, 'venv')]);
-    run(root, join(programs, 'pip'), ['install', '--quiet', '--retries', '10', './clients/python']);
+    await run(root, 'python3', ['-m', 'venv', join(root, 'venv')]);
+    await run(root, join(programs, 'pip'), ['install', '--quiet', '--retries', '10', './clients/python']);
     const program = `import sys
 from public_user_api import Client
 print([badge["name"] for badge in Client(sys.argv[1], api_key=sys.argv[2]).badges(sort="name")])`;
-    const said = run(root, join(programs, 'python'), ['-c', program, server.url, key]);
+    const said = await run(root, join(programs, 'python'), ['-c', program, server.url, key]);
     expect(said).toBe("['Berg', 'Zebra', 'Ärmel']\n");
     const folder = join(root, 'go-program');
     mkdirSync(folder);
@@ -314,8 +314,8 @@ func main() {
       join(folder, 'go.mod'),
       `module badges\n\ngo 1.24\n\nrequire ${module} v0.0.0\n\nreplace ${module} => ../clients/go\n`,
     );
-    expect(run(root, 'gofmt', ['-l', 'clients/go'])).toBe('');
-    const go = run(root, 'go', ['-C', folder, 'run', '.', server.url, key], { GOTOOLCHAIN: 'local' });
+    expect(await run(root, 'gofmt', ['-l', 'clients/go'])).toBe('');
+    const go = await run(root, 'go', ['-C', folder, 'run', '.', server.url, key], { GOTOOLCHAIN: 'local' });
     expect(go).toBe('Berg <nil>\nZebra <nil>\nÄrmel <nil>\n');
   });
 
@@ -337,16 +337,16 @@ func main() {
       writeFileSync(join(folder, 'participants.ndjson'), JSON.stringify(participant));
       return pua(['import', folder]);
     };
-    importing(event);
-    const eventKey = keyFor('events:read');
+    await importing(event);
+    const eventKey = await keyFor('events:read');
     const dressCodes = async () => [
       (await get('/events', eventKey)).body.data[0]!.dress_code,
       ((await get('/events/7', eventKey)).body as unknown as typeof event).dress_code,
     ];
     expect(await dressCodes()).toEqual([event.dress_code, event.dress_code]);
-    importing({ ...event, dress_code: null });
+    await importing({ ...event, dress_code: null });
     expect(await dressCodes()).toEqual([null, null]);
-    expect(() => importing({ ...event, dress_code: 'x'.repeat(101) })).toThrow(
+    await expect(importing({ ...event, dress_code: 'x'.repeat(101) })).rejects.toThrow(
       /dress_code: must have at most 100 characters, but has 101/,
     );
     const { body } = await get('/openapi.json');
@@ -361,30 +361,30 @@ func main() {
       ]);
   });
 
-  it('a wrong field name makes a command fail, and the error names the source line', () => {
+  it('a wrong field name makes a command fail, and the error names the source line', async () => {
     const path = 'src/resources/events/import.ts';
     const file = join(root, path);
     const right = readFileSync(file, 'utf8');
     const wrong = right.replace(`'dress_code'`, `'dress_cod'`);
     const line = wrong.split('\n').findIndex((text) => text.includes(`'dress_cod'`)) + 1;
     writeFileSync(file, wrong);
-    expect(() => run(root, process.execPath, ['bin/pua.mjs', 'import', '--help'])).toThrow(
+    await expect(run(root, process.execPath, ['bin/pua.mjs', 'import', '--help'])).rejects.toThrow(
       `${path}:${line}:`,
     );
     writeFileSync(file, right);
-    run(root, process.execPath, ['bin/pua.mjs', '--version']); // builds again
+    await run(root, process.execPath, ['bin/pua.mjs', '--version']); // builds again
   });
 
   it('the list’s items are erased with their member, but not with another member', async () => {
     await dataSource.query(`WITH erased AS (INSERT INTO users (username) VALUES ('alan') RETURNING id)
 INSERT INTO badges (user_id, name) SELECT id, 'Erased' FROM erased`);
-    pua(['users', 'erase', 'alan', '--yes']);
+    await pua(['users', 'erase', 'alan', '--yes']);
     const left = await dataSource.query(`SELECT name FROM badges WHERE name IN ('Erased', 'Theirs')`);
     expect(left).toEqual([{ name: 'Theirs' }]);
   });
 
-  it('the project passes the typecheck and the tests of its declarations', () => {
-    expect(() => run(root, 'npm', ['run', '-s', 'typecheck'])).not.toThrow();
-    expect(() => run(root, 'npm', ['test', '--', ...CONCERNED])).not.toThrow();
+  it('the project passes the typecheck and the tests of its declarations', async () => {
+    await expect(run(root, 'npm', ['run', '-s', 'typecheck'])).resolves.toBeDefined();
+    await expect(run(root, 'npm', ['test', '--', ...CONCERNED])).resolves.toBeDefined();
   });
 });
