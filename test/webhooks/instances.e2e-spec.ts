@@ -31,6 +31,7 @@ postgres.describe('instances that send webhooks', () => {
     webhooks = new WebhooksService(dataSource, config);
     keys = new ApiKeysService(dataSource, config);
     platform = new Platform(dataSource);
+    await (await ServerProcess.start(database.environment)).kill(); // the first start writes an audit event, also while a test locks the log
   });
   afterAll(async () => {
     await dataSource.destroy();
