@@ -544,6 +544,13 @@ BEGIN
   RAISE restrict_violation USING MESSAGE = format('The member %s was erased and stays erased', OLD.id), TABLE = 'users';
 END $function$;
 
+-- function is_foreign(pg_snapshot)
+CREATE OR REPLACE FUNCTION public.is_foreign(mark pg_snapshot)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN (((pg_snapshot_xmax(mark))::text)::bigint > ((pg_snapshot_xmax(pg_current_snapshot()))::text)::bigint);
+
 -- function take_change_mark()
 CREATE OR REPLACE FUNCTION public.take_change_mark()
  RETURNS void
@@ -551,6 +558,9 @@ CREATE OR REPLACE FUNCTION public.take_change_mark()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
+  IF (SELECT is_foreign(snapshot::pg_snapshot) FROM change_marks ORDER BY taken_at DESC LIMIT 1) THEN
+    DELETE FROM change_marks WHERE is_foreign(snapshot::pg_snapshot);
+  END IF;
   INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text
     WHERE NOT EXISTS (SELECT FROM (SELECT * FROM change_marks ORDER BY taken_at DESC LIMIT 1) last
       WHERE last.taken_at > clock_timestamp() - interval '1 s'
@@ -571,7 +581,8 @@ CREATE OR REPLACE FUNCTION public.last_mark_before(moment timestamp with time zo
  STABLE PARALLEL SAFE
  SET search_path TO 'public', 'pg_temp'
 AS $function$
-  SELECT snapshot::pg_snapshot FROM change_marks WHERE taken_at <= moment - interval '2 s' ORDER BY taken_at DESC LIMIT 1
+  SELECT CASE WHEN NOT is_foreign(snapshot::pg_snapshot) THEN snapshot::pg_snapshot END
+    FROM change_marks WHERE taken_at <= moment - interval '2 s' ORDER BY taken_at DESC LIMIT 1
 $function$;
 
 -- function committed_after(bigint,pg_snapshot)
@@ -579,7 +590,7 @@ CREATE OR REPLACE FUNCTION public.committed_after(transaction bigint, mark pg_sn
  RETURNS boolean
  LANGUAGE sql
  STABLE PARALLEL SAFE
-RETURN ((transaction IS NOT NULL) AND (transaction < ((pg_snapshot_xmax(pg_current_snapshot()))::text)::bigint) AND COALESCE((NOT pg_visible_in_snapshot(((transaction)::text)::xid8, mark)), true));
+RETURN ((transaction IS NOT NULL) AND COALESCE((NOT pg_visible_in_snapshot(((CASE WHEN (transaction < ((pg_snapshot_xmax(pg_current_snapshot()))::text)::bigint) THEN transaction ELSE (0)::bigint END)::text)::xid8, mark)), true));
 
 -- function was_hidden(text,bigint)
 CREATE OR REPLACE FUNCTION public.was_hidden(resource text, id bigint)
@@ -791,7 +802,9 @@ DECLARE
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7862013006) THEN RETURN 0; END IF;
   batch := ARRAY(SELECT id FROM renamed_users
-    WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY id LIMIT 100);
+    WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+      OR settled_before > pg_snapshot_xmax(pg_current_snapshot())::text::bigint -- from a dump of another server
+    ORDER BY id LIMIT 100);
   IF batch = '{}' THEN RETURN 0; END IF;
 
   -- One member at a time: for a join, PostgreSQL reads both tables whole if it expects them to be small.

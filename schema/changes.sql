@@ -1,6 +1,14 @@
+-- Whether a mark's transaction numbers are above this server's: then it comes from another server's dump.
+CREATE OR REPLACE FUNCTION is_foreign(mark pg_snapshot) RETURNS boolean
+  LANGUAGE sql STABLE PARALLEL SAFE
+  RETURN pg_snapshot_xmax(mark)::text::bigint > pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+
 -- Takes a mark, unless the last one is less than 1 s old or nothing was written since.
 CREATE OR REPLACE FUNCTION take_change_mark() RETURNS void LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
+  IF (SELECT is_foreign(snapshot::pg_snapshot) FROM change_marks ORDER BY taken_at DESC LIMIT 1) THEN
+    DELETE FROM change_marks WHERE is_foreign(snapshot::pg_snapshot);
+  END IF;
   INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text
     WHERE NOT EXISTS (SELECT FROM (SELECT * FROM change_marks ORDER BY taken_at DESC LIMIT 1) last
       WHERE last.taken_at > clock_timestamp() - interval '1 s'
@@ -17,14 +25,16 @@ END $$;
 -- The last mark at least 2 s before a moment, so that a client can send the time at which it received the previous response.
 CREATE OR REPLACE FUNCTION last_mark_before(moment timestamptz) RETURNS pg_snapshot
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = public, pg_temp AS $$
-  SELECT snapshot::pg_snapshot FROM change_marks WHERE taken_at <= moment - interval '2 s' ORDER BY taken_at DESC LIMIT 1
+  SELECT CASE WHEN NOT is_foreign(snapshot::pg_snapshot) THEN snapshot::pg_snapshot END
+    FROM change_marks WHERE taken_at <= moment - interval '2 s' ORDER BY taken_at DESC LIMIT 1
 $$;
 
--- Whether a transaction became visible after the mark; true without a mark. Higher transaction numbers than this server's come from a dump.
+-- Whether a transaction became visible after the mark; true without a mark. Numbers above this server's come from a dump, and 0 is before every
+-- mark. `mark` stands here once, so that PostgreSQL inlines the function.
 CREATE OR REPLACE FUNCTION committed_after(transaction bigint, mark pg_snapshot) RETURNS boolean
   LANGUAGE sql STABLE PARALLEL SAFE
-  RETURN transaction IS NOT NULL AND transaction < pg_snapshot_xmax(pg_current_snapshot())::text::bigint
-    AND COALESCE(NOT pg_visible_in_snapshot(transaction::text::xid8, mark), true);
+  RETURN transaction IS NOT NULL AND COALESCE(NOT pg_visible_in_snapshot((
+    CASE WHEN transaction < pg_snapshot_xmax(pg_current_snapshot())::text::bigint THEN transaction ELSE 0 END)::text::xid8, mark), true);
 
 -- Whether the change log contains a removal of the record. Removing a record that was never visible causes no change.
 CREATE OR REPLACE FUNCTION was_hidden(resource text, id bigint) RETURNS boolean

@@ -105,7 +105,9 @@ DECLARE
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7862013006) THEN RETURN 0; END IF;
   batch := ARRAY(SELECT id FROM renamed_users
-    WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY id LIMIT 100);
+    WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+      OR settled_before > pg_snapshot_xmax(pg_current_snapshot())::text::bigint -- from a dump of another server
+    ORDER BY id LIMIT 100);
   IF batch = '{}' THEN RETURN 0; END IF;
 
   -- One member at a time: for a join, PostgreSQL reads both tables whole if it expects them to be small.

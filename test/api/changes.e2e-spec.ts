@@ -166,6 +166,35 @@ RETURNING taken_at::text AS at`,
     expect(found.map(({ at }) => at).toSorted()).toEqual(kept.toSorted());
   });
 
+  it('misses no change after a restore of a dump whose transaction numbers are above the server’s', async () => {
+    const { id, key } = await api.member();
+    const event = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
+    await api.platform.participant(event, id);
+    await api.query(`UPDATE events SET title = 'dumped' WHERE id = $1`, [event]);
+    const connection = await api.platform.connection(id, await api.platform.user());
+    await api.platform.settleChanges();
+    await api.query('DELETE FROM changes WHERE user_id = $1', [id]);
+    await api.query(
+      `INSERT INTO changes (changed_in, user_id, resource, id, kind) VALUES (9000000000001, $1, 'connections', $2, 'updated')`,
+      [id, connection],
+    );
+    await api.query(`DELETE FROM change_marks;
+INSERT INTO change_marks VALUES (now() - interval '1 hour', '9000000000000:9000000000000:')`);
+    const beforeRestore = new Date(Date.now() - 1_800_000).toISOString();
+    const changedSince = async (moment: string) => [
+      await since(key, moment),
+      await since(key, moment, '/connections'),
+    ];
+    expect(await changedSince(beforeRestore)).toEqual([[event], [connection]]);
+
+    const asked = await now();
+    expect(await changedSince(beforeRestore)).toEqual([[event], [connection]]);
+    expect(await changedSince(asked)).toEqual([[], []]);
+    await api.query(`UPDATE events SET title = 'restored' WHERE id = $1`, [event]);
+    expect(await changedSince(asked)).toEqual([[event], []]);
+    await api.query('DELETE FROM changes WHERE changed_in = 9000000000001');
+  });
+
   // On PostgreSQL, other tests' transactions run meanwhile.
   embedded.it('gets no new change mark if nothing changed since the last mark', async () => {
     const taken = await api.dataSource.transaction(async (manager) => {
