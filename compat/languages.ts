@@ -9,9 +9,9 @@ import { installPackages, makePython } from '../test/support/packages.js';
 const run = promisify(execFile);
 
 /** Deadline for a program, in milliseconds. */
-export const PROGRAM_MS = 120_000;
+export const PROGRAM_MS = 600_000;
 /** Deadline for the download and the compiler. */
-const COMPILING_MS = 540_000;
+const COMPILING_MS = 1_500_000;
 
 /** A language: how to install its dependencies into a folder and run its programs there. */
 export interface Language {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /** Deadline for a package registry, in milliseconds. */
-export const REGISTRY_MS = 240_000;
+export const REGISTRY_MS = 900_000;
 
 /** Installs npm packages into a folder. @param locked folder whose package-lock.json names them by version and hash */
 export async function installPackages(folder: string, locked = folder): Promise<void> {
