@@ -557,7 +557,23 @@ CREATE OR REPLACE FUNCTION public.take_change_mark()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+DECLARE
+  -- Changes with each failover and restore, also with a restore into the same cluster.
+  identity bigint := hashtextextended(concat_ws(' ', (SELECT system_identifier FROM pg_control_system()),
+    left(pg_walfile_name(pg_current_wal_lsn()), 8), (SELECT oid FROM pg_database WHERE datname = current_database()),
+    'changes'::regclass::oid), 0);
+  known bigint := (SELECT changed_in FROM change_places WHERE name = 'identity');
 BEGIN
+  IF known IS DISTINCT FROM identity THEN
+    INSERT INTO change_places (name, changed_in) VALUES ('identity', identity)
+      ON CONFLICT (name) DO UPDATE SET changed_in = EXCLUDED.changed_in;
+    -- Changes may have been undone after each client's position and each earlier mark.
+    IF known IS NOT NULL THEN
+      INSERT INTO change_places (name, changed_in, sequence)
+        SELECT name, pg_current_xact_id()::text::bigint, 1 FROM unnest('{swept,platform_swept,restored}'::text[]) name
+        ON CONFLICT (name) DO UPDATE SET (changed_in, sequence) = (EXCLUDED.changed_in, EXCLUDED.sequence);
+    END IF;
+  END IF;
   IF (SELECT is_foreign(snapshot::pg_snapshot) FROM change_marks ORDER BY taken_at DESC LIMIT 1) THEN
     DELETE FROM change_marks WHERE is_foreign(snapshot::pg_snapshot);
   END IF;
@@ -2015,7 +2031,7 @@ ALTER TABLE change_marks ADD CONSTRAINT change_marks_pkey PRIMARY KEY (taken_at)
 ALTER TABLE change_marks ADD CONSTRAINT change_marks_snapshot_check CHECK (((snapshot)::pg_snapshot IS NOT NULL));
 
 -- constraint change_places.change_places_name_check
-ALTER TABLE change_places ADD CONSTRAINT change_places_name_check CHECK ((name = ANY (ARRAY['coalesced'::text, 'swept'::text, 'told'::text, 'platform_swept'::text])));
+ALTER TABLE change_places ADD CONSTRAINT change_places_name_check CHECK ((name = ANY (ARRAY['coalesced'::text, 'swept'::text, 'told'::text, 'platform_swept'::text, 'restored'::text, 'identity'::text])));
 
 -- constraint change_places.change_places_pkey
 ALTER TABLE change_places ADD CONSTRAINT change_places_pkey PRIMARY KEY (name);

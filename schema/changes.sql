@@ -5,7 +5,23 @@ CREATE OR REPLACE FUNCTION is_foreign(mark pg_snapshot) RETURNS boolean
 
 -- Takes a mark, unless the last one is less than 1 s old or nothing was written since.
 CREATE OR REPLACE FUNCTION take_change_mark() RETURNS void LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+DECLARE
+  -- Changes with each failover and restore, also with a restore into the same cluster.
+  identity bigint := hashtextextended(concat_ws(' ', (SELECT system_identifier FROM pg_control_system()),
+    left(pg_walfile_name(pg_current_wal_lsn()), 8), (SELECT oid FROM pg_database WHERE datname = current_database()),
+    'changes'::regclass::oid), 0);
+  known bigint := (SELECT changed_in FROM change_places WHERE name = 'identity');
 BEGIN
+  IF known IS DISTINCT FROM identity THEN
+    INSERT INTO change_places (name, changed_in) VALUES ('identity', identity)
+      ON CONFLICT (name) DO UPDATE SET changed_in = EXCLUDED.changed_in;
+    -- Changes may have been undone after each client's position and each earlier mark.
+    IF known IS NOT NULL THEN
+      INSERT INTO change_places (name, changed_in, sequence)
+        SELECT name, pg_current_xact_id()::text::bigint, 1 FROM unnest('{swept,platform_swept,restored}'::text[]) name
+        ON CONFLICT (name) DO UPDATE SET (changed_in, sequence) = (EXCLUDED.changed_in, EXCLUDED.sequence);
+    END IF;
+  END IF;
   IF (SELECT is_foreign(snapshot::pg_snapshot) FROM change_marks ORDER BY taken_at DESC LIMIT 1) THEN
     DELETE FROM change_marks WHERE is_foreign(snapshot::pg_snapshot);
   END IF;

@@ -79,8 +79,11 @@ export const concernedBy = (log: string, resource?: Resource) =>
 export const committedSince = (transaction: string, moment: string) =>
   `committed_after(${transaction}, (SELECT last_mark_before(${moment}::timestamptz)))`;
 
+/** SQL: whether the sweeper deleted changes, or a restore undid changes, after the last change mark before `moment`. */
+export const lostSince = (place: 'swept' | 'restored', moment: string) =>
+  `EXISTS (SELECT FROM change_places WHERE name = '${place}' AND ${committedSince('changed_in', moment)})`;
+
 /** SQL: whether an item of the member ($1) changed since `moment`; true if some of these changes were deleted. @param id SQL of the id */
 export const changedSince = (resource: Resource, id: string) => (moment: string) =>
-  `EXISTS (SELECT FROM change_places WHERE name = 'swept' AND ${committedSince('changed_in', moment)})
-  OR ${id} IN (SELECT s.id FROM (${concernedBy('changes', resource)}) s
+  `${lostSince('swept', moment)} OR ${id} IN (SELECT s.id FROM (${concernedBy('changes', resource)}) s
     WHERE s.user_id = $1 AND ${committedSince('s.changed_in', moment)})`;

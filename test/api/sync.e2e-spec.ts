@@ -520,9 +520,20 @@ GROUP BY resource, user_id, kind`,
       expect(await since(key, await start(key))).toEqual([]);
     });
 
+    it('with 410 a cursor from before a restore, also into the same cluster', async () => {
+      const { id, key } = await api.member();
+      const cursor = await start(key);
+      await api.platform.restore();
+      const response = await api.get(`/sync?cursor=${cursor}`, key);
+      expect([response.status, response.body.code]).toEqual([410, 'cursor_expired']);
+      const next = await start(key);
+      await sql(`UPDATE users SET bio = 'after' WHERE id = $1`, [id]);
+      expect(await since(key, next)).toEqual([updated('profile', id)]);
+    });
+
     it('no cursor after a restore of a dump whose positions are above the server’s', async () => {
       const { id, key } = await api.member();
-      await sql('UPDATE change_places SET changed_in = 9000000000000');
+      await sql(`UPDATE change_places SET changed_in = 9000000000000 WHERE name <> 'identity'`);
       await sql(
         `INSERT INTO changes (changed_in, user_id, resource, id, kind, changed_at)
 VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')`,

@@ -362,6 +362,13 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       expect((await list()).data).toEqual([]);
     });
 
+    it('or 410 to a cursor from before a restore, also into the same cluster', async () => {
+      const { next } = await list(`?after=${start}`);
+      await oauth.api.platform.restore();
+      expect((await get(`?after=${next}`)).body.code).toBe('cursor_expired');
+      expect((await list()).next).not.toBe(next);
+    });
+
     it.each(['wait=31', 'wait=-1', 'limit=0', 'limit=1001', 'types=profile.burned', 'after=x', 'since=1'])(
       'only for valid parameters, not for %s',
       async (query) => {

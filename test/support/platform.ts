@@ -124,6 +124,13 @@ export class Platform {
     while ((await number('pg_snapshot_xmin(pg_current_snapshot())')) <= now);
   }
 
+  /** Lets the server notice a restore: its database then has another identity than the one that is stored. */
+  async restore(): Promise<void> {
+    await this.dataSource.query('SELECT take_change_mark()');
+    await this.dataSource.query(`UPDATE change_places SET changed_in = 1 WHERE name = 'identity'`);
+    await this.dataSource.query('SELECT take_change_mark()');
+  }
+
   /** Coalesces changes, as every server does each second; waits for a server that is coalescing. */
   async coalesceChanges(): Promise<void> {
     await this.dataSource.transaction(async (manager) => {

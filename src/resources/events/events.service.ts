@@ -7,7 +7,7 @@ import { writeJson, relation } from '../../model/response.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { Paging } from '../../http/paging.js';
-import { committedSince, EVENT_ACCESS, listOf } from '../resources.js';
+import { committedSince, EVENT_ACCESS, listOf, lostSince } from '../resources.js';
 import { idInPath } from '../../values/vocabulary.js';
 import { EventDetail, EventItem, type EventsQuery } from './event.dto.js';
 
@@ -76,10 +76,10 @@ function eventReads(localTime: string) {
   };
 }
 
-/** SQL: whether the event's `updated_at` is at or after `moment`, or this database changed the event or the participant since then. */
+/** SQL: whether the event's `updated_at` is at or after `moment`, or the event or the participant changed in this database since then. */
 function changedSince(moment: string): string {
   const changed = ['p', 'e'].map((row) => committedSince(`${row}.changed_in`, moment)).join(' OR ');
-  return `e.updated_at >= ${moment}::timestamptz OR ${changed}`;
+  return `e.updated_at >= ${moment}::timestamptz OR ${changed} OR ${lostSince('restored', moment)}`;
 }
 
 /** Error code of PostgreSQL (appendix A), for example for an unknown time zone. */

@@ -28,10 +28,10 @@ export class Change extends row({
   changed_at: timestamptz.sqlDefault('now()'),
 }) {}
 
-/** Position that each background task has reached in a change log. */
+/** Positions in the change logs: of background tasks, and of the last `restored` database. `identity` is a hash that each restore changes. */
 @Entity('change_places')
 export class ChangePlace extends row({
-  name: anyText.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
+  name: anyText.as<'coalesced' | 'swept' | 'told' | 'platform_swept' | 'restored' | 'identity'>().primary,
   changed_in: bigint.default(0),
   sequence: bigint.default(0),
   /** For `told`: earlier changes whose messages some members still lack, and the members who already have these messages. */
