@@ -280,6 +280,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
         [900_001, 900_002].map((event_id) => participant(event_id, user_id)),
       ),
     });
+    await api.platform.settleChanges();
     for (const app of apps) await app.walk();
     await load({
       events: [imported(900_001, { title: 'Imported again', status: 'draft' })],
