@@ -1284,6 +1284,25 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     await own.drop();
   });
 
+  postgres.it(
+    'warns if the pools of all processes need more connections than the database accepts',
+    async () => {
+      const pools = async (WORKERS: string) =>
+        bad(await examine({ WORKERS, DATABASE_POOL_SIZE: '100' })).filter(({ name }) => name === 'pool');
+      const [server] = await api.query<{ max_connections: string }>('SHOW max_connections');
+      const most = Math.floor((Number(server!.max_connections) - 3) / 100);
+      expect(await pools(String(most))).toEqual([]);
+      expect(await pools(String(most + 1))).toEqual([
+        {
+          name: 'pool',
+          status: 'warn',
+          message: expect.stringContaining(`WORKERS × DATABASE_POOL_SIZE is ${most + 1}00, but`),
+          mend: expect.stringContaining('max_connections'),
+        },
+      ]);
+    },
+  );
+
   thorough.it('finds a connection that is stored for only one of its two members', async () => {
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];
     const id = await api.platform.connection(ada, bob);

@@ -140,7 +140,7 @@ async function checkServer(manager: EntityManager, config: Config): Promise<Chec
   current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS free`);
   const { number, version, encoding, read_only, now_ms, free } = server!;
   const skew = Math.round((Number(now_ms) - (before + Date.now()) / 2) / 1000);
-  const pool = config.databasePoolSize;
+  const connections = config.workers * config.databasePoolSize;
   return [
     number < OLDEST_VERSION
       ? fail('database', `is PostgreSQL ${version}`, 'use PostgreSQL 15 or newer')
@@ -153,10 +153,10 @@ async function checkServer(manager: EntityManager, config: Config): Promise<Chec
       ? warn('clock', `differs from the database's by ${skew} s`, 'synchronize both hosts with NTP')
       : ok('clock', "agrees with the database's"),
     ...warnIf(
-      config.databaseUrl !== undefined && pool > free,
+      config.databaseUrl !== undefined && connections > free,
       'pool',
-      `DATABASE_POOL_SIZE is ${pool}, but the database accepts only ${free} connections`,
-      'lower DATABASE_POOL_SIZE, or raise max_connections',
+      `WORKERS × DATABASE_POOL_SIZE is ${connections}, but the database accepts only ${free} connections`,
+      'lower one of them, or raise max_connections',
     ),
   ];
 }
