@@ -954,6 +954,9 @@ describe('pua on a database without a server', () => {
     await withDatabase(environment, (query) =>
       query("INSERT INTO compatible_migrations VALUES ('Future9999999999999')"),
     );
+    expect((await run('db status')).stdout.match(/^.* Future9999999999999$/gm)).toEqual([
+      expect.stringMatching(/^unknown /),
+    ]);
     expect(await run('keys list')).toMatchObject({ code: 0 });
     expect(await run('keys revoke', other.id, '--reason', 'leaked')).toMatchObject({ code: 0 });
     expect(await run('clients enable', client.client_id)).toMatchObject({ code: 0 });

@@ -28,8 +28,10 @@ export function dbCommands(group: Command): void {
   add('status', 'Show applied and pending migrations', 'pua db status').runs(
     async ({ dataSource, print }) => {
       const status = await readSchema(dataSource);
-      const rows = (['applied', 'pending', 'unknown'] as const).flatMap((state) =>
-        status[state].map((name) => ({ state, name })),
+      const { applied, pending, unknown } = status;
+      const byState = { applied: applied.filter((name) => !unknown.includes(name)), pending, unknown };
+      const rows = Object.entries(byState).flatMap(([state, names]) =>
+        names.map((name) => ({ state, name })),
       );
       print(status, () => table(rows, { STATE: ({ state }) => state, MIGRATION: ({ name }) => name }));
       if (status.pending.length > 0) note('Run `pua db migrate` to apply the pending migrations');
