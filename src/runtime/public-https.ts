@@ -59,12 +59,13 @@ export async function resolveAddresses(
 export class PublicHttps {
   isAllowed: (address: string) => boolean = isPublicAddress;
   lookUp: Lookup = resolveAddresses;
+  timeLimit = (): AbortSignal => AbortSignal.timeout(MAX_READ_MS);
   readonly #lookUp = shared((name) => this.lookUp(name));
 
   /** Reads a JSON document. @param url https @throws Error if the response is late, not 200, not JSON or too large */
   async readJson(url: URL): Promise<unknown> {
     const headers = { Accept: 'application/json' };
-    const signal = AbortSignal.timeout(MAX_READ_MS);
+    const signal = this.timeLimit();
     const { asked, response } = await this.#ask(url, { headers, signal }, false);
     const chunks: Buffer[] = [];
     let size = 0;

@@ -5,7 +5,7 @@ import { Usage } from '../../src/auth/usage/usage.js';
 import { PublicHttps } from '../../src/runtime/public-https.js';
 import { dpopKey } from '../support/client-kinds.js';
 import { postgres } from '../support/database.js';
-import { DocumentSite, sendJson } from '../support/document-site.js';
+import { allowDocuments, DocumentSite, sendJson } from '../support/document-site.js';
 import { soon } from '../support/timing.js';
 import { OauthTest, pkcePair, type Browser } from '../support/oauth.js';
 
@@ -279,7 +279,7 @@ postgres.describe('an unregistered client', () => {
         token_endpoint_auth_method: 'none',
       }),
     );
-    oauth.api.app.get(PublicHttps).isAllowed = () => true; // allows the document's private address
+    allowDocuments(oauth.api.app.get(PublicHttps));
   });
   afterAll(() => site.close());
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, type CryptoKey } from 'jose';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseClient, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
 import { PublicHttps } from '../../src/runtime/public-https.js';
 import { isPublicAddress } from '../../src/values/network.js';
@@ -8,7 +8,7 @@ import { withoutAudit } from '../support/audit.js';
 import { assertionOf } from '../support/client-kinds.js';
 import { atOnce } from '../support/concurrent.js';
 import { postgres } from '../support/database.js';
-import { DocumentSite, sendJson } from '../support/document-site.js';
+import { allowDocuments, DocumentSite, sendJson } from '../support/document-site.js';
 import { costsAtMost, eventually, until } from '../support/timing.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 
@@ -276,7 +276,7 @@ postgres.describe('client documents on a server', () => {
     oauth.api.app.get(PublicHttps).isAllowed = isPublicAddress;
   });
   /** Allows a server to read documents at private addresses. */
-  const allowAll = (of = oauth) => void (of.api.app.get(PublicHttps).isAllowed = () => true);
+  const allowAll = (of = oauth) => allowDocuments(of.api.app.get(PublicHttps));
   /** Lets this many hours pass since the document was read. */
   const readEarlier = (clientId: string, hours: number) =>
     oauth.query(
@@ -585,7 +585,7 @@ postgres.describe('client documents on a server', () => {
       const registered = await oauth.client();
       site.answer = () => undefined;
       const clock = new AbortController();
-      const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(clock.signal);
+      server.api.app.get(PublicHttps).timeLimit = () => clock.signal;
       const ended: Promise<number>[] = [];
       // 20 at a time: until it waits for its document, a request needs one of 32 places.
       while (ended.length < 80) {
@@ -599,7 +599,6 @@ postgres.describe('client documents on a server', () => {
       for (let i = 0; i < 40; i++) statuses.push(await statusFor(registered, '192.0.2.99', REDIRECT_URI));
       expect(new Set(statuses)).toEqual(new Set([303]));
       clock.abort(new DOMException('The time is over', 'TimeoutError'));
-      timeout.mockRestore();
       expect(new Set(await Promise.all(ended))).toEqual(new Set([400]));
     });
 

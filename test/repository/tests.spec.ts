@@ -59,6 +59,14 @@ describe('the tests', () => {
     ]);
   });
 
+  it('and their helpers set no property of a global object: later files of the same process would get it', () => {
+    const globals = Object.getOwnPropertyNames(globalThis).filter((name) => /^[A-Z]/.test(name));
+    const setting = new RegExp(`^ *(?:${globals.join('|')}|performance|process|globalThis)\\.\\w+ = `, 'm');
+    const all = readdirSync('test', { recursive: true, encoding: 'utf8' }).map((path) => `test/${path}`);
+    const paths = [...files, ...all.filter((path) => path.endsWith('.ts'))];
+    expect(paths.filter((path) => setting.test(readFileSync(path, 'utf8')))).toEqual([]);
+  });
+
   it('set no time limit: jest.config.json sets the limit', () => {
     expect(holding(/\bjest\.setTimeout\(|^ *\}, [\d_]+_000\);$/m)).toEqual([]);
   });
