@@ -59,8 +59,10 @@ export class PlatformChangesService {
       extendDeadline(request, 1000 * wait);
       const until = performance.now() + 1000 * wait;
       const changed = () => this.#changeSince(page.next[1], until, request);
-      while (page.data.length === 0 && (await withoutSlot(request, changed)))
+      while (page.data.length === 0 && (await withoutSlot(request, changed))) {
+        await confirmCredential(request); // the request may have waited for its slot
         page = await this.#read(page.next, limit, types);
+      }
     }
     return { data: page.data, next: this.cursors.make(BINDING, page.next), more: page.more };
   }

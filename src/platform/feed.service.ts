@@ -68,7 +68,7 @@ export class FeedService {
       for (let attempt = 1; ; attempt++) {
         await confirm();
         try {
-          return await this.#write(dataSource, feed);
+          return await this.#write(dataSource, feed, confirm);
         } catch (error) {
           if (!isLostRace(error))
             throw error instanceof OperatorError
@@ -86,7 +86,7 @@ export class FeedService {
     return counts;
   }
 
-  async #write(dataSource: DataSource, feed: Feed): Promise<FeedCounts> {
+  async #write(dataSource: DataSource, feed: Feed, confirm: () => Promise<void>): Promise<FeedCounts> {
     const { lines, idempotencyKey } = feed;
     const types = [...new Set(lines.flatMap(({ type }) => type ?? []))];
     const keepsTables = keepsSessions(dataSource.manager);
@@ -98,7 +98,11 @@ export class FeedService {
         if (!keepsTables) await createStaging(manager, types);
         const staging = new Staging(manager, keepsTables && lines.length <= FEW_LINES);
         if (!staging.isPrepared) await manager.query(STAGED_PLANS);
-        return idempotencyKey === undefined ? write(staging, feed) : writeOnce(staging, feed, idempotencyKey);
+        const counts = await (idempotencyKey === undefined
+          ? write(staging, feed)
+          : writeOnce(staging, feed, idempotencyKey));
+        await confirm(); // the feed may have waited for locked rows
+        return counts;
       });
     } finally {
       await runner.release();

@@ -52,6 +52,10 @@ describe('POST /api/platform/records', () => {
   const feed = (lines: readonly unknown[], headers: Record<string, string> = {}) =>
     api.feed(key, lines, headers);
   const rows = <Row>(sql: string, values: unknown[] = []) => api.query<Row>(sql, values);
+  const revoke = async (secret: string) => {
+    await new ApiKeysService(api.dataSource, api.config).revoke(secret.split('_')[2]!, 'leaked', 'admin');
+    await until(() => api.app.get(CredentialCache).find('api_key', secret) === undefined);
+  };
   const none = { created: 0, updated: 0, deleted: 0, unchanged: 0, stale: 0 };
   const counts = (received: number, some = {}) => ({ ...none, received, ...some });
   /** The position and fault of each bad line. */
@@ -315,10 +319,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     const database = api.app.get(Database);
     const background = database.background.bind(database);
     const turn = jest.spyOn(database, 'background').mockImplementationOnce(async (use) => {
-      const keyId = revoked.split('_')[2]!;
-      await new ApiKeysService(api.dataSource, api.config).revoke(keyId, 'leaked', 'admin');
-      const isKnown = () => api.app.get(CredentialCache).find('api_key', revoked) !== undefined;
-      await until(() => !isKnown());
+      await revoke(revoked);
       return background(use);
     });
     const member = id();
@@ -649,6 +650,19 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         await rows('SELECT FROM idempotent_responses WHERE idempotency_key = $1', [`left-${one}`]),
       ).toEqual([]);
       expect((await feed([user(one, { bio: 'in time' })])).status).toBe(200);
+    });
+
+    it('is rolled back if its key is revoked while the feed waits for a row lock', async () => {
+      const one = id();
+      await feed([user(one)]);
+      const revoked = await api.platformKey(['platform:write']);
+      const holder = await hold(api.dataSource, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
+      const sent = api.feed(revoked, [user(one, { bio: 'too late' })]);
+      await waiting(1);
+      await revoke(revoked);
+      await holder.rollback();
+      const { status, body } = await sent;
+      expect([status, body.code, await bio(one)]).toEqual([401, 'invalid_credentials', null]);
     });
 
     it('reuses its session’s prepared statements and staging tables if it has few lines', async () => {
