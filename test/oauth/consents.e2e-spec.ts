@@ -320,6 +320,7 @@ describe('a consent to an unreviewed app', () => {
       ['redirect_uris', [REDIRECT_URI, 'https://app.example/other']],
       ['jwks', OTHER_KEYS],
       ['profile', 'oidc'],
+      ['assertion_optional', true],
     ])('expires once the app’s %s has changed, until the member consents again', async (column, value) => {
       const { clientId, browser } = await allowed(kind);
       expect(await isSilent(browser, clientId)).toBe(true);
@@ -327,6 +328,14 @@ describe('a consent to an unreviewed app', () => {
       expect(await isSilent(browser, clientId)).toBe(false);
       expect(codeIn(await browser.allow(await browser.view(request(clientId))))).not.toBeNull();
       expect(await isSilent(browser, clientId)).toBe(true);
+    });
+
+    it('does not apply once an app that was native is a web app', async () => {
+      const { clientId, browser } = await allowed(kind);
+      await change(clientId, 'type', 'native');
+      await browser.allow(await browser.view(request(clientId)));
+      await change(clientId, 'type', 'web');
+      expect(await isSilent(browser, clientId)).toBe(false);
     });
 
     it('keeps no scope of an earlier consent if the app has changed', async () => {
@@ -357,9 +366,13 @@ describe('a consent to an unreviewed app', () => {
     });
   });
 
-  it('is requested on a page that shows the host of each link, which may be on another site', async () => {
+  it.each([
+    ['an unreviewed', null],
+    ['a reviewed', '2026-01-01T00:00:00Z'],
+  ])('to %s app is requested on a page that shows the host of each link', async (_, approvedAt) => {
     const { username } = await described.member();
     const clientId = await unreviewed('a member');
+    await change(clientId, 'approved_at', approvedAt);
     await change(clientId, 'client_uri', 'https://claude.ai/');
     await change(clientId, 'policy_uri', 'https://policies.example/');
     const browser = described.browser();

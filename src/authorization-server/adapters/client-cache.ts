@@ -141,11 +141,14 @@ function clientMetadata(client: StoredClient): ClientMetadata {
 }
 
 /** Makes a digest of the details on which a consent depends. Ignores the order of properties, and keys at a `jwks_uri`. */
-function hash({ name, redirect_uris, jwks, jwks_uri, profile, secret_auth_method }: StoredClient): string {
+function hash(client: StoredClient): string {
   const inOrder = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
       : value;
-  const seen = [name, redirect_uris, jwks_uri ?? jwks, profile, secret_auth_method];
+  const { name, type, redirect_uris, jwks, jwks_uri, profile, secret_auth_method, assertion_optional } =
+    client;
+  const keys = jwks_uri ?? jwks;
+  const seen = [name, type, redirect_uris, keys, profile, secret_auth_method, assertion_optional];
   return sha256(JSON.stringify(seen, inOrder), 'base64url');
 }
