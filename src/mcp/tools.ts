@@ -187,6 +187,9 @@ export function changesTool(lists: readonly Tool[]): Tool {
   };
 }
 
+/** Maximum number of faults in one response. */
+const MAX_FAULTS = 32;
+
 interface Description {
   readonly name: string;
   readonly title: string | undefined;
@@ -209,32 +212,36 @@ function described({ name, title, description, properties, required, writes }: D
     writes,
     listed: { name, title, description, inputSchema, annotations },
     check: (values: Readonly<Json>) => {
-      const missing = required.find((one) => (values[one] ?? null) === null);
-      if (missing !== undefined) throw faultIn(missing, 'missing_parameter', `${missing} is required.`);
+      const missing = required.filter((one) => (values[one] ?? null) === null);
       // If the tool writes, the route checks the body, and reports all its faults at once.
-      const unknown = writes ? undefined : Object.keys(values).find((one) => !Object.hasOwn(properties, one));
-      if (unknown === undefined) return;
+      const unknown = writes ? [] : Object.keys(values).filter((one) => !Object.hasOwn(properties, one));
       const names = Object.keys(properties).join(', ') || 'none';
-      throw faultIn(
-        unknown,
-        'unknown_parameter',
-        `There is no argument with this name. The arguments are: ${names}.`,
-      );
+      const faults = [
+        ...missing.map((one) => fault(one, 'missing_parameter', `${one} is required.`)),
+        ...unknown.map((one) =>
+          fault(
+            one,
+            'unknown_parameter',
+            `There is no argument ${one.toWellFormed()}. The arguments are: ${names}.`,
+          ),
+        ),
+      ];
+      if (faults.length > 0) throw problemOf(faults.slice(0, MAX_FAULTS), faults.length);
     },
   };
 }
 
-function faultIn(
-  parameter: string,
-  code: 'missing_parameter' | 'unknown_parameter' | 'invalid_parameter',
-  detail: string,
-  allowed?: readonly string[],
-): Problem {
-  return new Problem(code, {
-    detail,
-    errors: [{ parameter, code, detail, ...(allowed ? { allowed } : {}) }],
-  });
-}
+type FaultCode = 'missing_parameter' | 'unknown_parameter' | 'invalid_parameter';
+
+const fault = (parameter: string, code: FaultCode, detail: string, allowed?: readonly string[]) => ({
+  parameter,
+  code,
+  detail,
+  ...(allowed ? { allowed } : {}),
+});
+
+const problemOf = (errors: readonly ReturnType<typeof fault>[], count = errors.length) =>
+  new Problem(errors[0]!.code, { errors, count });
 
 function makeCall(values: Readonly<Json>, inPath: readonly string[], takesBody: boolean): RouteCall {
   const params = Object.fromEntries(inPath.map((name) => [name, textOf(values[name])]));
@@ -254,7 +261,7 @@ function ifMatchOf(version: unknown): string | undefined {
   const etag = etagOfVersion(textOf(version));
   if (etag !== undefined) return etag;
   const detail = 'version is malformed: pass the version from get_profile, or omit it.';
-  throw faultIn('version', 'invalid_parameter', detail);
+  throw problemOf([fault('version', 'invalid_parameter', detail)]);
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
@@ -263,7 +270,8 @@ const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.str
 function chosen(asked: unknown, fields: readonly string[]): readonly string[] {
   const names = [asked].flat();
   if (names.every((name) => fields.includes(name as string))) return names as string[];
-  throw faultIn('fields', 'invalid_parameter', 'fields must be a list of the allowed values.', fields);
+  const detail = `fields must be a list of these values: ${fields.join(', ')}.`;
+  throw problemOf([fault('fields', 'invalid_parameter', detail, fields)]);
 }
 
 function pageWith(

@@ -369,7 +369,26 @@ describe('the MCP tools', () => {
         'invalid_parameter',
         'time_filter must be one of all, upcoming, ongoing, past.',
       ],
-      ['list_events', { nothing: 1 }, 'unknown_parameter'],
+      [
+        'list_events',
+        { nothing: 1 },
+        'unknown_parameter',
+        expect.stringMatching(/^There is no argument nothing\. The arguments are: limit, cursor, .+\.$/),
+      ],
+      [
+        'list_events',
+        { fields: ['id', 'x'] },
+        'invalid_parameter',
+        expect.stringMatching(/^fields must be a list of these values: id, title, .+\.$/),
+      ],
+      [
+        'get_event',
+        { one: 1, two: 2, three: 3 },
+        'missing_parameter',
+        expect.stringMatching(
+          /^4 parameters are invalid\. The first three: id is required\. .+ one\. .+ two\./,
+        ),
+      ],
       ['get_event', {}, 'missing_parameter'],
       ['get_event', { id: 1 }, 'event_not_found'],
       ['get_event', { id: '../profile' }, 'event_not_found'],
