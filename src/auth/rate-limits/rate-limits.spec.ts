@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { CountStore } from './count-stores.js';
 import { Counter } from './rate-limits.js';
 
 /** The start of a minute. */
@@ -11,7 +12,8 @@ describe('the rate-limit counter of one instance', () => {
     jest.spyOn(Date, 'now').mockImplementation(() => now);
   });
   afterEach(() => void jest.restoreAllMocks());
-  const counter = () => new Counter(undefined, { info: () => undefined, warn: () => undefined });
+  const counter = (store?: CountStore) =>
+    new Counter(store, { info: () => undefined, warn: () => undefined });
 
   it('admits the quota, reports the remainder and the reset, and does not count rejected requests', () => {
     const limit = counter();
@@ -40,8 +42,13 @@ describe('the rate-limit counter of one instance', () => {
     expect(limit.take('read', 'a', 1)).toEqual({ admitted: true, left: 0, resetSeconds: 60 });
   });
 
-  it('remembers 100,000 callers per limit, then forgets the oldest, but no caller of another limit', () => {
-    const limit = counter();
+  it('remembers 100,000 callers per limit, then forgets the oldest, but no caller of another limit', async () => {
+    const sent: string[] = [];
+    const store: CountStore = {
+      add: (_, counts) => (sent.push(...counts.keys()), Promise.resolve(counts)),
+      end: () => Promise.resolve(),
+    };
+    const limit = counter(store);
     limit.take('read', 'member', 1);
     limit.take('oauth_requests', 'first', 1);
     for (let i = 1; i < 100_000; i++) limit.take('oauth_requests', `address ${i}`, 1);
@@ -49,5 +56,11 @@ describe('the rate-limit counter of one instance', () => {
     limit.take('oauth_requests', 'one more', 1);
     expect(limit.take('oauth_requests', 'first', 1).admitted).toBe(true);
     expect(limit.take('read', 'member', 1).admitted).toBe(false);
+    await limit.exchange();
+    expect(sent.map((key) => key.split(':').slice(1).join(' '))).toEqual([
+      'read member',
+      'oauth_requests one more',
+      'oauth_requests first',
+    ]);
   });
 });

@@ -170,8 +170,8 @@ export class Counter {
     let calls = callers?.get(caller);
     if (calls) return calls;
     if (!callers || callers.size >= MAX_CALLERS) {
+      for (const dropped of callers?.values() ?? []) this.#changed.delete(dropped);
       this.#limits.set(limit, (callers = new Map()));
-      this.#changed.clear(); // a caller's next request adds the caller again
     }
     calls = { key: `${window}:${limit}:${caller}`, known: 0, unsent: 0 };
     callers.set(caller, calls);
