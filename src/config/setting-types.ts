@@ -48,18 +48,22 @@ export const issuer = url('https:', 'http:').refine(
 export const SEVERAL_HOSTS =
   'must name one host: the primary, or an HAProxy, PgBouncer or DNS name that points to the primary';
 
-export const databaseUrl = z.string().superRefine((value, context) => {
-  const severalHosts =
-    /^postgres(ql)?:\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/.test(value) ||
-    /[?&]host=[^&]*(,|%2C)/i.test(value);
-  if (severalHosts) {
-    context.addIssue(SEVERAL_HOSTS);
-  } else if (!/^postgres(ql)?:\/\//.test(value) || !URL.canParse(value)) {
-    context.addIssue(
-      'must be a URL that starts with postgres:// or postgresql://; if the password contains unusual characters, leave it out and set PGPASSWORD',
-    );
-  }
-});
+export const databaseUrl = z
+  .string()
+  .superRefine((value, context) => {
+    const severalHosts =
+      /^postgres(ql)?:\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/.test(value) ||
+      /[?&]host=[^&]*(,|%2C)/i.test(value);
+    if (severalHosts) {
+      context.addIssue(SEVERAL_HOSTS);
+    } else if (!/^postgres(ql)?:\/\//.test(value) || !URL.canParse(value)) {
+      context.addIssue(
+        'must be a URL that starts with postgres:// or postgresql://; if the password contains unusual characters, leave it out and set PGPASSWORD',
+      );
+    }
+  })
+  // pg treats these modes as verify-full, and warns of it each time.
+  .transform((value) => value.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full'));
 
 /** Accepts URLs separated by spaces or commas. */
 export const databaseUrls = z

@@ -406,7 +406,7 @@ postgres.it.each([
     const { code, stderr } = await puaProcess(settings, ['db', 'status']);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/(^|\n)The database cannot be reached \(.+\): .+\n$/),
+      expect.stringMatching(/^The database cannot be reached \(.+\): .+\n$/),
     ]);
   } finally {
     http.close();

@@ -157,6 +157,11 @@ describe('settings', () => {
     expect(loadConfig({ ...production, DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
   });
 
+  it.each(['prefer', 'require', 'verify-ca'])('treat sslmode=%s of a database URL as verify-full', (mode) => {
+    const url = (sslmode: string) => `postgres://pua@db/pua?sslmode=${sslmode}&application_name=pua`;
+    expect(loadConfig({ ...production, DATABASE_URL: url(mode) }).databaseUrl).toBe(url('verify-full'));
+  });
+
   it('accept SQL_REQUEST_IDS only with DATABASE_URL', () => {
     expect(loadConfig(production).sqlRequestIds).toBe(false);
     expect(loadConfig({ ...production, SQL_REQUEST_IDS: 'true' }).sqlRequestIds).toBe(true);
@@ -167,7 +172,7 @@ describe('settings', () => {
 
   it('accept replicas separated by spaces or commas, but no wrong URL, and no replica of the embedded database', () => {
     expect(loadConfig(production).databaseReadUrls).toEqual([]);
-    const [one, two] = ['postgres://one.example/pua', 'postgresql://two.example:5433/pua?sslmode=require'];
+    const [one, two] = ['postgres://one.example/pua', 'postgresql://two.example:5433/pua?sslmode=disable'];
     for (const DATABASE_READ_URL of [`${one} ${two}`, `${one},${two}`, ` ${one},\n  ${two} `])
       expect(loadConfig({ ...production, DATABASE_READ_URL }).databaseReadUrls).toEqual([one, two]);
     for (const [DATABASE_READ_URL, fault] of [
