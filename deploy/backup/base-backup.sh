@@ -23,6 +23,8 @@ oldest=$(ls -d "$BACKUPS"/*Z | head -n 1)
 pg_archivecleanup "$ARCHIVE" "$(sed -n 's/^START WAL LOCATION: .* (file \(.*\))$/\1/p' "$oldest/backup_label")"
 
 if [ -n "${TEXTFILES:-}" ]; then
-  echo "backup_last_success_timestamp_seconds $(date +%s)" >"$TEXTFILES/backup.prom.unfinished"
-  mv "$TEXTFILES/backup.prom.unfinished" "$TEXTFILES/backup.prom" # atomically: node_exporter may read it at any time
+  draft=$(mktemp "$TEXTFILES/backup.XXXXXX") # a random name: others may write to this folder
+  echo "backup_last_success_timestamp_seconds $(date +%s)" >"$draft"
+  chmod 644 "$draft"
+  mv "$draft" "$TEXTFILES/backup.prom" # atomically: node_exporter may read it at any time
 fi
