@@ -30,7 +30,7 @@ const FILES = Array.from(
 
 /** Tests that check the project's declarations; `npm test` in a copy of this tree would repeat all other tests. */
 const CONCERNED = [
-  'test/api/(assistants|badges|changes|credentials|errors|entry-point|openapi|sync|usage)\\.',
+  'test/api/(assistants|badges|changes|credentials|errors|entry-point|events|openapi|sync|usage)\\.',
   'test/repository/(code|config|dependencies|docs|docs.commands|long-texts)\\.spec',
   'test/site/(front|reference|samples|snippets)\\.',
   'test/oauth/(assistants|consents|metadata|developer)\\.',
