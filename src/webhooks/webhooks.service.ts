@@ -263,9 +263,14 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
   }
 
   /** Resends a message (`msg_…`) or an endpoint's dead messages. @returns how many @throws UnknownMessage, TooManyChanges, OperatorError */
-  async redeliver(id: string, actor: Actor, owner?: Owner): Promise<number> {
+  async redeliver(
+    id: string,
+    actor: Actor,
+    owner?: Owner,
+    within: DataSource | EntityManager = this.dataSource,
+  ): Promise<number> {
     const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1] ?? null;
-    return audited(this.dataSource, async (manager) => {
+    return audited(within, async (manager) => {
       const [found] = await manager.query<{ id: string }[]>(
         `SELECT e.id FROM webhook_endpoints e WHERE ${isSeenBy('$2')} AND ${
           message === null

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { atOnce } from '../support/concurrent.js';
 import { csrfOf, OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
@@ -60,14 +61,19 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     expect((await webhooks.deliveries(id))[0]!.duration_ms).toBeLessThan(10_000);
   });
 
-  it('sends a delivered message again, with the same id, and the audit log names the developer', async () => {
+  it('sends a delivered message again once per form, with the same id, and the audit log names the developer', async () => {
     const { ada, clientId, id, message, open, before } = await told();
-    const page = (await ada.browser.submit(await open(), {}, /\/redeliver$/)) as FormPage;
-    expect([page.url.pathname, page.html]).toEqual([
-      `/developer/clients/${clientId}`,
-      expect.stringContaining('The server is sending the message again.'),
-    ]);
+    const form = await open();
+    const send = () => ada.browser.submit(form, {}, /\/redeliver$/) as Promise<FormPage>;
+    const pages = await atOnce(2, send);
     await receiver.untilReceived(before + 2);
+    await eventually(async () => (await webhooks.deliveries(id))[0]?.status === 'delivered' || undefined);
+    for (const page of [...pages, await send()])
+      expect([page.url.pathname, page.html]).toEqual([
+        `/developer/clients/${clientId}`,
+        expect.stringContaining('The server is sending the message again.'),
+      ]);
+    expect((await webhooks.deliveries(id))[0]!.status).toBe('delivered');
     expect(receiver.received[before + 1]!.id).toBe(message);
     const trail = `SELECT actor, user_id, client_id, details FROM auth_events WHERE type = 'webhook.redelivered' AND client_id = $1`;
     expect(await oauth.query(trail, [clientId])).toEqual([
@@ -81,7 +87,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     const { app: own } = eve;
     const csrf = csrfOf((await eve.browser.open('/developer')) as FormPage);
     const send = async (path: string, token = csrf) => {
-      const body = new URLSearchParams({ csrf: token });
+      const body = new URLSearchParams({ csrf: token, form: newFormId() });
       return (await eve.browser.send(path, { method: 'POST', body })).status;
     };
     expect(((await eve.browser.open(`/developer/clients/${own}`)) as FormPage).html).not.toContain(message);

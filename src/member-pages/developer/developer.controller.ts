@@ -272,14 +272,18 @@ export class DeveloperController {
     @Param('client') id: string,
     @Param('message') message: string,
   ): Promise<void> {
-    const sent = await this.webhooks.redeliver(message, 'user', developer.owner).catch((error: unknown) => {
-      if (error instanceof UnknownMessage) throw nothingHere();
-      if (error instanceof OperatorError) return 0;
-      throw error;
-    });
+    const { made } = await this.forms
+      .once(developer, async (manager) => ({
+        sent: await this.webhooks.redeliver(message, 'user', developer.owner, manager),
+      }))
+      .catch((error: unknown) => {
+        if (error instanceof UnknownMessage) throw nothingHere();
+        if (error instanceof OperatorError) return { made: { sent: 0 } };
+        throw error;
+      });
     developer.redirect(
       `/developer/clients/${id}`,
-      sent > 0 ? 'message-redelivered' : 'message-not-redelivered',
+      made!.sent > 0 ? 'message-redelivered' : 'message-not-redelivered',
     );
   }
 
