@@ -1,7 +1,7 @@
 // Starts a private PostgreSQL: a cluster in a folder, on loopback, which ends with the process that started it.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { chownSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chownSync, existsSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
@@ -29,7 +29,8 @@ export async function freePort() {
 }
 
 /**
- * Starts the cluster in `folder`, which must exist; if the folder has no cluster, first creates an empty one, or a streaming standby.
+ * Starts the cluster in `folder`, which must exist; if the folder has no cluster, first creates an empty one, or a streaming standby,
+ * whose log is the file `log` in the folder.
  *
  * @param {string} folder
  * @param {Record<string, string | number>} settings as in postgresql.conf; without `port`, on a free port
@@ -59,10 +60,11 @@ export async function startPostgres(folder, settings, primary) {
     unix_socket_directories: '',
     ...settings,
   }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const log = primary ? openSync(join(folder, 'log'), 'a') : 'ignore';
   const server = spawn(join(binaries, 'postgres'), ['-D', data, ...flags], {
     ...owner,
     cwd: folder,
-    stdio: 'ignore',
+    stdio: ['ignore', 'ignore', log],
     detached: true,
   });
   const ended = new Promise((resolve) => server.once('close', resolve));

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
@@ -42,9 +42,21 @@ postgres.describe('streaming replicas', () => {
   beforeAll(async () => {
     primary = await startPostgres(folders[0]!, SETTINGS);
     await migrateAt(primary.url);
-    replicas = await Promise.all(
-      folders.slice(1).map((folder) => startPostgres(folder, SETTINGS, primary.url)),
-    );
+    const follower = await open(primary.url);
+    replicas = [];
+    for (const folder of folders.slice(1)) {
+      replicas.push(await startPostgres(folder, SETTINGS, primary.url));
+      // The next backup's checkpoint may remove WAL that this replica has not received.
+      await eventually(async () => {
+        const streaming = await follower.query<[]>(
+          `SELECT FROM pg_stat_replication WHERE state = 'streaming'`,
+        );
+        return streaming.length === replicas.length || undefined;
+      }).catch(() => {
+        throw new Error(readFileSync(join(folder, 'log'), 'utf8'));
+      });
+    }
+    await follower.destroy();
     sessions = await Promise.all(replicas.map(({ url }) => open(url)));
     api = await TestApi.start({
       databaseUrl: primary.url,
@@ -94,13 +106,18 @@ postgres.describe('streaming replicas', () => {
       return reads.replica > before || undefined;
     });
 
-  /** A member and their key, whose data both instances read from replicas. */
-  async function member(bio = 'as it was'): Promise<{ id: number; key: string }> {
-    const id = await api.platform.user({ bio });
-    const key = await api.key(id);
-    await Promise.all([0, 1].map((instance) => readFromReplicas(key, instance)));
-    return { id, key };
+  /** Members and their keys, whose data both instances read from replicas. */
+  async function makeMembers(count: number, bio = 'as it was'): Promise<{ id: number; key: string }[]> {
+    const made: { id: number; key: string }[] = [];
+    while (made.length < count) {
+      const id = await api.platform.user({ bio });
+      made.push({ id, key: await api.key(id) });
+    }
+    // One after the other: an instance reads from replicas only while heartbeats arrive within 250 ms.
+    for (const { key } of made) for (const instance of [0, 1]) await readFromReplicas(key, instance);
+    return made;
   }
+  const member = async (bio?: string) => (await makeMembers(1, bio))[0]!;
 
   it('serve reads: each of two replicas serves some of 20 members', async () => {
     const lookUps = (session: DataSource) =>
@@ -111,7 +128,7 @@ postgres.describe('streaming replicas', () => {
         .then(([row]) => row!.n);
     const before = await Promise.all(sessions.map(lookUps));
     expect(before).toHaveLength(2);
-    const keys = (await Promise.all(Array.from({ length: 20 }, () => member()))).map(({ key }) => key);
+    const keys = (await makeMembers(20)).map(({ key }) => key);
     for (const [index, session] of sessions.entries())
       await eventually(async () => {
         for (const key of keys) await bioOf(key, 0);
@@ -363,7 +380,7 @@ postgres.describe('streaming replicas', () => {
   it('show 50 members their own writes in all 2,000 reads, on two instances, with half a second of lag', async () => {
     await sessions[1]!.query("ALTER SYSTEM SET recovery_min_apply_delay = '500ms'");
     await sessions[1]!.query('SELECT pg_reload_conf()');
-    const members = await Promise.all(Array.from({ length: 50 }, () => member()));
+    const members = await makeMembers(50);
     const before = api.app.get(MemberReads).reads.replica + other.get(MemberReads).reads.replica;
     let read = 0;
     const stale: string[] = [];
