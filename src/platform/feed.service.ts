@@ -101,7 +101,8 @@ export class FeedService {
         const counts = await (idempotencyKey === undefined
           ? write(staging, feed)
           : writeOnce(staging, feed, idempotencyKey));
-        await confirm(); // the feed may have waited for locked rows
+        // The feed may have waited for locked rows; not in the embedded database, whose only connection this transaction has.
+        if (keepsTables) await confirm();
         return counts;
       });
     } finally {
