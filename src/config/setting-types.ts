@@ -62,8 +62,12 @@ export const databaseUrl = z
       );
     }
   })
-  // pg treats these modes as verify-full, and warns of it each time.
-  .transform((value) => value.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full'));
+  // pg treats these modes as verify-full, and warns of it each time, unless the URL asks for libpq's meaning.
+  .transform((value) =>
+    /[?&]uselibpqcompat=true(&|$)/.test(value)
+      ? value
+      : value.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full'),
+  );
 
 /** Accepts URLs separated by spaces or commas. */
 export const databaseUrls = z

@@ -160,6 +160,8 @@ describe('settings', () => {
   it.each(['prefer', 'require', 'verify-ca'])('treat sslmode=%s of a database URL as verify-full', (mode) => {
     const url = (sslmode: string) => `postgres://pua@db/pua?sslmode=${sslmode}&application_name=pua`;
     expect(loadConfig({ ...production, DATABASE_URL: url(mode) }).databaseUrl).toBe(url('verify-full'));
+    const asInLibpq = `${url(mode)}&uselibpqcompat=true`;
+    expect(loadConfig({ ...production, DATABASE_URL: asInLibpq }).databaseUrl).toBe(asInLibpq);
   });
 
   it('accept SQL_REQUEST_IDS only with DATABASE_URL', () => {
