@@ -1,9 +1,8 @@
 import { accessOf } from '../auth/auth.guards.js';
 import { isScope, type Scope } from '../auth/scopes.js';
 import type { QueryClass } from '../http/input/parameters.js';
-import { queryOfHandler } from '../http/input/query.js';
+import { queryOfHandler, queryProblem } from '../http/input/query.js';
 import { describeOperation } from '../http/output/openapi.js';
-import { Problem } from '../http/output/problems.js';
 import { etagOfVersion, versionOf, type JsonResponse } from '../http/output/responses.js';
 import { propertiesOf, schemaNamed, type JsonSchema } from '../model/json-schema.js';
 import type { RouteCall } from './route-calls.js';
@@ -187,9 +186,6 @@ export function changesTool(lists: readonly Tool[]): Tool {
   };
 }
 
-/** Maximum number of faults in one response. */
-const MAX_FAULTS = 32;
-
 interface Description {
   readonly name: string;
   readonly title: string | undefined;
@@ -226,22 +222,17 @@ function described({ name, title, description, properties, required, writes }: D
           ),
         ),
       ];
-      if (faults.length > 0) throw problemOf(faults.slice(0, MAX_FAULTS), faults.length);
+      if (faults.length > 0) throw queryProblem(faults);
     },
   };
 }
 
-type FaultCode = 'missing_parameter' | 'unknown_parameter' | 'invalid_parameter';
-
-const fault = (parameter: string, code: FaultCode, detail: string, allowed?: readonly string[]) => ({
-  parameter,
-  code,
-  detail,
-  ...(allowed ? { allowed } : {}),
-});
-
-const problemOf = (errors: readonly ReturnType<typeof fault>[], count = errors.length) =>
-  new Problem(errors[0]!.code, { errors, count });
+const fault = (
+  parameter: string,
+  code: 'missing_parameter' | 'unknown_parameter' | 'invalid_parameter',
+  detail: string,
+  allowed?: readonly string[],
+) => ({ parameter, code, detail, ...(allowed ? { allowed } : {}) });
 
 function makeCall(values: Readonly<Json>, inPath: readonly string[], takesBody: boolean): RouteCall {
   const params = Object.fromEntries(inPath.map((name) => [name, textOf(values[name])]));
@@ -261,7 +252,7 @@ function ifMatchOf(version: unknown): string | undefined {
   const etag = etagOfVersion(textOf(version));
   if (etag !== undefined) return etag;
   const detail = 'version is malformed: pass the version from get_profile, or omit it.';
-  throw problemOf([fault('version', 'invalid_parameter', detail)]);
+  throw queryProblem([fault('version', 'invalid_parameter', detail)]);
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
@@ -271,7 +262,7 @@ function chosen(asked: unknown, fields: readonly string[]): readonly string[] {
   const names = [asked].flat();
   if (names.every((name) => fields.includes(name as string))) return names as string[];
   const detail = `fields must be a list of these values: ${fields.join(', ')}.`;
-  throw problemOf([fault('fields', 'invalid_parameter', detail, fields)]);
+  throw queryProblem([fault('fields', 'invalid_parameter', detail, fields)]);
 }
 
 function pageWith(

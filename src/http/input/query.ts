@@ -202,7 +202,8 @@ function repeated(parameter: string): ProblemDetail {
   return invalid(parameter, `${parameter} must be given only once.`);
 }
 
-function queryProblem(faults: readonly ProblemDetail[]): Problem {
+/** Makes the problem for a request's or tool's wrong parameters: the code of the first fault, and at most 32 faults. */
+export function queryProblem(faults: readonly ProblemDetail[]): Problem {
   const code = faults[0]!.code as 'unknown_parameter' | 'invalid_parameter' | 'missing_parameter';
   const fix = faults.find((fault): fault is ProblemDetail & { fix: string } => 'fix' in fault)?.fix;
   return new Problem(code, {
