@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { Database } from '../../src/database/database.js';
 import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { TestApi } from '../support/api.js';
@@ -434,7 +435,7 @@ WHERE statement LIKE '%UPDATE users%'`,
   }
 });
 
-postgres.it('PUT /profile retries after lock timeouts; if the row stays locked, it gets 503', async () => {
+postgres.it('PUT /profile retries after lock timeouts, for 2 s or until its key is revoked', async () => {
   const deadlines = { connect: 10_000, lock: 300, statement: 10_000, answer: 15_000 };
   const api = await TestApi.start({ databaseDeadlines: deadlines });
   const now = jest.spyOn(performance, 'now');
@@ -464,9 +465,16 @@ postgres.it('PUT /profile retries after lock timeouts; if the row stays locked, 
 
     await held();
     const tooLong = await api.put('/profile', key, { bio: 'too late' });
+    expect([tooLong.status, tooLong.headers['retry-after']]).toEqual([503, '1']);
+
+    now.mockReturnValue(performance.now());
+    const revoked = api.put('/profile', key, { bio: 'too late' });
+    await until(async () => (await lockWaits(api.dataSource, 'UPDATE users')).length > 0);
+    await new ApiKeysService(api.dataSource, api.config).revoke(key.split('_')[2]!, 'leaked', 'admin');
+    now.mockRestore();
+    expect(await revoked).toMatchObject({ status: 401, body: { code: 'invalid_credentials' } });
     await holder.rollbackTransaction();
     await holder.release();
-    expect([tooLong.status, tooLong.headers['retry-after']]).toEqual([503, '1']);
   } finally {
     now.mockRestore();
     await api.close();
