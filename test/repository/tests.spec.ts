@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from '@jest/globals';
+import { resolve } from 'node:path';
+import { describe, expect, it, jest } from '@jest/globals';
 
 const files = ['test', 'src']
   .flatMap((folder) =>
@@ -69,6 +70,19 @@ describe('the tests', () => {
 
   it('set no time limit: jest.config.json sets the limit', () => {
     expect(holding(/\bjest\.setTimeout\(|^ *\}, [\d_]+_000\);$/m)).toEqual([]);
+  });
+
+  it('print a line after ten files', async () => {
+    const { reporters } = JSON.parse(readFileSync('jest.config.json', 'utf8')) as { reporters: string[] };
+    const { default: Reporter } = (await import(resolve(reporters[1]!.replace('<rootDir>/', '')))) as {
+      default: new (run: object) => { onTestResult: (test: void, result: void, all: object) => void };
+    };
+    const reporter = new Reporter({});
+    const write = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+    for (let i = 0; i < 19; i++) reporter.onTestResult(undefined, undefined, { numTotalTestSuites: 226 });
+    const lines = write.mock.calls.map(([line]) => line);
+    write.mockRestore();
+    expect(lines).toEqual([expect.stringMatching(/^10 of 226 files, \d+ s\n$/)]);
   });
 
   it('set no fixed seed, and the run sets FUZZ_SEED', () => {
