@@ -1,20 +1,18 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import type { AuthEvent } from '../database/schema/entities/credentials/auth-event.entity.js';
 
-export interface AuditEvent {
+/** A row whose times the database writes in the API's format (`api_time`). */
+export type WithApiTimes<Row> = {
+  readonly [Column in keyof Row]: Date extends Row[Column]
+    ? string | Exclude<Row[Column], Date>
+    : Row[Column];
+};
+
+export interface AuditEvent extends WithApiTimes<Omit<AuthEvent, 'id'>> {
   /** null for a rejection without a member, which comes from another table. */
   readonly id: number | null;
-  /** Time in the API's format. */
-  readonly occurred_at: string;
-  readonly type: string;
-  readonly actor: string;
-  readonly user_id: number | null;
-  readonly client_id: string | null;
-  readonly key_id: string | null;
-  readonly ip: string | null;
-  readonly error_id: string | null;
-  readonly details: Record<string, unknown>;
 }
 
 type StoredEvent = AuditEvent & { readonly id: number };

@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { audited, recordEvent } from '../audit/audit.js';
 import { randomUUID } from '../crypto/random.js';
 import { Config } from '../config/config.js';
+import type { OauthLogout } from '../database/schema/entities/credentials/oauth.entity.js';
 import { keyed } from '../database/sql.js';
 import { Logger } from '../runtime/logger.js';
 import { Meter } from '../runtime/meter.js';
@@ -39,13 +40,8 @@ const REMOVE_URI = `UPDATE oauth_clients SET backchannel_logout_uri = NULL WHERE
 const AGAIN =
   'UPDATE oauth_logouts SET due_at = now() + make_interval(secs => $2) WHERE id = $1 AND attempts = $3';
 
-interface Logout {
-  readonly id: number;
-  readonly client_id: string;
-  readonly user_id: number;
-  readonly sid: string;
-  /** Number of started attempts, including the current attempt. */
-  readonly attempts: number;
+/** `attempts` includes the current attempt. */
+interface Logout extends Pick<OauthLogout, 'id' | 'client_id' | 'user_id' | 'sid' | 'attempts'> {
   readonly url: string;
 }
 

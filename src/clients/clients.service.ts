@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
+import type { WithApiTimes } from '../audit/audit-log.js';
 import { boundChanges, by, takeSlot, type Owner } from '../auth/owner.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { Config } from '../config/config.js';
@@ -28,19 +29,9 @@ export interface SecretDetails {
   readonly last_used_at: string | null;
 }
 
-/** A client as its owner or an admin sees it. Times are in the API's format. */
-export interface ClientDetails extends Omit<
-  OauthClient,
-  | 'id'
-  | 'jwks'
-  | 'secret_auth_method'
-  | 'logo'
-  | 'document_read_at'
-  | 'created_at'
-  | 'disabled_at'
-  | 'applied_at'
-  | 'approved_at'
-  | 'pending_changes'
+/** A client as its owner or an admin sees it. */
+export interface ClientDetails extends WithApiTimes<
+  Omit<OauthClient, 'id' | 'jwks' | 'secret_auth_method' | 'logo' | 'document_read_at' | 'pending_changes'>
 > {
   readonly client_id: string;
   /** `none`: a public client. */
@@ -48,11 +39,7 @@ export interface ClientDetails extends Omit<
   /** Newest first, including expired secrets that still exist. */
   readonly secrets: readonly SecretDetails[];
   readonly has_logo: boolean;
-  readonly created_at: string;
-  readonly disabled_at: string | null;
   readonly review: ReviewState;
-  readonly applied_at: string | null;
-  readonly approved_at: string | null;
   /** The owner's changes that wait for an approval. */
   readonly pending_changes:
     (Omit<NonNullable<OauthClient['pending_changes']>, 'logo'> & { readonly has_logo?: boolean }) | null;

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction } from '../audit/audit.js';
+import type { WithApiTimes } from '../audit/audit-log.js';
 import { Config } from '../config/config.js';
 import { ADVISORY_LOCKS } from '../database/schema/advisory-locks.js';
 import { SigningKey } from '../database/schema/entities/credentials/oauth.entity.js';
@@ -13,12 +14,8 @@ import {
 } from '../crypto/signing-keys.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** A signing key without its private half. Times are in the API's format. */
-interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
-  readonly created_at: string;
-  readonly activated_at: string | null;
-  readonly retired_at: string | null;
-}
+/** A signing key without its private half. */
+type SigningKeyDetails = WithApiTimes<Omit<SigningKey, 'public_jwk' | 'private_jwk'>>;
 
 type Sealed = SigningJwk & Moved;
 

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { Config } from '../../config/config.js';
-import { ApiKey } from '../../database/schema/entities/credentials/api-key.entity.js';
+import { ApiKey, type ApiKeyUsage } from '../../database/schema/entities/credentials/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { audited, recordEvent, type NewAuthEvent } from '../../audit/audit.js';
+import type { WithApiTimes } from '../../audit/audit-log.js';
 import { by, takeSlot, type Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
 import { SecretHashes } from '../../crypto/secret-hashes.js';
@@ -37,30 +38,20 @@ interface KeyFilter {
   readonly own?: boolean | undefined;
 }
 
-/** A key without its secret; times are in the API's format. */
-export interface KeyDetails {
-  readonly id: string;
+/** A key without its secret, and its use. */
+export interface KeyDetails
+  extends
+    WithApiTimes<
+      Omit<
+        ApiKey,
+        'hash' | 'pepper_id' | 'scopes' | 'ending_notified_at' | 'ending_told_at' | 'ended_told_at'
+      >
+    >,
+    WithApiTimes<Omit<ApiKeyUsage, 'key_id'>> {
   /** `replaced`: rotated, and accepted until `expires_at`. */
   readonly status: 'active' | 'replaced' | 'expired' | 'revoked' | 'owner_disabled';
-  readonly user_id: number | null;
   readonly username: string | null;
-  readonly name: string;
-  readonly environment: KeyEnvironment;
   readonly scopes: (Scope | PlatformScope)[];
-  readonly allowed_cidrs: string[];
-  readonly last_four: string;
-  readonly created_at: string;
-  readonly expires_at: string | null;
-  readonly no_expiry_reason: string | null;
-  readonly revoked_at: string | null;
-  readonly revocation_reason: string | null;
-  readonly replaced_by: string | null;
-  readonly last_used_at: string | null;
-  readonly last_used_ip: string | null;
-  readonly uses_count: number;
-  readonly exposed_at: string | null;
-  readonly exposed_origin: string | null;
-  readonly self_issued: boolean;
 }
 
 export const MAX_OWN_KEYS = 10;

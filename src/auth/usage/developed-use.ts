@@ -1,4 +1,5 @@
 import type { Database } from '../../database/database.js';
+import type { DeveloperRequestCount } from '../../database/schema/entities/credentials/auth-event.entity.js';
 
 interface UsedInTime {
   /** Start of the hour or day, in the API's format, UTC. */
@@ -26,12 +27,7 @@ interface UsedApp extends Counted {
   readonly p95_ms: number | null;
 }
 
-interface UsedInVain extends Counted {
-  readonly method: string;
-  readonly route: string;
-  readonly status: number;
-  readonly error: string | null;
-}
+type UsedInVain = Counted & Pick<DeveloperRequestCount, 'method' | 'route' | 'status' | 'error'>;
 
 export interface DevelopedUse {
   readonly hours: readonly UsedInTime[];

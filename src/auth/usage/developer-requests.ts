@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
+import type { WithApiTimes } from '../../audit/audit-log.js';
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
+import type { DeveloperRequest } from '../../database/schema/entities/credentials/auth-event.entity.js';
 import { Logger } from '../../runtime/logger.js';
 import type { DevelopedApp } from '../../http/pipeline/request-context.js';
 import { namedKeyId } from '../api-keys/api-key-format.js';
@@ -20,25 +22,8 @@ const MAX_UNPROVEN = 200;
 type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
 
 /** A request as its developer sees it: without member data and secrets. */
-export interface ShownRequest {
-  /** Time in the API's format. */
-  readonly occurred_at: string;
+export interface ShownRequest extends WithApiTimes<Omit<DeveloperRequest, 'id' | 'client_id' | 'key_id'>> {
   readonly app_name: string;
-  readonly method: string;
-  /** Template of the route, such as `/api/public/events/:id`. */
-  readonly route: string;
-  readonly status: number;
-  /** Problem code or OAuth error. */
-  readonly error: string | null;
-  /** The server's reason for the rejection. */
-  readonly reason: string | null;
-  /** The parameter, field or scope that caused the error. */
-  readonly parameter: string | null;
-  /** The parameter's value as sent, unless the value could be a secret. */
-  readonly value: string | null;
-  readonly error_id: string | null;
-  /** Time until the response, in ms; null for requests that older versions stored. */
-  readonly duration_ms: number | null;
 }
 
 interface DeveloperRequestRow extends Omit<ShownRequest, 'occurred_at' | 'app_name' | 'duration_ms'> {

@@ -23,19 +23,15 @@ export interface ClientSecret {
 }
 
 /** A client as the authorization server uses it, from its row or its metadata document. */
-export interface StoredClient extends Omit<
+export interface StoredClient extends Pick<
   OauthClient,
-  | 'created_at'
-  | 'disabled_at'
-  | 'logo'
-  | 'document_read_at'
-  | 'owner_id'
-  | 'disabled_by_owner'
-  | 'application'
-  | 'applied_at'
-  | 'approved_at'
-  | 'rejection'
-  | 'pending_changes'
+  | (typeof DESCRIBED)[number]
+  | 'id'
+  | 'post_logout_redirect_uris'
+  | 'pkce'
+  | 'secret_auth_method'
+  | 'id_token_signed_response_alg'
+  | 'longest_access'
 > {
   /** null for a client without a secret. */
   readonly secrets: readonly ClientSecret[] | null;
@@ -72,7 +68,7 @@ const DESCRIBED = [
   'client_uri',
   'policy_uri',
   'backchannel_logout_uri',
-] as const satisfies (keyof StoredClient)[];
+] as const satisfies (keyof OauthClient)[];
 
 const KEEP = `WITH kept AS (
   INSERT INTO oauth_clients AS c (id, document_read_at, ${DESCRIBED.join(', ')})
