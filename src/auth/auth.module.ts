@@ -11,28 +11,18 @@ import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { RevocationChannel } from './revocation-channel.js';
 
-@Module({
-  providers: [
-    Authentication,
-    ApiKeyAuthenticator,
-    ApiKeysService,
-    AccessTokens,
-    Usage,
-    DeveloperRequests,
-    CredentialCache,
-    RateLimits,
-    RevocationChannel,
-    { provide: TokenKeys, inject: [Config], useFactory: ({ secrets }: Config) => new TokenKeys(secrets) },
-  ],
-  exports: [
-    ApiKeysService,
-    Authentication,
-    CredentialCache,
-    DeveloperRequests,
-    RateLimits,
-    RevocationChannel,
-    TokenKeys,
-    Usage,
-  ],
-})
+const SERVICES = [
+  Authentication,
+  ApiKeyAuthenticator,
+  ApiKeysService,
+  AccessTokens,
+  Usage,
+  DeveloperRequests,
+  CredentialCache,
+  RateLimits,
+  RevocationChannel,
+  { provide: TokenKeys, inject: [Config], useFactory: ({ secrets }: Config) => new TokenKeys(secrets) },
+];
+
+@Module({ providers: SERVICES, exports: SERVICES })
 export class AuthModule {}
