@@ -18,12 +18,12 @@ import { RouteTable } from '../http/route-table.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { addressOf } from '../values/network.js';
 import { AuthorizationServer } from './authorization-server.js';
-import { PageFault } from './failures/page-fault.js';
-import type { RejectionWords } from './reasons/rejection-reasons.js';
+import { type ErrorPage, PageFault } from './failures/page-fault.js';
+import type { RejectionReason, RejectionWords } from './reasons/rejection-reasons.js';
 import { Rejections } from './failures/rejections.js';
-import { type ShownPage, ShownPages } from './ports.js';
+import { ShownPages } from './ports.js';
 import { isForPrograms, methodsAt, REGISTRATION, routeOf, ROUTES, SIGN_OUT } from './provider/provider.js';
-import { type ExposedSecret, readParameters } from './request-parameters.js';
+import { readParameters } from './request-parameters.js';
 import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 
 const PREFLIGHT_OF_REGISTRATION = {
@@ -75,12 +75,10 @@ export class OauthRoutes {
     context.route = route;
     context.problem = 'rate_limited';
     response.set({ 'Retry-After': String(seconds), 'Access-Control-Expose-Headers': 'Retry-After' });
-    await this.#refuse(request, response, {
-      status: 429,
-      words: { error: 'temporarily_unavailable', reason: 'too_many_requests' }, // RFC 6749 §5.2 has no code for this
-      description: `Too many requests from this address: try again in ${seconds} s.`,
-      page: { ...new PageFault(429, 'tooMany').page(context.id), retryAfterSeconds: seconds },
-    });
+    const words = { error: 'temporarily_unavailable', reason: 'too_many_requests' } as const; // RFC 6749 §5.2 has no code for this
+    const description = `Too many requests from this address: try again in ${seconds} s.`;
+    const page = { retryAfterSeconds: seconds };
+    await this.#refuse(request, response, new PageFault(429, 'tooMany'), words, description, page);
   }
 
   /** @returns the route's name in the log, without ids; undefined if the route has no limit here */
@@ -119,22 +117,14 @@ export class OauthRoutes {
       return text;
     });
     const { text, fault, isPassedOn, exposed } = sent;
-    if (exposed) return this.#refuseSecret(request, response, exposed);
+    if (exposed) return this.#refuseSecret(request, response, exposed.clientId);
     if (fault !== undefined && !isPassedOn) {
       context.problem = 'invalid_request';
-      await this.#refuse(request, response, {
-        status: 400,
-        words: { error: 'invalid_request', reason: 'malformed_request' },
-        description: fault,
-        page: { ...new PageFault(400, 'malformed', 'invalid_request').page(context.id), detail: fault },
-      });
+      await this.#refuseMalformed(request, response, 'malformed_request', fault);
     } else if (path === SIGN_OUT && !this.csrf.verify(request, new URLSearchParams(text).get('csrf'))) {
-      await this.#refuse(request, response, {
-        status: 403,
-        words: { error: 'invalid_request', reason: 'foreign_form' },
-        description: 'the form did not come from this server',
-        page: new PageFault(403, 'foreignForm').page(context.id),
-      });
+      const words = { error: 'invalid_request', reason: 'foreign_form' } as const;
+      const description = 'the form did not come from this server';
+      await this.#refuse(request, response, new PageFault(403, 'foreignForm'), words, description);
     } else if (isRedirected) {
       // Browsers do not send our cookies with a form from another site, but send them with the redirected request.
       response.set(SECURITY_HEADERS).redirect(303, `${path}?${new URLSearchParams(text)}`);
@@ -150,19 +140,14 @@ export class OauthRoutes {
       return;
     }
     const { clientIdMetadataDocuments } = this.config;
-    await this.#refuse(request, response, {
-      status: 403,
-      words: { error: 'access_denied', reason: 'unsupported' },
-      description: `Open registration is not available. ${clientIdMetadataDocuments ? 'Use the https URL of a client metadata document as client_id, or a client_id that the operator gives you' : 'Use a client_id that the operator gives you'} (pua clients create --assistant).`,
-      page: new PageFault(403, 'nothingHere').page(request.context.id),
-    });
+    const words = { error: 'access_denied', reason: 'unsupported' } as const;
+    const description = `Open registration is not available. ${clientIdMetadataDocuments ? 'Use the https URL of a client metadata document as client_id, or a client_id that the operator gives you' : 'Use a client_id that the operator gives you'} (pua clients create --assistant).`;
+    await this.#refuse(request, response, new PageFault(403, 'nothingHere'), words, description);
   }
 
   /** Rejects a client secret in a URL, even a wrong one, because logs may contain the URL. */
-  async #refuseSecret(request: Request, response: Response, { clientId }: ExposedSecret): Promise<void> {
+  async #refuseSecret(request: Request, response: Response, clientId: string | undefined): Promise<void> {
     const { context } = request;
-    const words = { error: 'invalid_request', reason: 'secret_in_url' } as const;
-    const description = 'a client_secret must not be sent in a URL (RFC 6749 §2.3.1): replace it';
     context.problem = 'invalid_request';
     if (clientId !== undefined)
       await this.refusals.record({
@@ -171,14 +156,15 @@ export class OauthRoutes {
         ip: addressOf(request) ?? null,
         clientId,
         errorId: context.id,
-        details: words,
+        details: { error: 'invalid_request', reason: 'secret_in_url' },
       });
-    await this.#refuse(request, response, {
-      status: 400,
-      words,
-      description,
-      page: { ...new PageFault(400, 'malformed', 'invalid_request').page(context.id), detail: description },
-    });
+    const description = 'a client_secret must not be sent in a URL (RFC 6749 §2.3.1): replace it';
+    await this.#refuseMalformed(request, response, 'secret_in_url', description);
+  }
+
+  async #refuseMalformed(request: Request, response: Response, reason: RejectionReason, detail: string) {
+    const fault = new PageFault(400, 'malformed', 'invalid_request');
+    await this.#refuse(request, response, fault, { error: 'invalid_request', reason }, detail, { detail });
   }
 
   /** Replaces the assistants' resource (RFC 8707 §2) by the API's, the audience of all tokens. @param text of a query or form */
@@ -197,17 +183,19 @@ export class OauthRoutes {
   async #refuse(
     request: Request,
     response: Response,
-    refusal: { status: number; words: RejectionWords; description: string; page: ShownPage },
+    fault: PageFault,
+    words: RejectionWords,
+    description: string,
+    more: Pick<ErrorPage, 'detail' | 'retryAfterSeconds'> = {},
   ): Promise<void> {
     const { id, path, route } = request.context;
-    const { status, words, description, page } = refusal;
     this.refusals.count(words.error);
     await this.refusals.keep({ ...words, errorId: id, route: route ?? path, ip: addressOf(request) });
     response.set(SECURITY_HEADERS);
-    if (!isForPrograms(path)) this.pages.send(response, status, page);
+    if (!isForPrograms(path)) this.pages.send(response, fault.status, { ...fault.page(id), ...more });
     else
       response
-        .status(status)
+        .status(fault.status)
         .set('Access-Control-Allow-Origin', '*')
         .json({ error: words.error, error_description: description, error_id: id });
   }

@@ -62,11 +62,6 @@ const LIMITS: Readonly<Record<string, number>> = {
   xsrf: 200,
 };
 
-/** A client secret in a URL, or in a form that a redirect would turn into a URL. */
-export interface ExposedSecret {
-  readonly clientId: string | undefined;
-}
-
 interface Sent {
   /** The query, or the body of a form. */
   readonly text: string;
@@ -74,7 +69,8 @@ interface Sent {
   readonly fault?: string | undefined;
   /** Whether the library reports the fault: by a redirect if the redirect URI is valid. */
   readonly isPassedOn?: boolean;
-  readonly exposed?: ExposedSecret | undefined;
+  /** The client of a secret in a URL, or in a form that a redirect would turn into a URL. */
+  readonly exposed?: { readonly clientId: string | undefined } | undefined;
 }
 
 /** Checks parameters before the library, and removes faulty ones from an authorization URL. @param corrected rewrites the text first */
@@ -113,7 +109,7 @@ export async function readParameters(request: Request, corrected: (text: string)
   return { text, fault, isPassedOn };
 }
 
-function secretIn(text: string): ExposedSecret | undefined {
+function secretIn(text: string): Sent['exposed'] {
   const sent = new URLSearchParams(text);
   if (!sent.get('client_secret')) return undefined;
   const clientId = sent.get('client_id') ?? undefined;
