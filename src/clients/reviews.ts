@@ -4,7 +4,7 @@ import { audited, recordEvent } from '../audit/audit.js';
 import { boundChanges, by, type Owner } from '../auth/owner.js';
 import { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 import { OperatorError } from '../values/operator-error.js';
-import { asShown, isName } from '../values/string-rules.js';
+import { isName } from '../values/string-rules.js';
 import { ClientFault, isPageUrl, parseOrigin } from './client-rules.js';
 import { readClient, writeClient } from './registrations.js';
 
@@ -41,13 +41,6 @@ export function applicationFault(
   if (!isPageUrl(policy_uri)) return 'policy_uri';
   return scopes.every((scope) => isName(reasons[scope] ?? '', MAX_REASON)) ? undefined : 'reasons';
 }
-
-/** Makes an application from the fields of its form. */
-export const applicationOf = (purpose: string, policy_uri: string, reasons: Record<string, string>) => ({
-  purpose: asShown(purpose),
-  policy_uri,
-  reasons: Object.fromEntries(Object.entries(reasons).map(([scope, reason]) => [scope, asShown(reason)])),
-});
 
 /** Applies the changes that wait for an approval to a copy of the app. */
 export function wantedClient(client: OauthClient): OauthClient {

@@ -4,13 +4,7 @@ import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import { AppTesters, MAX_TESTERS } from '../../clients/app-testers.js';
 import { ClientsService, type ClientDetails } from '../../clients/clients.service.js';
-import {
-  ClientReviews,
-  applicationFault,
-  applicationOf,
-  MAX_PURPOSE,
-  MAX_REASON,
-} from '../../clients/reviews.js';
+import { ClientReviews, applicationFault, MAX_PURPOSE, MAX_REASON } from '../../clients/reviews.js';
 import { Config } from '../../config/config.js';
 import { asShown, isUsername } from '../../values/string-rules.js';
 import { OperatorError } from '../../values/operator-error.js';
@@ -44,8 +38,13 @@ export class DeveloperReviewController {
     const { form, owner } = developer;
     const client = await this.clients.find(id, owner);
     const scopes = wantedScopes(client);
-    const reasons = Object.fromEntries(scopes.map((scope) => [scope, fieldText(form[`reason-${scope}`])]));
-    const values = applicationOf(fieldText(form.purpose), fieldText(form.policy_uri), reasons);
+    const values = {
+      purpose: asShown(fieldText(form.purpose)),
+      policy_uri: fieldText(form.policy_uri),
+      reasons: Object.fromEntries(
+        scopes.map((scope) => [scope, asShown(fieldText(form[`reason-${scope}`]))]),
+      ),
+    };
     const fault = applicationFault(values, scopes);
     if (fault) return this.#show(developer, client, { values, fault }, 400);
     try {
