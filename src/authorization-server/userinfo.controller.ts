@@ -25,10 +25,6 @@ export function presentClaims(claims: Claims): Partial<Claims> {
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
 }
 
-interface Found extends Claims {
-  readonly with_profile: boolean | null;
-}
-
 const METHODS = ['GET', 'HEAD', 'POST'];
 
 /** Finds an access token in a POST form (RFC 6750 §2.2). */
@@ -80,7 +76,8 @@ export class UserinfoController {
     if (overLimit) throw overLimit;
     const readsProfile = principal.scopes.includes('profile:read');
     if (readsProfile) request.scope = 'profile:read';
-    const [found] = await this.database.read<Found>(FIND_CLAIMS, [principal.credentialId, readsProfile]);
+    const values = [principal.credentialId, readsProfile];
+    const [found] = await this.database.read<Claims & { with_profile: boolean | null }>(FIND_CLAIMS, values);
     if (!found) throw rejection(this.config.publicUrl, credential, request, 'the grant was revoked');
     const { with_profile, ...claims } = found;
     response.json(with_profile ? presentClaims(claims) : { sub: claims.sub });

@@ -4,12 +4,6 @@ import type { Secrets } from './secrets.js';
 /** Labels of the peppers for generated secrets, by table. */
 const LABELS = { api_keys: 'api-key-pepper', oauth_client_secrets: 'client-secret-pepper' } as const;
 
-interface StoredSecret {
-  readonly hash: Buffer;
-  readonly pepper_id: Buffer;
-  readonly last_four: string;
-}
-
 /** Hashes generated secrets with an HMAC. They have 256 random bits, so they need no slow hash. */
 export class SecretHashes {
   readonly #hmac: Hmac;
@@ -23,7 +17,7 @@ export class SecretHashes {
     this.#pepperId = pepperIdsOf(secrets)[0]!;
   }
 
-  store(secret: string): StoredSecret {
+  store(secret: string) {
     return { hash: this.#hmac.of(secret), pepper_id: this.#pepperId, last_four: secret.slice(-4) };
   }
 

@@ -29,12 +29,6 @@ export class InlineText {
 const sheet = (name: string) =>
   readFileSync(new URL(name, import.meta.url), 'utf8').replace(/\/\*[^]*?\*\/|^\s+/gm, '');
 
-/** Data of a template, and of the common layout in `layout.eta`. */
-interface TemplateData {
-  readonly language: string;
-  readonly [name: string]: unknown;
-}
-
 /** Renders pages with inline styles and scripts, which the Content-Security-Policy allows by hash. */
 @Injectable()
 export class Layout {
@@ -54,10 +48,10 @@ export class Layout {
     this.#siteStyle = new InlineText(style + sheet('site.css'));
   }
 
-  /** @param template path below `src/`, without extension @param scripts of the template @param formAction CSP sources; undefined: any */
+  /** @param template path below `src/`, without extension @param data also for `layout.eta` @param formAction CSP sources; undefined: any */
   render(
     template: string,
-    data: TemplateData,
+    data: { readonly language: string; readonly [name: string]: unknown },
     scripts: readonly InlineText[],
     formAction: string | undefined,
   ): { html: string; headers: Record<string, string> } {

@@ -20,9 +20,6 @@ const BOUNDS = {
 
 const CHUNK_BYTES = 16_384;
 
-/** `running`: the member is already downloading; `full`: too many other members are downloading. */
-type DownloadRefusal = 'running' | 'full';
-
 /** Sends data exports no faster than clients read, and disconnects clients that stop reading. */
 export class Downloads {
   readonly #members = new Set<number>();
@@ -33,8 +30,8 @@ export class Downloads {
     return this.#members.size;
   }
 
-  /** Runs `send` within the limits on simultaneous downloads. @returns why it did not run; undefined if it ran */
-  async run(userId: number, send: () => Promise<void>): Promise<DownloadRefusal | undefined> {
+  /** Runs `send`, unless the member (`running`) or too many other members (`full`) are downloading. @returns why it did not run, if so */
+  async run(userId: number, send: () => Promise<void>): Promise<'running' | 'full' | undefined> {
     if (this.#members.has(userId)) return 'running';
     if (this.#members.size >= this.bounds.atOnce) return 'full';
     this.#members.add(userId);

@@ -34,13 +34,6 @@ export interface ShownPasskey {
   readonly synced: boolean;
 }
 
-interface MethodsOfMember {
-  readonly passkeys: readonly ShownPasskey[];
-  /** `off`: the member disabled the password. */
-  readonly password: 'none' | 'on' | 'off';
-  readonly confirmed: boolean;
-}
-
 type NewPasskey = Omit<Passkey, 'id' | 'user_id' | 'created_at' | 'last_used_at'>;
 
 /** Thrown before any change if the member signed in too long ago, or was signed out or disabled in the meantime. */
@@ -80,9 +73,9 @@ const END_OTHERS = 'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <>
 export class SignInMethods {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @returns undefined if no enabled member has this id */
-  async find(userId: number, at: number): Promise<MethodsOfMember | undefined> {
-    const [row] = await this.dataSource.query<MethodsOfMember[]>(
+  /** @returns password `off`: the member disabled it; undefined if no enabled member has this id */
+  async find(userId: number, at: number) {
+    const [row] = await this.dataSource.query<{ password: 'none' | 'on' | 'off'; confirmed: boolean }[]>(
       `SELECT CASE WHEN u.password_hash IS NULL THEN 'none' WHEN u.password_off_at IS NULL THEN 'on' ELSE 'off' END AS password,
   ${CONFIRMED} AS confirmed FROM users u WHERE u.id = $1 AND u.disabled_at IS NULL`,
       [userId, at],

@@ -11,11 +11,6 @@ const WHOLE = new RegExp(`^${API_KEY_PATTERN.source}$`);
 
 export type KeyEnvironment = 'live' | 'test';
 
-interface ParsedKey {
-  readonly id: string;
-  readonly environment: KeyEnvironment;
-}
-
 /** Makes a key: `pua_<live|test>_<id>_<secret><checksum>`. */
 export function makeKey(environment: KeyEnvironment): { key: string; id: string } {
   const id = randomText(ID_LENGTH, BASE62);
@@ -24,7 +19,7 @@ export function makeKey(environment: KeyEnvironment): { key: string; id: string 
 }
 
 /** Parses a key. @returns undefined if it is malformed or its checksum is wrong */
-export function parseKey(text: string): ParsedKey | undefined {
+export function parseKey(text: string): { id: string; environment: KeyEnvironment } | undefined {
   const match = text.length < 100 ? WHOLE.exec(text) : null;
   if (!match || checksum(text.slice(0, -CHECKSUM_LENGTH)) !== match[4]) return undefined;
   return { environment: match[1] as KeyEnvironment, id: match[2]! };

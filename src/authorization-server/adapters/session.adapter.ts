@@ -92,11 +92,6 @@ const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXIS
 const END = 'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1';
 const SIGN_OUT = `WITH ended AS (${END}), recorded AS (${recordEventIf('ended', 3)}) SELECT FROM ended`;
 
-interface Outcome {
-  readonly is_stored: boolean;
-  readonly is_gone: boolean;
-}
-
 /**
  * Stores encrypted browser sessions, and finds them by id or uid. To save statements, reads the member and the consent with the session,
  * and stores the grant and the code with it.
@@ -156,7 +151,8 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
     ]);
     const text = storing(parameters, isFound, authorization);
     authorization.code = authorization.ended = authorization.begun = undefined;
-    const [outcome] = await rejectOrphans(database.rows<Outcome>(text, parameters.values));
+    const write = database.rows<{ is_stored: boolean; is_gone: boolean }>(text, parameters.values);
+    const [outcome] = await rejectOrphans(write);
     if (outcome!.is_gone) throw stepGone();
     if (!outcome!.is_stored) throw new errors.SessionNotFound('the sign-in was ended');
     signIn.sessionUid = uid;

@@ -13,12 +13,6 @@ export interface KeptResponse {
   readonly secondsAgo: number;
 }
 
-/** A refresh response, and the parameters that a repeated request must match. */
-interface Repeatable {
-  readonly parameters: string;
-  readonly body: { readonly expires_in: number };
-}
-
 /** Encrypts a refresh response with a key derived from the refresh token. @returns null for any other grant type */
 export async function encryptResponse(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
   const { grant_type: grantType, refresh_token: token } = ctx.oidc.params!;
@@ -31,7 +25,8 @@ export async function openResponse(
   ctx: KoaContextWithOIDC,
   { sealed, secondsAgo }: KeptResponse,
 ): Promise<object | undefined> {
-  const kept = openWith<Repeatable>(ctx.oidc.params!.refresh_token as string, sealed, 'successor');
+  const token = ctx.oidc.params!.refresh_token as string;
+  const kept = openWith<{ parameters: string; body: { expires_in: number } }>(token, sealed, 'successor');
   if (!kept || kept.parameters !== (await readParameters(ctx))) return undefined;
   return { ...kept.body, expires_in: Math.max(1, kept.body.expires_in - Math.floor(secondsAgo)) };
 }

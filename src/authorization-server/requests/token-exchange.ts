@@ -111,15 +111,10 @@ export class TokenExchange {
   }
 
   #tellEnd({ seconds_left: left }: Pick<StoredToken, 'seconds_left'>): void {
-    const { refresh_token_expires_in: _, ...body } = this.ctx.body as TokenResponse;
+    const { refresh_token_expires_in: _, ...body } = this.ctx.body as Record<string, unknown>;
     const hasEnd = body.refresh_token !== undefined && left !== null;
     this.ctx.body = hasEnd ? { ...body, refresh_token_expires_in: Math.max(1, Math.floor(left)) } : body;
   }
-}
-
-interface TokenResponse {
-  readonly refresh_token?: string;
-  readonly refresh_token_expires_in?: number;
 }
 
 const usedMeanwhile = (detail: string) => because('token_used_meanwhile', new errors.InvalidGrant(detail));

@@ -1,8 +1,3 @@
-interface Chart {
-  /** Series with one count per time; the first series is at the bottom. */
-  readonly series: readonly { readonly counts: readonly number[] }[];
-}
-
 /** Patterns of 8 × 8 pixels (path data), which distinguish series without color. */
 export const PATTERNS: readonly string[] = [
   'M0 0h8v8H0z',
@@ -15,8 +10,8 @@ export const PATTERNS: readonly string[] = [
 
 const GAP = 0.15;
 
-/** Computes a stacked bar chart in percentages. @returns bars by series, lines from top to bottom, labels, and sums by time */
-export function drawn({ series }: Chart) {
+/** Computes a stacked bar chart in percentages, the first series at the bottom. @returns bars by series, lines from the top, labels, sums */
+export function drawn({ series }: { readonly series: readonly { readonly counts: readonly number[] }[] }) {
   const times = series[0]?.counts.length ?? 0;
   const sums = Array.from({ length: times }, (_, i) =>
     series.reduce((sum, { counts }) => sum + counts[i]!, 0),
