@@ -5,11 +5,10 @@ import { AuthorizationServerModule } from '../authorization-server/authorization
 import { UpstreamSignOut } from '../authorization-server/ports.js';
 import { ClientsModule } from '../clients/clients.module.js';
 import { OpenidProvider } from './openid-provider.js';
-import { LogoutTokens, SignOuts } from './sign-outs.js';
+import { SignOuts } from './sign-outs.js';
 import { UpstreamSignIns } from './upstream-sign-ins.js';
 
 const SERVICES = [
-  LogoutTokens,
   OpenidProvider,
   SignOuts,
   UpstreamSignIns,

@@ -45,8 +45,16 @@ const END = `DELETE FROM oauth_sessions WHERE COALESCE($1, $2::bytea[]) IS NOT N
   AND ($1::bytea[] IS NULL OR upstream_session_key = ANY ($1))
   AND ($2::bytea[] IS NULL OR upstream_subject_key = ANY ($2)) RETURNING user_id`;
 
+/** Maximum duration of a sign-out at the provider, in seconds. */
+const MAX_SECONDS = 600;
+
+const KIND = 'UpstreamSignOut';
+
+/** Ends sessions that end at the external identity provider, and, if UPSTREAM_LOGOUT is true, makes URLs that end sessions there. */
 @Injectable()
-export class LogoutTokens {
+export class SignOuts implements UpstreamSignOut {
+  readonly #encryption: Encryption;
+
   constructor(
     private readonly config: Config,
     private readonly provider: OpenidProvider,
@@ -56,9 +64,11 @@ export class LogoutTokens {
     private readonly keys: TokenKeys,
     private readonly database: OauthDatabase,
     private readonly dataSource: DataSource,
-  ) {}
+  ) {
+    this.#encryption = new Encryption(config.secrets, 'upstream-sign-out');
+  }
 
-  /** Ends browser sessions; apps keep their access unless the token reports a disabled or deleted account. @throws UpstreamFault */
+  /** Ends a logout token's sessions; apps keep their access unless it reports a disabled or deleted account. @throws UpstreamFault */
   async redeem(token: string): Promise<void> {
     const claims = LOGOUT_CLAIMS.safeParse(await this.provider.verifyLogoutToken(token));
     if (!claims.success)
@@ -85,25 +95,6 @@ export class LogoutTokens {
       for (const userId of new Set([...members.keys(), ...(named ? [named.id] : [])]))
         await this.access.revokeAll(userId, { actor: 'system', ip: null }, manager);
     });
-  }
-}
-
-/** Maximum duration of a sign-out at the provider, in seconds. */
-const MAX_SECONDS = 600;
-
-const KIND = 'UpstreamSignOut';
-
-/** Makes URLs at which the external identity provider signs members out, if UPSTREAM_LOGOUT is true. */
-@Injectable()
-export class SignOuts implements UpstreamSignOut {
-  readonly #encryption: Encryption;
-
-  constructor(
-    private readonly config: Config,
-    private readonly provider: OpenidProvider,
-    private readonly database: OauthDatabase,
-  ) {
-    this.#encryption = new Encryption(config.secrets, 'upstream-sign-out');
   }
 
   async addressFor(target?: string, isRepeated = false): Promise<string | undefined> {

@@ -5,7 +5,7 @@ import { NOT_SIGNED_IN } from '../../authorization-server/middleware.js';
 import { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { UpstreamFault } from '../../federation/openid-provider.js';
-import { LogoutTokens, SignOuts } from '../../federation/sign-outs.js';
+import { SignOuts } from '../../federation/sign-outs.js';
 import { pathOf, UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
 import { Logger } from '../../runtime/logger.js';
@@ -25,7 +25,6 @@ export class UpstreamController {
     private readonly sessions: BrowserSessions,
     private readonly pages: Pages,
     private readonly logger: Logger,
-    private readonly logoutTokens: LogoutTokens,
   ) {}
 
   @Get('callback')
@@ -67,7 +66,7 @@ export class UpstreamController {
         throw new UpstreamFault('wrong', 'no external identity provider is configured');
       const token = form.logout_token;
       if (typeof token !== 'string') throw new UpstreamFault('wrong', 'logout_token is missing');
-      await this.logoutTokens.redeem(token);
+      await this.signOuts.redeem(token);
       response.status(200).end();
     } catch (error) {
       const away = isUnavailable(error) || (error instanceof UpstreamFault && error.kind === 'away');
