@@ -12,7 +12,6 @@ import { LayoutModule } from '../layout/layout.module.js';
 import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { AccountController } from './account/account.controller.js';
 import { AccountPages, SentForms } from './account/account-pages.js';
-import { LanguageController } from './account/language.controller.js';
 import { SecurityController } from './account/security.controller.js';
 import { signInController } from './account/sign-in.controllers.js';
 import { DeveloperReviewController } from './developer/developer-review.controller.js';
@@ -24,7 +23,6 @@ import { NoticeChoices } from './notices/notice-choices.js';
 import { NoticeEmails } from './notices/notice-emails.js';
 import { UnsubscribeController } from './notices/unsubscribe.controller.js';
 import { PasswordResetController, PasswordResets } from './password-reset/password-resets.js';
-import { LanguageChoice } from './rendering/language-choice.js';
 import { LogosController, PlatformLogo } from './rendering/logos.controller.js';
 import { Pages, resetsPasswords } from './rendering/pages.js';
 import { PageRoutes } from './requests/page-requests.js';
@@ -34,7 +32,6 @@ import { BrowserSessions, SignInForms } from './sign-in/sign-in-steps.js';
 const SERVICES = [
   AccountPages,
   BrowserSessions,
-  LanguageChoice,
   NoticeChoices,
   NoticeEmails,
   PageRoutes,
@@ -72,7 +69,6 @@ export class MemberPagesModule {
         ...ACCOUNT_PAGES.map(signInController),
         AccountController,
         SecurityController,
-        LanguageController,
         LogosController,
         UpstreamController,
         ...(config.mail ? [UnsubscribeController] : []),

@@ -5,7 +5,6 @@ import { redirectTo } from '../http/output/responses.js';
 import { prefersHtml } from '../http/pipeline/accept.guard.js';
 import { isUnderApi } from '../http/pipeline/api-headers.js';
 import { RouteTable } from '../http/route-table.js';
-import { LanguageChoice } from '../member-pages/rendering/language-choice.js';
 import type { Page } from '../member-pages/rendering/page-contents.js';
 import { Pages } from '../member-pages/rendering/pages.js';
 
@@ -28,7 +27,6 @@ const FAULTS: Readonly<Record<number, Extract<Page, { name: 'error' }>['fault']>
 export class ProblemPage {
   constructor(
     private readonly pages: Pages,
-    private readonly language: LanguageChoice,
     private readonly routeTable: RouteTable,
   ) {}
 
@@ -51,7 +49,7 @@ export class ProblemPage {
     } else if (FOR_PROGRAMS.test(path)) return false;
     if (isUnderApi(path) || !prefersHtml(request)) return false;
     request.context.problem = code;
-    if (this.language.choose(request, response)) return true;
+    if (this.pages.switchLanguage(request, response)) return true;
     const page = {
       name: 'error',
       fault: FAULTS[status] ?? 'malformed',

@@ -7,16 +7,18 @@ import { LimitReached } from '../../auth/owner.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { clientLogoPath, hostOf } from '../../authorization-server/ports.js';
+import { REOPENABLE } from '../../authorization-server/provider/provider.js';
 import { CalendarLinks, MAX_NAME_LENGTH, MAX_LINKS } from '../../calendar/calendar-links.js';
 import { AppTesters } from '../../clients/app-testers.js';
 import { AccessEnds } from '../../clients/access-ends.js';
 import { readActivity } from '../../clients/activity.js';
 import { ConnectedApps, type ConnectedApp } from '../../clients/connected-apps.js';
+import { Config } from '../../config/config.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { asShown, isName, isStorable } from '../../values/string-rules.js';
 import type { PageOf } from '../rendering/page-contents.js';
 import { Pages, redirect } from '../rendering/pages.js';
-import { fieldText, FormBody, ServesPages, type Form } from '../requests/page-requests.js';
+import { fieldText, FormBody, OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions } from '../sign-in/sign-in-steps.js';
 import { AccountPages, FormSender, SentForms, Visitor, type Member, type Sender } from './account-pages.js';
 
@@ -25,11 +27,12 @@ type MadeLink = NonNullable<CalendarPage['made']>;
 
 const MAX_KEYS = 100;
 
-/** Pages for the member's apps, sessions, activity, API keys and calendar links, below `/account`. */
+/** Pages for the member's apps, sessions, activity, API keys, calendar links and language, below `/account`. */
 @Controller('account')
 @ServesPages()
 export class AccountController {
   constructor(
+    private readonly config: Config,
     private readonly dataSource: DataSource,
     private readonly account: AccountPages,
     private readonly pages: Pages,
@@ -211,6 +214,18 @@ export class AccountController {
     }
     if (onwards === undefined) redirect(response, '/sign-in/signed-out');
     else this.pages.leaveFor(response, onwards);
+  }
+
+  /** Stores a language chosen on a page of an app's request. The page has a form, since a link's URL would contain the request. */
+  @Post('language')
+  chooseLanguage(@Res() response: Response, @OwnForm() form: Form): void {
+    const { publicUrl } = this.config;
+    const to = URL.parse(fieldText(form.to), publicUrl);
+    if (to?.origin !== new URL(publicUrl).origin || !REOPENABLE.includes(to.pathname))
+      throw new PageFault(400, 'malformed');
+    if (!this.pages.rememberLanguage(fieldText(form.language), response))
+      throw new PageFault(400, 'malformed');
+    this.pages.leaveFor(response, to.pathname + to.search);
   }
 }
 

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { Injectable } from '@nestjs/common';
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import type { FaultName } from '../../authorization-server/failures/page-fault.js';
 import { onwardTo, type RepeatedRequest, type ShownPages } from '../../authorization-server/ports.js';
+import { BrowserCookie } from '../../accounts/browser-cookies.js';
 import { browserOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { queryOf } from '../../http/input/query.js';
-import { InlineText, Layout } from '../../layout/layout.js';
+import { InlineText, Layout, SECURITY_HEADERS } from '../../layout/layout.js';
 import { ACCOUNT_PAGES } from '../../federation/upstream-sign-ins.js';
 import { escapeHtml } from '../../values/string-rules.js';
 import type { Page } from './page-contents.js';
@@ -25,6 +26,8 @@ export const NEW_PASSWORD_PATH = '/account/new-password';
 export function resetsPasswords({ mail, localSignIn, passwordResetUrl }: Config): boolean {
   return localSignIn && mail !== undefined && passwordResetUrl === undefined;
 }
+
+const YEAR_SECONDS = 365 * 86_400;
 
 export interface Sending {
   /** The app's languages; default: `ui_locales` in the request's query. */
@@ -51,11 +54,15 @@ export class Pages implements ShownPages {
     this.languages.map((language) => [language, new wording.DateTimes(wording.textsIn(language).locale)]),
   );
 
+  readonly #languageCookie: BrowserCookie;
+
   constructor(
     private readonly config: Config,
     private readonly logo: PlatformLogo,
     private readonly layout: Layout,
-  ) {}
+  ) {
+    this.#languageCookie = new BrowserCookie(config, wording.LANGUAGE_COOKIE, '__Secure-', YEAR_SECONDS);
+  }
 
   meaningOf(fault: FaultName): string {
     return wording.ENGLISH.faults[fault][1];
@@ -71,6 +78,24 @@ export class Pages implements ShownPages {
       .status(status)
       .set(headers)
       .end(request.method === 'HEAD' ? undefined : html);
+  }
+
+  /** Stores the language from `?ui_locales=`, and redirects to `path` without this parameter. @returns whether it redirected */
+  switchLanguage(request: Request, response: Response, path = request.context.path): boolean {
+    const query = queryOf(request);
+    const language = query.get('ui_locales');
+    if (request.method !== 'GET' || language === null) return false;
+    query.delete('ui_locales');
+    if (!this.rememberLanguage(language, response)) return false;
+    const more = query.size > 0 ? `?${query}` : '';
+    redirect(response.set(SECURITY_HEADERS), this.config.publicUrl + path + more);
+    return true;
+  }
+
+  rememberLanguage(language: string, response: Response): boolean {
+    if (!this.languages.includes(language)) return false;
+    this.#languageCookie.set(response, language);
+    return true;
   }
 
   /** Sends a page that redirects to another origin, or to a path that may redirect there: see {@link onwardTo}. */

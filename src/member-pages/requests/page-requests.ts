@@ -37,7 +37,6 @@ import { pathPattern, RouteTable, type Route } from '../../http/route-table.js';
 import { SECURITY_HEADERS } from '../../layout/layout.js';
 import { addressOf } from '../../values/network.js';
 import { trimmed } from '../../values/string-rules.js';
-import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH, LANGUAGES, chooseLanguage, textsIn } from '../rendering/wording.js';
 
@@ -52,7 +51,7 @@ export class PageRoutes {
     private readonly routeTable: RouteTable,
     private readonly database: OauthDatabase,
     private readonly problems: ProblemFilter,
-    private readonly language: LanguageChoice,
+    private readonly pages: Pages,
   ) {}
 
   handler(): RequestHandler {
@@ -67,12 +66,12 @@ export class PageRoutes {
         context.route = page.route;
         context.language = chooseLanguage(undefined, request.headers);
         response.set(SECURITY_HEADERS);
-        if (this.language.choose(request, response)) return;
+        if (this.pages.switchLanguage(request, response)) return;
         void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
       } else {
         // If a browser opens a form's URL (history, reload), redirects to the nearest parent path that has a page.
         const above = method === 'GET' || method === 'HEAD' ? this.#pageAbove(context.path) : undefined;
-        if (above !== undefined && this.language.choose(request, response, above)) return;
+        if (above !== undefined && this.pages.switchLanguage(request, response, above)) return;
         if (above === undefined) this.problems.answerMethod(page.methods, request, response);
         else {
           context.route = page.route;
