@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { AccessEnds } from './access-ends.js';
 import { AppTesters } from './app-testers.js';
 import { ClientsService } from './clients.service.js';
 import { ConnectedApps } from './connected-apps.js';
@@ -7,7 +6,7 @@ import { ClientReviews } from './reviews.js';
 import { SigningKeysService } from './signing-keys.service.js';
 
 @Module({
-  providers: [AccessEnds, AppTesters, ClientReviews, ClientsService, ConnectedApps, SigningKeysService],
-  exports: [AccessEnds, AppTesters, ClientReviews, ClientsService, ConnectedApps, SigningKeysService],
+  providers: [AppTesters, ClientReviews, ClientsService, ConnectedApps, SigningKeysService],
+  exports: [AppTesters, ClientReviews, ClientsService, ConnectedApps, SigningKeysService],
 })
 export class ClientsModule {}

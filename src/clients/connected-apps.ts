@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
+import { boundChanges } from '../auth/owner.js';
+import type { Config } from '../config/config.js';
 import { endedBy, foldedText } from '../database/sql.js';
+import { choicesFor, secondsOf, type AccessClient, type Duration } from './access-durations.js';
 
 /** An app that has live access to a member's data. */
 export interface ConnectedApp {
@@ -19,7 +22,7 @@ export interface ConnectedApp {
 }
 
 /** SQL: whether a grant (`g`) is live: it has not ended, and has an unexpired token or an unused, unexpired code. */
-export const IS_LIVE = `LEAST(g.expires_at, g.access_ends_at) > now() AND EXISTS (
+const IS_LIVE = `LEAST(g.expires_at, g.access_ends_at) > now() AND EXISTS (
     SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
       AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))`;
 
@@ -58,9 +61,27 @@ export interface Shown<Row> {
 const LOCK_CONSENTS =
   'SELECT FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) ORDER BY client_id FOR UPDATE';
 
+/** SQL: an {@link AccessClient} for each app in $2; `isPublicBrowser` requires a refresh token of the member $1 without a DPoP key. */
+const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.longest_access, c.owner_id IS NOT NULL AND c.approved_at IS NULL AS "isUnapproved",
+  c.type = 'web' AND c.jwks IS NULL AND c.secret_auth_method IS NULL AND c.document_read_at IS NULL AND EXISTS (
+    SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id
+    WHERE g.user_id = $1 AND g.client_id = c.id AND t.model = 'RefreshToken' AND t.payload->>'jkt' IS NULL) AS "isPublicBrowser"
+FROM oauth_clients c WHERE c.id = ANY ($2)`;
+
+/** Omits one-time access, which has no refresh token. Announces changed grants, so that credential caches forget the previous end. */
+const CHANGE = `WITH changed AS (
+  UPDATE oauth_grants g SET access_ends_at = now() + make_interval(secs => $3)
+  WHERE g.user_id = $1 AND g.client_id = $2 AND ${IS_LIVE}
+    AND (g.access_ends_at > g.created_at + interval '1 hour') IS NOT FALSE
+  RETURNING g.id
+), remembered AS (
+  UPDATE oauth_consents SET duration = $4, access_ends_at = now() + make_interval(secs => $3)
+  WHERE user_id = $1 AND client_id = $2 AND EXISTS (SELECT FROM changed)
+) SELECT announce_revocations('grant', ARRAY[id]) FROM changed`;
+
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/** Lists and ends apps' access and browser sessions. */
+/** Lists and ends apps' access and browser sessions, and changes how long apps have access. */
 @Injectable()
 export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
@@ -73,6 +94,33 @@ ORDER BY ${foldedText('a.client_name')}, a.client_id LIMIT ${SHOWN}`,
       [userId],
     );
     return shownOf(rows);
+  }
+
+  /** Lists the durations that the member can choose for each app, without another authorization request. */
+  async findChoices(
+    userId: number,
+    clientIds: readonly string[],
+    config: Pick<Config, 'accessLongest' | 'accessPreselected'>,
+  ): Promise<Map<string, readonly Duration[]>> {
+    const rows = await this.dataSource.query<(AccessClient & { client_id: string })[]>(ACCESS_CLIENTS, [
+      userId,
+      clientIds,
+    ]);
+    const choices = (row: AccessClient) => choicesFor(row, config).filter((one) => one !== 'once');
+    return new Map(rows.map((row) => [row.client_id, choices(row)]));
+  }
+
+  /** Changes the end of an app's current access and consent. @returns false if no access can change @throws TooManyChanges */
+  changeEnd(userId: number, clientId: string, duration: Duration, actor: Actor): Promise<boolean> {
+    return audited(this.dataSource, async (manager) => {
+      await boundChanges(manager, userId);
+      const values = [userId, clientId, secondsOf(duration), duration];
+      const { length: grants } = await manager.query<unknown[]>(CHANGE, values);
+      if (grants === 0) return false;
+      const details = { grants, duration };
+      await recordEvent(manager, { ...actor, type: 'access.changed', userId, clientId, details });
+      return true;
+    });
   }
 
   /** Lists the current session, then the most recently seen ones. @param own keys of the current session */

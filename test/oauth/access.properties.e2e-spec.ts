@@ -5,7 +5,6 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
-import { AccessEnds } from '../../src/clients/access-ends.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { ClientReviews } from '../../src/clients/reviews.js';
@@ -460,11 +459,11 @@ class World {
   async change({ member: m, app: a, duration: wanted }: Step) {
     const [ofMember, ofApp] = [this.members[m]!, this.apps[a]!];
     if (ofMember.erased || wanted === 'once') return;
-    const ends = new AccessEnds(this.oauth.dataSource, this.oauth.api.config);
+    const access = new ConnectedApps(this.oauth.dataSource);
     const changed = this.#of(ofMember, ofApp).filter(
       (grant) => this.#isLive(grant) && grant.endsAt - grant.createdAt > HOUR,
     );
-    expect(await ends.change(ofMember.id, ofApp.id, wanted, { actor: 'user', ip: null })).toBe(
+    expect(await access.changeEnd(ofMember.id, ofApp.id, wanted, { actor: 'user', ip: null })).toBe(
       changed.length > 0,
     );
     if (changed.length === 0) return;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { AccessEnds } from '../../src/clients/access-ends.js';
+import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { dpopKey } from '../support/client-kinds.js';
@@ -115,9 +115,9 @@ postgres.describe('two servers on one database', () => {
     for (let round = 0; round < 15; round++) {
       const one = await oauth.member();
       const form = await oauth.code(clientId, one.username);
-      const ends = new AccessEnds(oauth.dataSource, oauth.api.config);
+      const access = new ConnectedApps(oauth.dataSource);
       const [changed, { status, body }] = await Promise.all([
-        ends.change(one.id, clientId, '180', { actor: 'user', ip: null }),
+        access.changeEnd(one.id, clientId, '180', { actor: 'user', ip: null }),
         oauth.token(form, {}, servers[round % 2]!.url),
       ]);
       expect([changed, status]).toEqual([true, 200]);

@@ -10,7 +10,6 @@ import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { AppTesters } from '../../src/clients/app-testers.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
-import { AccessEnds } from '../../src/clients/access-ends.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { DOCS_CLIENT, registerDocsClient } from '../../src/clients/own-clients.js';
 import { ClientReviews } from '../../src/clients/reviews.js';
@@ -269,7 +268,7 @@ const ACTS = [
   ),
   act('access.revoked', 'revoking all access', withApp, ({ id }) => access.revokeAll(id, BY)),
   act('access.changed', 'changing the end of access', withApp, ({ id, clientId }) =>
-    oauth.api.app.get(AccessEnds, { strict: false }).change(id, clientId, '180', BY),
+    access.changeEnd(id, clientId, '180', BY),
   ),
   act(
     'token.issued',

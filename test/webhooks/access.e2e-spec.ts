@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
-import { AccessEnds } from '../../src/clients/access-ends.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { Upkeep } from '../../src/operations/upkeep.js';
@@ -244,8 +243,7 @@ describe('access.changed', () => {
   it('is one message when the end of access changes', async () => {
     const { id, username } = await oauth.member();
     for (let i = 0; i < 2; i++) await access(username, 'unlimited');
-    const ends = new AccessEnds(oauth.dataSource, oauth.api.config);
-    await ends.change(id, clientId, '180', { actor: 'user', ip: null });
+    await apps().changeEnd(id, clientId, '180', { actor: 'user', ip: null });
     const [message, ...others] = await told();
     expect([message, others]).toEqual([
       { type: 'access.changed', member: id, scopes: BOTH, access_ends_at: expect.any(String), reason: null },

@@ -10,7 +10,6 @@ import { clientLogoPath, hostOf } from '../../authorization-server/ports.js';
 import { REOPENABLE } from '../../authorization-server/provider/provider.js';
 import { CalendarLinks, MAX_NAME_LENGTH, MAX_LINKS } from '../../calendar/calendar-links.js';
 import { AppTesters } from '../../clients/app-testers.js';
-import { AccessEnds } from '../../clients/access-ends.js';
 import { readActivity } from '../../clients/activity.js';
 import { ConnectedApps, type ConnectedApp } from '../../clients/connected-apps.js';
 import { Config } from '../../config/config.js';
@@ -43,7 +42,6 @@ export class AccountController {
     private readonly links: CalendarLinks,
     private readonly forms: SentForms,
     private readonly access: ConnectedApps,
-    private readonly ends: AccessEnds,
     private readonly testers: AppTesters,
     private readonly keys: ApiKeysService,
   ) {}
@@ -58,7 +56,7 @@ export class AccountController {
     await this.usage.flush(); // so that the page includes this process's latest counts
     const { shown, count } = await this.access.listApps(visitor.user.id);
     const ids = shown.map((app) => app.client_id);
-    const choices = await this.ends.choicesOf(visitor.user.id, ids);
+    const choices = await this.access.findChoices(visitor.user.id, ids, this.config);
     const apps = shown.map((app) => ({
       ...app,
       durations: choices.get(app.client_id) ?? [],
@@ -132,10 +130,10 @@ export class AccountController {
   @Post('apps/change')
   async changeEnd(@FormSender() member: Sender): Promise<void> {
     const clientId = clientIdOf(member);
-    const choices = await this.ends.choicesOf(member.user.id, [clientId]);
+    const choices = await this.access.findChoices(member.user.id, [clientId], this.config);
     const duration = choices.get(clientId)?.find((one) => one === member.form.duration);
     if (duration === undefined) throw new PageFault(400, 'malformed');
-    const changed = await this.ends.change(member.user.id, clientId, duration, member.by);
+    const changed = await this.access.changeEnd(member.user.id, clientId, duration, member.by);
     member.redirect('/account/apps', changed ? 'access-changed' : undefined);
   }
 
