@@ -129,7 +129,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
 
   /** Makes a logout token (§2.4), which is valid for two minutes. */
   #token({ client_id, user_id, sid }: Logout): Promise<string> {
-    const request = new OauthRequest(randomUUID(), undefined, undefined, () => undefined);
+    const request = new OauthRequest(randomUUID());
     return this.database.serve(request, async () => {
       const { provider } = this.server;
       const client = await provider.Client.find(client_id);

@@ -113,7 +113,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     response_types: ['code'],
     response_modes: [...rules.responseModes],
     token_endpoint_auth_method: authMethodOf(client),
-    ...(client.jwks ? { jwks: client.jwks } : {}),
+    jwks: client.jwks ?? undefined,
     assertion_optional: client.assertion_optional,
     require_pushed_authorization_requests: rules.requiresPar,
     dpop_bound_access_tokens: rules.requiresDpop,
@@ -121,20 +121,17 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     pkce: client.pkce,
     secrets: client.secrets ?? [],
     id_token_signed_response_alg: client.id_token_signed_response_alg,
-    ...(client.client_uri === null ? {} : { client_uri: client.client_uri }),
-    ...(client.policy_uri === null ? {} : { policy_uri: client.policy_uri }),
-    ...(client.backchannel_logout_uri === null
-      ? {}
-      : {
-          backchannel_logout_uri: client.backchannel_logout_uri,
-          backchannel_logout_session_required: true, // always: ID tokens and logout tokens name the session
-        }),
+    client_uri: client.client_uri ?? undefined,
+    policy_uri: client.policy_uri ?? undefined,
+    backchannel_logout_uri: client.backchannel_logout_uri ?? undefined,
+    // Always required of a client with this URI: ID tokens and logout tokens name the session.
+    backchannel_logout_session_required: client.backchannel_logout_uri !== null,
     has_logo: client.has_logo,
     has_document: client.has_document,
     by_member: client.by_member,
     is_approved: client.is_approved,
     longest_access: client.longest_access,
-    ...(client.has_document || client.by_member ? { seen_as: hash(client) } : {}),
+    seen_as: client.has_document || client.by_member ? hash(client) : undefined,
     allowed_origins: allowedOriginsOf(client, authMethodOf(client)),
     api_scopes: client.scopes.join(' '),
   };

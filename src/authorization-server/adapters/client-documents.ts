@@ -186,7 +186,7 @@ export class ClientDocuments {
     if (this.#reading.has(clientId)) return;
     const { id, ip, userAgent } = this.database.current!;
     // Uses a separate request context, so that a failure does not fail the current request; the next request retries.
-    const request = new OauthRequest(id, ip, userAgent, () => undefined);
+    const request = new OauthRequest(id, ip, userAgent);
     this.database.serve(request, () => this.keep(clientId)).catch(() => undefined);
   }
 

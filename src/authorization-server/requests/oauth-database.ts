@@ -156,24 +156,17 @@ export class OauthRequest {
   /** @param leaveSlot releases the slot while another host responds @param isOfAssistants whether the resource is the assistants' URL */
   constructor(
     readonly id: string,
-    readonly ip: string | undefined,
-    readonly userAgent: string | undefined,
-    readonly leaveSlot: () => void,
+    readonly ip?: string,
+    readonly userAgent?: string,
+    readonly leaveSlot: () => void = () => undefined,
     readonly parameterFault?: string,
     readonly isOfAssistants = false,
   ) {}
 
-  static from(request: Request, parameterFault?: string, isOfAssistants?: boolean): OauthRequest {
+  static from(request: Request, fault?: string, isOfAssistants?: boolean): OauthRequest {
     const { context, headers } = request;
-    const leave = () => leaveSlot(context);
-    return new OauthRequest(
-      context.id,
-      addressOf(request),
-      headers['user-agent'],
-      leave,
-      parameterFault,
-      isOfAssistants,
-    );
+    const [ip, leave] = [addressOf(request), () => leaveSlot(context)];
+    return new OauthRequest(context.id, ip, headers['user-agent'], leave, fault, isOfAssistants);
   }
 }
 
