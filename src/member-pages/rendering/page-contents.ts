@@ -77,11 +77,7 @@ interface SignInPages {
   };
   /** Replaces the consent page if the app is closed to the member: see `Consents.isClosedTo`. */
   readonly 'not-approved': StepPage;
-  readonly unsubscribe: {
-    readonly notice: NoticeType;
-    readonly token: string;
-    readonly done: boolean;
-  };
+  readonly unsubscribe: { readonly notice: NoticeType; readonly token: string; readonly done: boolean };
   readonly 'password-reset': {
     readonly csrf: string;
     readonly step: 'ask' | 'sent' | 'choose' | 'expired' | 'done';
@@ -116,10 +112,7 @@ interface MemberPages {
     readonly made?: { readonly name: string; readonly url: string } | undefined;
     readonly fault?: 'name' | 'limit';
   };
-  readonly data: {
-    readonly confirm?: string | undefined;
-    readonly fault?: 'running' | 'full' | undefined;
-  };
+  readonly data: { readonly confirm?: string | undefined; readonly fault?: 'running' | 'full' | undefined };
   readonly keys: {
     readonly keys: readonly Pick<
       KeyDetails,
@@ -178,12 +171,8 @@ interface MemberPages {
     readonly server: string;
     readonly fault?: ClientFault | undefined;
   };
-  readonly 'developer-review': {
+  readonly 'developer-review': Pick<ClientDetails, 'review' | 'applied_at' | 'approved_at' | 'rejection'> & {
     readonly client: DeveloperClient;
-    readonly review: ReviewState;
-    readonly applied_at: string | null;
-    readonly approved_at: string | null;
-    readonly rejection: string | null;
     /** Details of the app whose new values wait for an approval. */
     readonly changes: readonly ('name' | 'logo' | 'redirect_uris' | 'scopes')[];
     readonly canApply: boolean;
@@ -202,18 +191,13 @@ interface MemberPages {
     readonly fault?: 'bad' | 'full' | undefined;
     readonly most: number;
   };
-  readonly 'developer-made-key': {
-    readonly key: string;
-    readonly try: string;
-  };
+  readonly 'developer-made-key': Readonly<Record<'key' | 'try', string>>;
   readonly 'developer-webhooks': {
     readonly app: { readonly id: string; readonly name: string };
     readonly webhooks: readonly (Pick<
       WebhookDetails,
       'id' | 'url' | 'status' | 'types' | 'previous_secret_until'
-    > & {
-      readonly last: Omit<DeliveryDetails, 'member_id'> | null;
-    })[];
+    > & { readonly last: Omit<DeliveryDetails, 'member_id'> | null })[];
     /** Message types for another webhook; empty if the app or key is no longer valid. */
     readonly types: readonly string[];
     readonly values: { readonly url: string; readonly types: readonly string[] };
@@ -248,10 +232,7 @@ export type AppWebhook = Pick<WebhookDetails, 'url' | 'status'> & {
   readonly deliveries: readonly Omit<DeliveryDetails, 'member_id'>[];
 };
 
-export interface DeveloperClient {
-  readonly client_id: string;
-  readonly name: string;
-  readonly type: 'web' | 'native';
+export interface DeveloperClient extends Pick<ClientDetails, 'client_id' | 'name' | 'type'> {
   readonly state: keyof Texts['developer']['state'];
   /** undefined if apps need no review, and this app has none. */
   readonly review?: ReviewState | undefined;
