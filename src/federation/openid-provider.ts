@@ -194,23 +194,18 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 
   async #read(): Promise<Known> {
+    const { issuer } = this.config.upstream!;
     try {
       this.#known = await discover(this.config.upstream!);
       this.#readAgainAt = performance.now() + HOUR_MS;
-      this.logger.info(
-        { issuer: this.config.upstream!.issuer },
-        'the external identity provider is available',
-      );
+      this.logger.info({ issuer }, 'the external identity provider is available');
       return this.#known;
     } catch (error) {
       this.#fault = upstreamFaultOf(error);
-      const retryMs = this.#fault.kind === 'away' ? RETRY_WHERE_AWAY_MS : 0;
+      const { kind, message: reason } = this.#fault;
+      const retryMs = kind === 'away' ? RETRY_WHERE_AWAY_MS : 0;
       this.#readAgainAt = performance.now() + (this.#known ? RETRY_WHERE_KNOWN_MS : retryMs);
-      const { issuer } = this.config.upstream!;
-      this.logger.warn(
-        { issuer, reason: this.#fault.message },
-        'the external identity provider is unavailable',
-      );
+      this.logger.warn({ issuer, reason }, 'the external identity provider is unavailable');
       if (this.#known) return this.#known;
       throw this.#fault;
     }
@@ -221,6 +216,8 @@ export class OpenidProvider implements OnApplicationBootstrap {
 export async function discover(upstream: UpstreamConfig): Promise<Known> {
   const { issuer, clientId, clientSecret, clientKey } = upstream;
   const isInsecure = issuer.startsWith('http:');
+  const unusable = (name: string) =>
+    new UpstreamFault('wrong', `the provider's metadata has no ${name} that can be used`);
   try {
     const auth = clientKey ? client.PrivateKeyJwt(await toClientKey(clientKey)) : bySecret(clientSecret!);
     const tolerance = { [client.clockTolerance]: CLOCK_TOLERANCE_SECONDS };
@@ -232,15 +229,11 @@ export async function discover(upstream: UpstreamConfig): Promise<Known> {
     const metadata = configuration.serverMetadata();
     for (const name of [...ENDPOINTS, ...OTHER_ENDPOINTS.filter((other) => metadata[other] !== undefined)])
       if (!isHttpUrl(String(metadata[name])) || (!isInsecure && !/^https:/i.test(metadata[name]!)))
-        throw new UpstreamFault('wrong', `the provider's metadata has no ${name} that can be used`);
+        throw unusable(name);
     const algorithms = (metadata.id_token_signing_alg_values_supported ?? ['RS256']).filter((alg) =>
       ASYMMETRIC.test(alg),
     );
-    if (algorithms.length === 0)
-      throw new UpstreamFault(
-        'wrong',
-        "the provider's metadata has no id_token_signing_alg_values_supported that can be used",
-      );
+    if (algorithms.length === 0) throw unusable('id_token_signing_alg_values_supported');
     const keys = createRemoteJWKSet(new URL(metadata.jwks_uri!), {
       timeoutDuration: MAX_SECONDS * 1000,
       cooldownDuration: KEYS_COOLDOWN_SECONDS * 1000,

@@ -112,7 +112,7 @@ export class UpstreamSignIns {
       });
     const browser = this.#browserOf(response.req) ?? secret();
     this.#cookie.set(response, browser);
-    await this.states.put('UpstreamSignIn', idOf(state, browser), begun, LIFETIMES.interaction);
+    await this.states.put('UpstreamSignIn', `${state}-${browser}`, begun, LIFETIMES.interaction);
     return url.href;
   }
 
@@ -122,7 +122,7 @@ export class UpstreamSignIns {
     const browser = this.#browserOf(request);
     const begun =
       state !== undefined && others.length === 0 && isOpaqueSecret(state) && browser !== undefined
-        ? await this.states.take<Begun>('UpstreamSignIn', idOf(state, browser))
+        ? await this.states.take<Begun>('UpstreamSignIn', `${state}-${browser}`)
         : undefined;
     if (!begun) throw new errors.SessionNotFound('another sign-in at the external identity provider');
     return begun;
@@ -236,10 +236,6 @@ function readAuthTime({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: 
 
 function isShort(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]{1,200}$/.test(value);
-}
-
-function idOf(state: string, browser: string): string {
-  return `${state}-${browser}`;
 }
 
 function secret(): string {
