@@ -16,10 +16,7 @@ const event = <const Details extends Readonly<Record<string, readonly [keyof Det
   details = {} as Details,
 ) => ({ meaning, details });
 
-const DEVICE = {
-  browser: ['text', 'such as Firefox'],
-  system: ['text', 'such as Linux'],
-} as const;
+const DEVICE = { browser: ['text', 'such as Firefox'], system: ['text', 'such as Linux'] } as const;
 const GRANT = { grant: ['text', 'grant id'] } as const;
 const WEBHOOK = { webhook: ['text', 'endpoint id'] } as const;
 const TOKEN = { ...GRANT, scope: ['text', 'access token scopes'] } as const;
@@ -27,9 +24,7 @@ const TOKEN = { ...GRANT, scope: ['text', 'access token scopes'] } as const;
 /** All types of audit events; docs/operators/audit.md lists them. Details must not contain input from anonymous callers. */
 export const AUTH_EVENTS = {
   'user.created': event('A member was created, except by imports and feeds'),
-  'user.updated': event('An admin changed a member’s account', {
-    changed: ['texts', 'columns of `users`'],
-  }),
+  'user.updated': event('An admin changed a member’s account', { changed: ['texts', 'columns of `users`'] }),
   'user.password_set': event('A member or an admin set a new password', {
     sessions_kept: ['boolean', 'whether all sessions continue'],
   }),
@@ -90,10 +85,7 @@ export const AUTH_EVENTS = {
   }),
   'authorization.refused': event(
     'An endpoint except `/oauth/token` rejected an app’s request about a member. Also, at most hourly per app and reason: wrong origins, wrong or exposed secrets',
-    {
-      error: ['text', 'error code (RFC 6749)'],
-      reason: ['text', 'listed below'],
-    },
+    { error: ['text', 'error code (RFC 6749)'], reason: ['text', 'listed below'] },
   ),
   'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
   'token.refreshed': event('A refresh token was used', TOKEN),
@@ -121,9 +113,7 @@ export const AUTH_EVENTS = {
   'key.exposed': event(
     'A browser sent this API key for the first time; `pua keys show` shows the page’s origin',
   ),
-  'calendar_link.created': event('A member created a calendar link', {
-    link: ['number', 'link id'],
-  }),
+  'calendar_link.created': event('A member created a calendar link', { link: ['number', 'link id'] }),
   'calendar_link.revoked': event('A member revoked one or all of their calendar links', {
     link: ['number', 'link id, if one was revoked'],
     links: ['number', 'revoked links, if all were revoked'],

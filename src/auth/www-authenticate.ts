@@ -73,8 +73,6 @@ export function insufficientScope(
   return new Problem('insufficient_scope', {
     detail: `This endpoint needs the scope ${required}.`,
     extensions: { required_scope: required, granted_scopes: granted },
-    headers: {
-      'WWW-Authenticate': challenge(publicUrl, request, { error: 'insufficient_scope', scope }),
-    },
+    headers: { 'WWW-Authenticate': challenge(publicUrl, request, { error: 'insufficient_scope', scope }) },
   });
 }

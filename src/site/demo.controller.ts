@@ -59,9 +59,6 @@ export class DemoController {
   }
 
   #document(text: string, type: string): UnchangingDocument {
-    return new UnchangingDocument(text, {
-      ...this.#headers,
-      'Content-Type': `text/${type}; charset=utf-8`,
-    });
+    return new UnchangingDocument(text, { ...this.#headers, 'Content-Type': `text/${type}; charset=utf-8` });
   }
 }

@@ -70,12 +70,7 @@ export class Usage implements OnApplicationShutdown {
     this.#data.count(`${Math.floor(Date.now() / DAY_MS)} ${userId} ${scope} ${app}`);
   }
 
-  @Periodic({
-    work: 'usage',
-    everyMs: FLUSH_MS,
-    failure: 'uses could not be recorded',
-    waits: true,
-  })
+  @Periodic({ work: 'usage', everyMs: FLUSH_MS, failure: 'uses could not be recorded', waits: true })
   async flush(): Promise<void> {
     await Promise.all([...this.#tallies, this.developers].map((collected) => collected.flush()));
   }

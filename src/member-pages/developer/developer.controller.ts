@@ -257,11 +257,7 @@ export class DeveloperController {
     // Queries sequentially, so that a page uses only one connection.
     for (const { id, url, status } of (await this.webhooks.list(clientId, owner)).slice(0, MAX_WEBHOOKS)) {
       const { origin, pathname } = new URL(url); // an endpoint's URL may have a secret in its query
-      shown.push({
-        url: origin + pathname,
-        status,
-        deliveries: await this.webhooks.deliveries(id, owner),
-      });
+      shown.push({ url: origin + pathname, status, deliveries: await this.webhooks.deliveries(id, owner) });
     }
     return shown;
   }
