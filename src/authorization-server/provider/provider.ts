@@ -1,4 +1,4 @@
-import type { JWTHeaderParameters } from 'jose';
+import type { JWTHeaderParameters, JWTPayload } from 'jose';
 import {
   errors,
   type Client,
@@ -14,9 +14,9 @@ import { deriveKey } from '../../crypto/secrets.js';
 import type { SigningJwk } from '../../crypto/signing-keys.js';
 import { accessClientOf, idleSeconds, secondsOf } from '../../clients/access-durations.js';
 import { rulesOf, unionOf } from '../../clients/profiles.js';
-import { checkAssertion, CLOCK_TOLERANCE, requiresPkce } from './client-checks.js';
 import { createLibrary, SynchronousSigningKey, type Replacements } from './library.js';
 import { LIFETIMES } from '../lifetimes.js';
+import { because } from '../reasons/rejection-reasons.js';
 import { allowedScopes, apiResource, SUPPORTED_SCOPES } from '../client-scopes.js';
 import { passkeyClasses, keepEssentialClasses, signInPolicy } from './sign-in-policy.js';
 import type { OauthDatabase } from '../requests/oauth-database.js';
@@ -83,6 +83,10 @@ export function routeOf(path: string): string {
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
 
+/** Tolerance of the library's time checks in seconds; {@link LATEST_IAT} limits the `iat` of assertions. */
+const CLOCK_TOLERANCE = 10;
+const LATEST_IAT = 60;
+
 interface ProviderParts
   extends
     Required<Pick<Configuration, 'adapter' | 'findAccount' | 'loadExistingGrant' | 'renderError'>>,
@@ -112,7 +116,7 @@ export function createProvider(parts: ProviderParts): Provider {
     acrValues: [...passkeyClasses(config)], // default: none
     responseTypes: ['code'], // default: also the hybrid and implicit flows (RFC 9700 §2.1.2)
     clientAuthMethods: unionOf(({ authMethods }) => authMethods), // default: also client_secret_jwt, which needs the secret itself
-    pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: only public clients need PKCE
+    pkce: { required: requiresPkce }, // default: only public clients need PKCE
     allowOmittingSingleRegisteredRedirectUri: false, // the client must send the redirect URI (OpenID Connect Core §3.1.2.1)
     // Rotation at each use detects replay; a token that can be used only with the client's key needs no rotation.
     rotateRefreshToken: (ctx) => {
@@ -155,13 +159,7 @@ export function createProvider(parts: ProviderParts): Provider {
     },
     // Default: accepts several audiences, and assertions that are valid for years: the database would have to keep their ids.
     assertJwtClientAuthClaimsAndHeader: (ctx, claims, header, client) => {
-      checkAssertion(
-        claims,
-        header as JWTHeaderParameters,
-        config.publicUrl,
-        config.publicUrl + ROUTES.token,
-        client,
-      );
+      checkAssertion(claims, header as JWTHeaderParameters, config, client);
       // Accepts the token endpoint as audience, until clients implement draft-ietf-oauth-rfc7523bis.
       if (claims.aud !== config.publicUrl)
         parts.logger.info(
@@ -282,6 +280,45 @@ export function createProvider(parts: ProviderParts): Provider {
   // Makes the library use the forwarded headers, which our routes have set to PUBLIC_URL's host and protocol.
   provider.proxy = true;
   return provider;
+}
+
+/** Tells whether an authorization request must use PKCE. @throws InvalidRequest if PKCE is optional, but the request has no nonce */
+function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
+  if (client.pkce === 'off') return false;
+  if (client.pkce !== 'optional') return true;
+  if (!ctx.oidc.params!.nonce)
+    throw because('no_pkce', new errors.InvalidRequest('PKCE can be omitted only with a nonce'));
+  return false;
+}
+
+/** Checks an assertion by the client's profile; the library has checked signature, issuer and expiry. @throws InvalidClientAuth */
+function checkAssertion(
+  { aud, exp, iat, jti }: JWTPayload,
+  { alg, crit }: JWTHeaderParameters,
+  { publicUrl: issuer }: Config,
+  client: Client,
+): void {
+  const rules = rulesOf(client);
+  const refuse = (text: string): never => {
+    throw new errors.InvalidClientAuth(text);
+  };
+  const refuseByProfile = (text: string): never => {
+    throw because('profile_rule', new errors.InvalidClientAuth(`the profile of the client ${text}`));
+  };
+  // The library accepts the extension b64, which a JWT must not use (RFC 7797 §7).
+  if (crit !== undefined) refuse('a client_assertion must not have critical extensions');
+  const now = Date.now() / 1000;
+  if (!rules.assertionAlgorithms.includes(alg))
+    refuseByProfile(`does not allow client assertions with ${alg}`);
+  if (aud !== issuer && !rules.acceptsTokenEndpointAudience)
+    refuseByProfile('requires the issuer as the only audience of a client_assertion');
+  if (aud !== issuer && aud !== issuer + ROUTES.token)
+    refuse('the audience of a client_assertion must be the issuer');
+  if (typeof exp !== 'number' || exp <= now || exp > now + LIFETIMES.clientAssertion)
+    refuse(`an assertion must expire within ${LIFETIMES.clientAssertion} seconds`);
+  if (iat !== undefined && iat > now + LATEST_IAT)
+    refuse('the iat of a client_assertion must not be in the future');
+  if (typeof jti !== 'string' || jti.length > 256) refuse('jti must have at most 256 characters');
 }
 
 /** Seconds until the access of the presented code or token ends. */
