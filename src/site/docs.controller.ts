@@ -48,7 +48,7 @@ export class DocsController {
   /** The search index: `[path, title, text]` of each operation, and of each passage of a guide except the changelog. */
   @Get('search.json')
   search(): UnchangingDocument {
-    return this.#made('search.json', () => {
+    return this.#file('search.json', 'application/json', () => {
       const passages = GUIDES.filter(({ name }) => name !== CHANGES).flatMap((guide) =>
         guide.passages.map(({ id, title, text }) => [
           `/docs/${guide.name}${id === '' ? '' : `#${id}`}`,
@@ -65,22 +65,16 @@ export class DocsController {
           ),
         ]),
       );
-      return new UnchangingDocument(JSON.stringify([...calls, ...passages]), {
-        ...TEXT,
-        'Content-Type': 'application/json; charset=utf-8',
-      });
+      return JSON.stringify([...calls, ...passages]);
     });
   }
 
   @Get(`${CHANGES}.atom`)
   feed(): UnchangingDocument {
-    return this.#made(`${CHANGES}.atom`, () => {
+    return this.#file(`${CHANGES}.atom`, 'application/atom+xml', () => {
       const { html } = GUIDES.find(({ name }) => name === CHANGES)!;
       const page = `${this.config.publicUrl}/docs/${CHANGES}`;
-      return new UnchangingDocument(writeFeed(apiNameOf(this.config), page, this.#here(html)), {
-        ...TEXT,
-        'Content-Type': 'application/atom+xml; charset=utf-8',
-      });
+      return writeFeed(apiNameOf(this.config), page, this.#here(html));
     });
   }
 
@@ -89,15 +83,7 @@ export class DocsController {
   guide(@Param('guide') name: string): UnchangingDocument {
     const guide = GUIDES.find((each) => each.name === name.replace(/\.md$/, ''));
     if (!guide) throw new Problem('not_found');
-    if (name.endsWith('.md'))
-      return this.#made(
-        name,
-        () =>
-          new UnchangingDocument(this.#here(guide.markdown), {
-            ...TEXT,
-            'Content-Type': 'text/markdown; charset=utf-8',
-          }),
-      );
+    if (name.endsWith('.md')) return this.#file(name, 'text/markdown', () => this.#here(guide.markdown));
     return this.#page(
       name,
       () => ({
@@ -120,6 +106,11 @@ export class DocsController {
       const content = { guides: GUIDES, groups: this.#groups(), ...page.content };
       return this.site.document({ ...page, content }, headers);
     });
+  }
+
+  #file(name: string, type: string, write: () => string): UnchangingDocument {
+    const headers = { ...TEXT, 'Content-Type': `${type}; charset=utf-8` };
+    return this.#made(name, () => new UnchangingDocument(write(), headers));
   }
 
   #made(name: string, make: () => UnchangingDocument): UnchangingDocument {
