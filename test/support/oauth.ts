@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { expect } from '@jest/globals';
 import * as client from 'openid-client';
 import type { DataSource } from 'typeorm';
 import { freePort } from '../../bin/postgres.mjs';
@@ -9,6 +10,7 @@ import { ClientReviews } from '../../src/clients/reviews.js';
 import type { Config } from '../../src/config/config.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { TestApi } from './api.js';
+import { soon } from './timing.js';
 
 export { freePort };
 
@@ -73,6 +75,20 @@ WHERE type LIKE $4 AND COALESCE(user_id = $1, $1::bigint IS NULL) AND COALESCE(c
     const username = `member-${randomBytes(6).toString('hex')}`;
     const id = await this.api.platform.user({ username, password_hash: await passwordHash, ...fields });
     return { id, username };
+  }
+
+  /** A new member with a new browser, and a new client. */
+  async memberAndClient() {
+    return { ...(await this.member()), clientId: await this.client(), browser: this.browser() };
+  }
+
+  /** A new member's tokens for a new client, and the browser with the member's session. */
+  async signedIn(parameters: Record<string, string | undefined> = {}) {
+    const made = await this.memberAndClient();
+    const code = await this.code(made.clientId, made.username, parameters, made.browser);
+    const { status, body } = await this.token(code);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return { ...made, ...body };
   }
 
   /** Registers a client, by default a public web client. */
@@ -221,6 +237,12 @@ WHERE type LIKE $4 AND COALESCE(user_id = $1, $1::bigint IS NULL) AND COALESCE(c
     const response = await this.get('/api/public/me', accessToken, origin);
     await response.arrayBuffer();
     return response.status;
+  }
+
+  /** Asserts that an access token is rejected within a second, and stays rejected. */
+  async rejectedSoon(accessToken: string, origin?: string): Promise<void> {
+    await soon(async () => (await this.me(accessToken, origin)) === 401);
+    expect(await this.me(accessToken, origin)).toBe(401);
   }
 
   /** Makes the sign-ins of a member's sessions older. */
@@ -420,6 +442,13 @@ export class Browser {
   /** Signs in with the password on the page to which a URL redirects. @returns the next page */
   async signIn(url: URL | string, username: string, password = PASSWORD): Promise<FormPage> {
     return this.press(await this.view(url), { username, password }, /\/sign-in$/);
+  }
+
+  /** Whether a member is signed in: the account pages do not request the password. */
+  async isSignedIn(): Promise<boolean> {
+    const page = await this.view('/account/apps');
+    if (page.status !== 200) throw new Error(`${page.status}: ${page.html}`);
+    return !asksForPassword(page);
   }
 
   /** Posts a form with the token of a page, without following redirects. */

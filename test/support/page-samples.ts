@@ -86,19 +86,10 @@ const key = {
 const link = { id: 2, name: 'Phone', created_at: '2026-10-01 12:00:00', last_used_at: null } as const;
 const passkey = { ...link, id: 1, name: 'Laptop', synced: false } as const;
 
-const calendar = {
-  name: 'calendar',
-  ...own,
-  longest: 60,
-  most: 10,
-} as const;
+const calendar = { name: 'calendar', ...own, longest: 60, most: 10 } as const;
 
 const SERVER = 'https://api.example';
-const ownApp = {
-  client_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
-  name: 'Trailmix',
-  type: 'web',
-} as const;
+const ownApp = { client_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c', name: 'Trailmix', type: 'web' } as const;
 const appForm = {
   name: 'Trailmix',
   type: 'web',
@@ -291,11 +282,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     duration: '180',
     idle: 180,
   },
-  'consent to a described app': {
-    ...consent,
-    client: described,
-    scopes: [openid, ...api.slice(0, 2)],
-  },
+  'consent to a described app': { ...consent, client: described, scopes: [openid, ...api.slice(0, 2)] },
   'an app that is not approved': {
     name: 'not-approved',
     path: '/interaction/u',
@@ -460,12 +447,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     ...own,
     confirm: '/account/security/confirm',
     notices,
-    passkeys: {
-      suggested: 'Firefox on Linux',
-      items: [passkey],
-      full: false,
-      removable: false,
-    },
+    passkeys: { suggested: 'Firefox on Linux', items: [passkey], full: false, removable: false },
     password: 'off',
     switchable: true,
   },
@@ -617,13 +599,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       },
     ],
   },
-  'no apps and keys': {
-    name: 'developer',
-    ...own,
-    most: { clients: 10, keys: 10 },
-    clients: [],
-    keys: [],
-  },
+  'no apps and keys': { name: 'developer', ...own, most: { clients: 10, keys: 10 }, clients: [], keys: [] },
   'review of an app': {
     ...review,
     review: 'none',

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
+import type { OauthTest } from './oauth.js';
 
 interface Received {
   readonly to: string[];
@@ -51,6 +52,14 @@ export class MailServer {
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(resolve));
   }
+}
+
+/** A member with an email address. */
+export async function memberWithEmail(oauth: OauthTest, fields: Record<string, unknown> = {}) {
+  const made = await oauth.member(fields);
+  const email = `${made.username}@mail.example`;
+  await oauth.query('UPDATE users SET email = $2 WHERE id = $1', [made.id, email]);
+  return { ...made, email };
 }
 
 /** An email with quoted-printable decoded. */

@@ -253,7 +253,7 @@ export class UpstreamServer {
   }
 }
 
-/** Starts a server with an external identity provider. */
+/** Starts a server with an external identity provider, which closes with the server. */
 export async function startWithUpstream(
   settings: Partial<UpstreamConfig> = {},
   overrides: Parameters<typeof OauthTest.start>[0] = {},
@@ -261,12 +261,10 @@ export async function startWithUpstream(
   const port = await freePort();
   const publicUrl = `http://127.0.0.1:${port}`;
   const upstream = await UpstreamServer.start(publicUrl);
-  const oauth = await OauthTest.start({
-    port,
-    publicUrl,
-    upstream: { ...upstream.config, ...settings },
-    ...overrides,
-  });
+  const config = { port, publicUrl, upstream: { ...upstream.config, ...settings }, ...overrides };
+  const oauth = await OauthTest.start(config);
+  const close = oauth.close.bind(oauth);
+  oauth.close = () => close().finally(() => upstream.close());
   return { oauth, upstream };
 }
 
