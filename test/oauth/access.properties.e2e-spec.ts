@@ -20,6 +20,7 @@ import {
   type FormPage,
 } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
+import { memberWithEmail } from '../support/smtp.js';
 import { eventually } from '../support/timing.js';
 
 const HOUR = 3_600;
@@ -121,8 +122,7 @@ const endOf = (grants: readonly Grant[]) => later(...grants.map(({ endsAt }) => 
 const union = (grants: readonly Grant[]) => [...new Set(grants.flatMap((grant) => grant.scopes))].toSorted();
 
 async function makeMember(oauth: OauthTest): Promise<Member> {
-  const made = await oauth.member();
-  await oauth.query("UPDATE users SET email = username || '@mail.example' WHERE id = $1", [made.id]);
+  const made = await memberWithEmail(oauth);
   const links = oauth.api.app.get(CalendarLinks);
   const calendar = await links.create(made.id, 'Phone', { actor: 'system', ip: null });
   return { ...made, browser: oauth.browser(), calendar, hasCalendar: true, disabled: false, erased: false };
@@ -353,10 +353,9 @@ class World {
   ) {
     const code = back.searchParams.get('code')!;
     const redirect_uri = ofApp.isNative ? NATIVE : REDIRECT_URI;
-    const known = this.#grants.map(({ id }) => id);
     const [row] = await this.oauth.query<{ id: string }>(
       'SELECT id FROM oauth_grants WHERE user_id = $1 AND client_id = $2 AND id <> ALL ($3)',
-      [ofMember.id, ofApp.id, known],
+      [ofMember.id, ofApp.id, this.#grants.map(({ id }) => id)],
     );
     const at = this.now();
     const grant: Grant = {
@@ -674,10 +673,9 @@ class World {
       return (await this.oauth.query('SELECT FROM access_changes')).length === 0 || undefined;
     });
     type Details = { scopes: string[]; reason: string | null };
-    const endpoints = this.apps.map(({ endpoint }) => endpoint);
     const messages = await this.oauth.query<Row & { endpoint_id: string; details: Details }>(
       'SELECT sequence AS place, * FROM webhook_deliveries WHERE sequence > $1 AND endpoint_id = ANY ($2)',
-      [this.#last.webhook_deliveries, endpoints],
+      [this.#last.webhook_deliveries, this.apps.map(({ endpoint }) => endpoint)],
     );
     const notices = await this.oauth.query<Row & { notice: string; by_id: string | null }>(
       `SELECT sequence AS place, * FROM platform_changes WHERE sequence > $1 AND type = 'notice'`,

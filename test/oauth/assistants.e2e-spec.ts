@@ -188,8 +188,7 @@ describe('an assistant', () => {
   });
 
   it('gets invalid_target if it requests another resource', async () => {
-    const clientId = await oauth.client();
-    const { url } = oauth.request(clientId, { resource: `${address()}/other` });
+    const { url } = oauth.request(await oauth.client(), { resource: `${address()}/other` });
     const response = await fetch(url, { redirect: 'manual' });
     expect(response.headers.get('location')).toContain('error=invalid_target');
   });
@@ -217,8 +216,7 @@ describe('an assistant', () => {
     expect((await use(body.access_token, 'get_profile')).status).toBe(200);
     await oauth.api.app.get(Usage).flush();
     const browser = oauth.browser();
-    const activity = await browser.signIn('/account/activity', username);
-    expect(activity.html).toContain('Helper');
+    expect((await browser.signIn('/account/activity', username)).html).toContain('Helper');
     expect(await end(browser)).toContain('The app no longer has access to your account.');
     await refusedSoon(body.access_token);
   });
@@ -236,8 +234,7 @@ describe('an assistant', () => {
     const proof = await own(PATH, 'POST', token);
     expect((await use(token, 'list_events', 'DPoP', proof)).status).toBe(200);
     expect((await use(token, 'list_events', 'DPoP', await own(PATH, 'POST', token))).status).toBe(200);
-    const slashed = await own(`${PATH}/`, 'POST', token);
-    expect((await use(token, 'list_events', 'DPoP', slashed)).status).toBe(200);
+    expect((await use(token, 'list_events', 'DPoP', await own(`${PATH}/`, 'POST', token))).status).toBe(200);
     for (const [why, wrong] of Object.entries({
       'used before': proof,
       missing: {},
@@ -318,11 +315,10 @@ postgres.describe('an unregistered client', () => {
     const consent = await browser.signIn(start, username);
     for (const shown of ['Week planner', `Its description comes from <bdi>${new URL(site.at).host}</bdi>`])
       expect(consent.html).toContain(shown);
-    const back = await browser.allow(consent);
     const { status, body: tokens } = await oauth.token({
       grant_type: 'authorization_code',
       client_id: clientId,
-      code: back.searchParams.get('code')!,
+      code: (await browser.allow(consent)).searchParams.get('code')!,
       code_verifier: verifier,
       redirect_uri: REDIRECT,
       resource: resource.resource!,
@@ -338,8 +334,7 @@ postgres.describe('an unregistered client', () => {
     const { tools } = (await ask('tools/list')) as { tools: readonly { readonly name: string }[] };
     expect(tools.map(({ name }) => name)).toContain('list_events');
     const week = { starts_after: new Date().toISOString(), sort: 'starts_at' };
-    const answer = await ask('tools/call', { name: 'list_events', arguments: week });
-    expect(answer).toMatchObject({
+    expect(await ask('tools/call', { name: 'list_events', arguments: week })).toMatchObject({
       content: [{ text: expect.stringContaining(`{"id":${event},"title":"Choir"`) }],
     });
 

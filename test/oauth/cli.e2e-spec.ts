@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pua, puaJson } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
-import { eventually, soon } from '../support/timing.js';
+import { eventually } from '../support/timing.js';
 
 const CREATE = ['clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI];
 
@@ -14,7 +14,6 @@ describe('the command-line program pua', () => {
   const run = (...parameters: string[]) => pua(oauth.api.environment, parameters);
   const json = <Result = Record<string, unknown>>(...parameters: string[]) =>
     puaJson<Result>(oauth.api.environment, parameters);
-  const refusedSoon = (token: string) => soon(async () => (await oauth.me(token)) === 401);
 
   it('registers a client that signs members in, and disables and enables the client', async () => {
     const { stdout } = await run(...CREATE);
@@ -24,7 +23,7 @@ describe('the command-line program pua', () => {
     expect(await json('clients', 'show', clientId)).toMatchObject({ name: 'App', live_grants_count: 1 });
     expect((await run('clients', 'list')).stdout).toContain(clientId);
     await run('clients', 'disable', clientId);
-    await refusedSoon(access_token);
+    await oauth.rejectedSoon(access_token);
     await run('clients', 'enable', clientId);
     expect(await oauth.me(access_token)).toBe(200);
   });
@@ -110,8 +109,7 @@ describe('the command-line program pua', () => {
   });
 
   thorough.it('removes a scope from a client, and ends only the grants that include the scope', async () => {
-    const clientId = await oauth.client();
-    const { username } = await oauth.member();
+    const { username, clientId } = await oauth.memberAndClient();
     const both = await oauth.tokens(clientId, username, { scope: 'profile:read events:read' });
     const one = await oauth.tokens(clientId, username, { scope: 'profile:read' });
     const { code, stderr } = await run('clients', 'update', clientId, '--remove-scopes', 'events:read');
@@ -119,7 +117,7 @@ describe('the command-line program pua', () => {
       code: 0,
       stderr: '1 grant that included a removed scope has ended\n',
     });
-    await refusedSoon(both.access_token);
+    await oauth.rejectedSoon(both.access_token);
     expect(await oauth.me(one.access_token)).toBe(200);
     expect(await json('clients', 'show', clientId)).toMatchObject({
       scopes: expect.not.arrayContaining(['events:read']),
@@ -163,7 +161,7 @@ describe('the command-line program pua', () => {
       deleted: true,
       grants: 1,
     });
-    await refusedSoon(access_token);
+    await oauth.rejectedSoon(access_token);
     expect((await oauth.refresh(clientId, refresh_token)).status).toBeGreaterThanOrEqual(400);
     expect((await run('clients', 'delete', clientId, '--yes')).code).toBe(1);
     expect(await json('audit', '--type', 'client.deleted', '--client', clientId)).toMatchObject({
@@ -172,8 +170,7 @@ describe('the command-line program pua', () => {
   });
 
   it('lists a member’s sessions and apps, then ends the sessions and revokes the apps’ access', async () => {
-    const { id, username } = await oauth.member();
-    const clientId = await oauth.client();
+    const { id, username, clientId } = await oauth.memberAndClient();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username);
     const outstanding = await oauth.code(clientId, username);
     expect(await json('users', 'sessions', username)).toMatchObject({
@@ -181,7 +178,7 @@ describe('the command-line program pua', () => {
       apps: [{ client_id: clientId }],
     });
     expect(await json('users', 'revoke-access', username)).toEqual({ id, username, grants: 2, sessions: 2 });
-    await refusedSoon(access_token);
+    await oauth.rejectedSoon(access_token);
     expect((await oauth.refresh(clientId, refresh_token)).status).toBe(400);
     expect((await oauth.token(outstanding)).status).toBe(400);
     expect(await json('users', 'sessions', username)).toMatchObject({ sessions: [], apps: [] });
@@ -195,7 +192,7 @@ describe('the command-line program pua', () => {
       grants: 1,
       sessions: 0,
     });
-    await refusedSoon(ended.access_token);
+    await oauth.rejectedSoon(ended.access_token);
     expect(await oauth.me(kept.access_token)).toBe(200);
   });
 

@@ -83,8 +83,7 @@ postgres.describe('the demo app in Chromium', () => {
   it('shows the demo accounts and their password', async () => {
     const { page } = await open();
     await page.goto(`${oauth.issuer}/demo`);
-    const said = await page.locator('#who code').allTextContents();
-    expect(said).toEqual([...DEMO_USERNAMES, DEMO_PASSWORD]);
+    expect(await page.locator('#who code').allTextContents()).toEqual([...DEMO_USERNAMES, DEMO_PASSWORD]);
   });
 
   it('shows the requests of its four steps, and no complete token', async () => {

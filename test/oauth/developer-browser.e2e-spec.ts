@@ -67,8 +67,7 @@ postgres.describe('a developer in Chromium', () => {
     // The registered redirect URI has an extra slash.
     await page.goto(await ask());
     await page.getByRole('heading', { name: 'We can’t send you back to this app' }).waitFor();
-    const errorId = await page.locator('.error-id code').innerText();
-    const reason = await reasonOf(page, errorId);
+    const reason = await reasonOf(page, await page.locator('.error-id code').innerText());
     expect(reason).toContain('The redirect URI is not registered for the client');
     expect(reason).toContain(`redirect_uri=${appUrl}/callback`);
     await page.goto(console);

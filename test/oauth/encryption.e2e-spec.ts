@@ -1,42 +1,32 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { Encryption } from '../../src/crypto/encryption.js';
-import { asksForPassword, OauthTest, type Browser } from '../support/oauth.js';
+import { OauthTest } from '../support/oauth.js';
 import { thorough } from '../support/database.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-const signedIn = async (browser: Browser) => !asksForPassword(await browser.view('/account/apps'));
-
-/** Signs a new member in with a new browser. */
-async function session(): Promise<{ id: number; browser: Browser }> {
-  const { id, username } = await oauth.member();
-  const browser = oauth.browser();
-  await oauth.code(await oauth.client(), username, {}, browser);
-  expect(await signedIn(browser)).toBe(true);
-  return { id, browser };
-}
-
 thorough.describe('decryption', () => {
   it('rejects ciphertext copied from another session', async () => {
-    const [attacker, victim] = [await session(), await session()];
+    const [attacker, victim] = [await oauth.signedIn(), await oauth.signedIn()];
     await oauth.query(
       `UPDATE oauth_sessions SET payload = (SELECT payload FROM oauth_sessions WHERE user_id = $2), user_id = $2 WHERE user_id = $1
 AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
       [attacker.id, victim.id],
     );
-    expect(await signedIn(attacker.browser)).toBe(false);
-    expect(await signedIn(victim.browser)).toBe(true);
+    expect(await attacker.browser.isSignedIn()).toBe(false);
+    expect(await victim.browser.isSignedIn()).toBe(true);
   });
 
   it('rejects ciphertext in a row with another session’s key', async () => {
-    const [attacker, victim] = [await session(), await session()];
+    const [attacker, victim] = [await oauth.signedIn(), await oauth.signedIn()];
+    expect(await attacker.browser.isSignedIn()).toBe(true);
     const moving = `WITH gone AS (DELETE FROM oauth_sessions WHERE user_id = $1 RETURNING key)
 UPDATE oauth_sessions s SET key = gone.key FROM gone WHERE s.user_id = $2`;
     await oauth.query(moving, [attacker.id, victim.id]);
-    expect(await signedIn(attacker.browser)).toBe(false);
+    expect(await attacker.browser.isSignedIn()).toBe(false);
   });
 
   it('rejects ciphertext copied from another interaction', async () => {
@@ -64,7 +54,8 @@ UPDATE oauth_sessions s SET key = gone.key FROM gone WHERE s.user_id = $2`;
   });
 
   it('rejects a session payload that was encrypted without its row’s keys', async () => {
-    const { id, browser } = await session();
+    const { id, browser } = await oauth.signedIn();
+    expect(await browser.isSignedIn()).toBe(true);
     const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
     const [row] = await oauth.query<{ payload: Buffer; key: Buffer; uid_key: Buffer }>(
       'SELECT payload, key, uid_key FROM oauth_sessions WHERE user_id = $1',
@@ -76,6 +67,6 @@ UPDATE oauth_sessions s SET key = gone.key FROM gone WHERE s.user_id = $2`;
       row!.key,
       encryption.seal(payload, 'Session'),
     ]);
-    expect(await signedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
   });
 });

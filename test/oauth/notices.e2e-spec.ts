@@ -13,7 +13,7 @@ import { Platform } from '../support/platform.js';
 import { ServerProcess } from '../support/server.js';
 import { addPasskey, atSecurity, Authenticator, startWithPasskeys } from '../support/passkeys.js';
 import { Receiver } from '../support/receiver.js';
-import { MailServer, textOf } from '../support/smtp.js';
+import { MailServer, memberWithEmail, textOf } from '../support/smtp.js';
 import { until } from '../support/timing.js';
 
 let oauth: OauthTest;
@@ -31,12 +31,7 @@ beforeEach(() => {
   mails.refusal = () => undefined;
 });
 
-const member = async () => {
-  const made = await oauth.member();
-  const email = `${made.username}@mail.example`;
-  await oauth.query('UPDATE users SET email = $2 WHERE id = $1', [made.id, email]);
-  return { ...made, email };
-};
+const member = () => memberWithEmail(oauth);
 
 const createKey = (
   userId: number,
@@ -103,10 +98,9 @@ describe('a notice to a member', () => {
 
   it('about expiring app access links to the page for choosing another duration', async () => {
     const one = await member();
-    const clientId = await oauth.client({ name: 'Diary' });
     await oauth.query(
       `INSERT INTO auth_events (type, actor, user_id, client_id) VALUES ('access.ending', 'system', $1, $2)`,
-      [one.id, clientId],
+      [one.id, await oauth.client({ name: 'Diary' })],
     );
     const [mail] = await mailsTo(one);
     expect(textOf(mail)).toContain('The app “Diary” loses access to your account at Gipfel within 7 days.');
@@ -143,19 +137,17 @@ describe('a notice to a member', () => {
   });
 });
 
-describe('a member who is disabled while a notice is created', () => {
-  it('gets at most one email; the platform gets one record of the notice', async () => {
-    for (let round = 0; round < 5; round++) {
-      const one = await member();
-      await Promise.all([createKey(one.id), new UsersService(oauth.dataSource).disable(one.id, 'admin')]);
-      expect((await mailsTo(one)).length).toBeLessThanOrEqual(1);
-      expect(
-        await oauth.query(`SELECT notice FROM platform_changes WHERE user_id = $1 AND type = 'notice'`, [
-          one.id,
-        ]),
-      ).toEqual([{ notice: 'key.created' }]);
-    }
-  });
+it('a member who is disabled while a notice is created gets at most one email; the platform gets one record of the notice', async () => {
+  for (let round = 0; round < 5; round++) {
+    const one = await member();
+    await Promise.all([createKey(one.id), new UsersService(oauth.dataSource).disable(one.id, 'admin')]);
+    expect((await mailsTo(one)).length).toBeLessThanOrEqual(1);
+    expect(
+      await oauth.query(`SELECT notice FROM platform_changes WHERE user_id = $1 AND type = 'notice'`, [
+        one.id,
+      ]),
+    ).toEqual([{ notice: 'key.created' }]);
+  }
 });
 
 describe('a mail server', () => {
@@ -203,46 +195,44 @@ describe('a mail server', () => {
   });
 });
 
-postgres.describe('an instance that is killed', () => {
-  it.each([
-    ['before the mail server accepts an email loses no email', 'recipient'],
-    ['after the mail server accepts an email causes one resend, with the same Message-ID', 'email'],
-  ] as const)('%s', async (_, at) => {
-    const database = await createTestDatabase();
-    const config = testConfig(database.environment);
-    const dataSource = await createDataSource(config, 'maintenance').initialize();
-    const server = await MailServer.start();
-    const { smtpUrl: SMTP_URL, from: MAIL_FROM } = server.mail;
-    const servers: ServerProcess[] = [];
-    const start = async () =>
-      servers.push(await ServerProcess.start({ ...database.environment, SMTP_URL, MAIL_FROM }));
-    try {
-      await start();
-      const held = new Promise<void>((resolve) => (server.hold = { at, held: resolve }));
-      const userId = await new Platform(dataSource).user({ email: 'ada@mail.example' });
-      await createKey(userId, 'Phone', { dataSource, api: { config } });
-      await held;
-      await servers[0]!.kill('SIGKILL');
-      server.hold = undefined;
-      const [claim] = await dataSource.query<{ seconds: number; attempts: number }[]>(
-        'SELECT EXTRACT(epoch FROM due_at - now())::float8 AS seconds, attempts FROM notice_emails',
-      );
-      expect([claim!.attempts, claim!.seconds <= 60]).toEqual([1, true]);
-      await dataSource.query('UPDATE notice_emails SET due_at = now()'); // skips the claim's 60 seconds
-      await Promise.all([start(), start()]);
-      await until(async () => (await dataSource.query<[]>('SELECT FROM notice_emails')).length === 0);
-      const ids = messageIds(server.received);
-      expect([ids.length, new Set(ids).size]).toEqual([at === 'recipient' ? 1 : 2, 1]);
-      expect(await dataSource.query(`SELECT notice FROM platform_changes WHERE type = 'notice'`)).toEqual([
-        { notice: 'key.created' },
-      ]);
-    } finally {
-      await Promise.all(servers.map((one) => one.kill('SIGKILL')));
-      await server.close();
-      await dataSource.destroy();
-      await database.drop();
-    }
-  });
+postgres.it.each([
+  ['before the mail server accepts an email loses no email', 'recipient'],
+  ['after the mail server accepts an email causes one resend, with the same Message-ID', 'email'],
+] as const)('an instance that is killed %s', async (_, at) => {
+  const database = await createTestDatabase();
+  const config = testConfig(database.environment);
+  const dataSource = await createDataSource(config, 'maintenance').initialize();
+  const server = await MailServer.start();
+  const { smtpUrl: SMTP_URL, from: MAIL_FROM } = server.mail;
+  const servers: ServerProcess[] = [];
+  const start = async () =>
+    servers.push(await ServerProcess.start({ ...database.environment, SMTP_URL, MAIL_FROM }));
+  try {
+    await start();
+    const held = new Promise<void>((resolve) => (server.hold = { at, held: resolve }));
+    const userId = await new Platform(dataSource).user({ email: 'ada@mail.example' });
+    await createKey(userId, 'Phone', { dataSource, api: { config } });
+    await held;
+    await servers[0]!.kill('SIGKILL');
+    server.hold = undefined;
+    const [claim] = await dataSource.query<{ seconds: number; attempts: number }[]>(
+      'SELECT EXTRACT(epoch FROM due_at - now())::float8 AS seconds, attempts FROM notice_emails',
+    );
+    expect([claim!.attempts, claim!.seconds <= 60]).toEqual([1, true]);
+    await dataSource.query('UPDATE notice_emails SET due_at = now()'); // skips the claim's 60 seconds
+    await Promise.all([start(), start()]);
+    await until(async () => (await dataSource.query<[]>('SELECT FROM notice_emails')).length === 0);
+    const ids = messageIds(server.received);
+    expect([ids.length, new Set(ids).size]).toEqual([at === 'recipient' ? 1 : 2, 1]);
+    expect(await dataSource.query(`SELECT notice FROM platform_changes WHERE type = 'notice'`)).toEqual([
+      { notice: 'key.created' },
+    ]);
+  } finally {
+    await Promise.all(servers.map((one) => one.kill('SIGKILL')));
+    await server.close();
+    await dataSource.destroy();
+    await database.drop();
+  }
 });
 
 describe('a member’s choice of emails', () => {
@@ -312,30 +302,28 @@ describe('a member’s choice of emails', () => {
   });
 });
 
-describe('a mail server that never responds', () => {
-  it('delays neither the notice’s record, nor a request, nor a webhook', async () => {
-    const receiver = await Receiver.start();
-    try {
-      const one = await member();
-      await new WebhooksService(oauth.dataSource, oauth.api.config).create({
-        url: receiver.url,
-        types: ['profile.updated'],
-        actor: 'admin',
-      });
-      await new Promise<void>((resolve, reject) => {
-        mails.hold = { at: 'recipient', held: resolve };
-        createKey(one.id).catch(reject);
-      });
-      const key = await oauth.api.key(one.id, ['profile:read', 'profile:write']);
-      expect((await oauth.api.put('/profile', key, { bio: 'new' })).status).toBe(200);
-      await receiver.untilReceived(1);
-      expect(receiver.received[0]!.message).toMatchObject({ data: { member_id: one.id } });
-      const waiting = 'SELECT FROM notice_emails WHERE user_id = $1';
-      const given = `SELECT FROM platform_changes WHERE user_id = $1 AND notice = 'key.created'`;
-      for (const rows of [waiting, given]) expect(await oauth.query(rows, [one.id])).toHaveLength(1);
-    } finally {
-      mails.hold = undefined;
-      await receiver.close();
-    }
-  });
+it('a mail server that never responds delays neither the notice’s record, nor a request, nor a webhook', async () => {
+  const receiver = await Receiver.start();
+  try {
+    const one = await member();
+    await new WebhooksService(oauth.dataSource, oauth.api.config).create({
+      url: receiver.url,
+      types: ['profile.updated'],
+      actor: 'admin',
+    });
+    await new Promise<void>((resolve, reject) => {
+      mails.hold = { at: 'recipient', held: resolve };
+      createKey(one.id).catch(reject);
+    });
+    const key = await oauth.api.key(one.id, ['profile:read', 'profile:write']);
+    expect((await oauth.api.put('/profile', key, { bio: 'new' })).status).toBe(200);
+    await receiver.untilReceived(1);
+    expect(receiver.received[0]!.message).toMatchObject({ data: { member_id: one.id } });
+    const waiting = 'SELECT FROM notice_emails WHERE user_id = $1';
+    const given = `SELECT FROM platform_changes WHERE user_id = $1 AND notice = 'key.created'`;
+    for (const rows of [waiting, given]) expect(await oauth.query(rows, [one.id])).toHaveLength(1);
+  } finally {
+    mails.hold = undefined;
+    await receiver.close();
+  }
 });

@@ -189,8 +189,7 @@ describe('a request for an authentication class', () => {
       const consent = await browser.press(page, { credential }, /\/passkey$/);
       const { body } = await redeem(await browser.allow(consent));
       expect(decodeJwt(body.id_token!)).toMatchObject({ acr: 'phrh', amr: ['pop', 'user'] });
-      const again = await send(browser, { ...parameters, prompt: 'none' });
-      expect(answerOf(again)).toBe('code');
+      expect(answerOf(await send(browser, { ...parameters, prompt: 'none' }))).toBe('code');
     },
   );
 
@@ -237,43 +236,39 @@ describe('a request for an authentication class', () => {
   });
 });
 
-describe('a key rotation between code and token', () => {
-  it('keeps the old key’s signatures valid, and publishes the new key before its first use', async () => {
-    const keySet = async () => {
-      const response = await fetch(`${oauth.issuer}/oauth/jwks`);
-      expect(response.headers.get('cache-control')).toBe('public, max-age=60');
-      expect(response.headers.get('content-type')).toMatch(/^application\/jwk-set\+json/);
-      return (await response.json()) as JSONWebKeySet;
-    };
-    const { username } = await oauth.member();
-    const browser = oauth.browser();
-    const published = await keySet();
-    const code = await oauth.code(clientId, username, { scope: 'openid' }, browser);
-    const { raw: before } = await idTokenOf(username, {}, browser);
-    await new SigningKeysService(oauth.dataSource, oauth.api.config).rotate();
+it('a key rotation between code and token keeps the old key’s signatures valid, and publishes the new key before its first use', async () => {
+  const keySet = async () => {
+    const response = await fetch(`${oauth.issuer}/oauth/jwks`);
+    expect(response.headers.get('cache-control')).toBe('public, max-age=60');
+    expect(response.headers.get('content-type')).toMatch(/^application\/jwk-set\+json/);
+    return (await response.json()) as JSONWebKeySet;
+  };
+  const { username } = await oauth.member();
+  const browser = oauth.browser();
+  const published = await keySet();
+  const code = await oauth.code(clientId, username, { scope: 'openid' }, browser);
+  const { raw: before } = await idTokenOf(username, {}, browser);
+  await new SigningKeysService(oauth.dataSource, oauth.api.config).rotate();
 
-    const { body } = await oauth.token(code); // the code is older than the rotation
-    expect(body.id_token).toBeDefined();
-    const after = await eventually(async () => {
-      const { raw } = await idTokenOf(username, {}, browser);
-      return decodeProtectedHeader(raw).kid === decodeProtectedHeader(before).kid ? undefined : raw;
-    });
-    const both = await keySet();
-    for (const key of both.keys) {
-      expect(key).toMatchObject({ kid: expect.stringMatching(/^[\w-]{43}$/), use: 'sig', alg: 'ES256' });
-      expect(key).not.toHaveProperty('d');
-    }
-    expect(new Set(both.keys.map(({ kid }) => kid)).size).toBe(both.keys.length);
-    const options = { issuer: oauth.issuer, audience: clientId };
-    // Clients that fetched the keys before or after the rotation verify both.
-    for (const keys of [published, both])
-      for (const token of [before, after, body.id_token!])
-        await jwtVerify(token, createLocalJWKSet(keys), options);
-    const hinted = await send(browser, { id_token_hint: before, prompt: 'none' });
-    expect(answerOf(hinted)).toBe('code');
-    const page = await browser.view(`/oauth/logout?id_token_hint=${before}`);
-    expect(page.status).toBe(200);
-    const refreshed = await oauth.refresh(clientId, body.refresh_token);
-    await jwtVerify(refreshed.body.id_token!, createLocalJWKSet(both), options);
+  const { body } = await oauth.token(code); // the code is older than the rotation
+  expect(body.id_token).toBeDefined();
+  const after = await eventually(async () => {
+    const { raw } = await idTokenOf(username, {}, browser);
+    return decodeProtectedHeader(raw).kid === decodeProtectedHeader(before).kid ? undefined : raw;
   });
+  const both = await keySet();
+  for (const key of both.keys) {
+    expect(key).toMatchObject({ kid: expect.stringMatching(/^[\w-]{43}$/), use: 'sig', alg: 'ES256' });
+    expect(key).not.toHaveProperty('d');
+  }
+  expect(new Set(both.keys.map(({ kid }) => kid)).size).toBe(both.keys.length);
+  const options = { issuer: oauth.issuer, audience: clientId };
+  // Clients that fetched the keys before or after the rotation verify both.
+  for (const keys of [published, both])
+    for (const token of [before, after, body.id_token!])
+      await jwtVerify(token, createLocalJWKSet(keys), options);
+  expect(answerOf(await send(browser, { id_token_hint: before, prompt: 'none' }))).toBe('code');
+  expect((await browser.view(`/oauth/logout?id_token_hint=${before}`)).status).toBe(200);
+  const refreshed = await oauth.refresh(clientId, body.refresh_token);
+  await jwtVerify(refreshed.body.id_token!, createLocalJWKSet(both), options);
 });

@@ -156,8 +156,7 @@ postgres.describe('a member in Chromium', () => {
     await register(own.page, username, 'Laptop');
     await own.page.context().clearCookies();
     await signInWithPassword(own.page, username);
-    const clientId = await oauth.client({ name: 'Bank' });
-    await own.page.goto(oauth.request(clientId, { acr_values: 'phrh' }).url.href);
+    await own.page.goto(oauth.request(await oauth.client({ name: 'Bank' }), { acr_values: 'phrh' }).url.href);
     await own.page.getByText('The app asks you to sign in with a passkey.').waitFor();
     expect(await own.page.getByLabel('Password').count()).toBe(0);
     await own.page.getByRole('button', { name: 'Sign in with a passkey' }).click();

@@ -15,7 +15,7 @@ import {
   optionsFor,
   startWithPasskeys,
 } from '../support/passkeys.js';
-import { MailServer, textOf } from '../support/smtp.js';
+import { MailServer, memberWithEmail, textOf } from '../support/smtp.js';
 
 const NEW = 'seven quiet herons wade';
 /** A random name or address that exists nowhere. */
@@ -39,12 +39,7 @@ beforeEach(() => {
 /** The password reset emails, without notices. */
 const received = () => mails.received.filter(({ source }) => !source.includes('<notice-'));
 
-const member = async (fields: Record<string, unknown> = {}) => {
-  const made = await oauth.member(fields);
-  const email = `${made.username}@mail.example`;
-  await oauth.query('UPDATE users SET email = $2 WHERE id = $1', [made.id, email]);
-  return { ...made, email };
-};
+const member = (fields?: Record<string, unknown>) => memberWithEmail(oauth, fields);
 
 /** Requests an email. Resolves when the server has processed the request. @returns the page */
 async function ask(username: string, language = 'en', browser = oauth.browser()) {
@@ -92,8 +87,7 @@ const later = (id: number, seconds: number) =>
 describe('a member who forgot the password', () => {
   it('requests an email, and sets a new password by its link, which ends the sessions and the apps’ access', async () => {
     const { id, username, email } = await member();
-    const clientId = await oauth.client();
-    const tokens = await oauth.tokens(clientId, username);
+    const tokens = await oauth.tokens(await oauth.client(), username);
     const { browser } = await atSecurity(oauth, username);
     const signIn = await oauth.browser().view('/account/apps');
     expect(signIn.html).toContain('href="/account/password-reset">Forgot your password?</a>');
@@ -278,8 +272,7 @@ describe('a password reset link', () => {
         async (_, username) => {
           const { browser, page } = await atSecurity(oauth, username);
           const passwords = { current_password: PASSWORD, new_password: NEW };
-          const changed = await browser.post(page, '/account/security/password', passwords);
-          expect(changed.status).toBe(303);
+          expect((await browser.post(page, '/account/security/password', passwords)).status).toBe(303);
         },
         // As imports and feeds do.
         (id) => oauth.query('UPDATE users SET password_hash = $2 WHERE id = $1', [id, OTHER_HASH]),

@@ -6,15 +6,9 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-/** A client, and a new member's tokens for it. */
-async function signedIn(parameters: Record<string, string> = {}) {
-  const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-  return { clientId, username, ...(await oauth.tokens(clientId, username, parameters)) };
-}
-
 describe('a refresh token', () => {
   it('used again within 10 seconds gets the same tokens, with their remaining lifetimes and the current end of access', async () => {
-    const { clientId, refresh_token } = await signedIn();
+    const { clientId, refresh_token } = await oauth.signedIn();
     const first = await oauth.refresh(clientId, refresh_token);
     const earlier = `UPDATE oauth_tokens SET consumed_at = consumed_at - interval '3 s' WHERE model = 'RefreshToken'`;
     await oauth.query(earlier);
@@ -31,7 +25,7 @@ describe('a refresh token', () => {
   });
 
   it('used again with another scope within 10 seconds is rejected, and its family stays valid', async () => {
-    const { clientId, refresh_token } = await signedIn();
+    const { clientId, refresh_token } = await oauth.signedIn();
     const { body } = await oauth.refresh(clientId, refresh_token);
     const other = await oauth.refresh(clientId, refresh_token, { scope: 'profile:read' });
     expect([other.status, other.body.error]).toEqual([400, 'invalid_grant']);
@@ -40,7 +34,7 @@ describe('a refresh token', () => {
   });
 
   it('used again later revokes its family, but no tokens of the member’s other devices', async () => {
-    const { clientId, username, ...device } = await signedIn();
+    const { clientId, username, ...device } = await oauth.signedIn();
     const other = await oauth.tokens(clientId, username);
     const { body } = await oauth.refresh(clientId, device.refresh_token);
     await oauth.age('oauth_tokens', 11);
@@ -53,7 +47,7 @@ describe('a refresh token', () => {
   });
 
   it('that was used or revoked is rejected with the reason; another client gets the error for an unknown token', async () => {
-    const { clientId, refresh_token: used } = await signedIn();
+    const { clientId, refresh_token: used } = await oauth.signedIn();
     const told = async (token: string, client = clientId) =>
       (await oauth.refresh(client, token)).body.error_description;
     const foreign = await told(used, await oauth.client());
@@ -69,7 +63,7 @@ describe('a refresh token', () => {
   });
 
   it('used again days later still revokes its family: used tokens are not swept before they expire', async () => {
-    const { clientId, refresh_token } = await signedIn();
+    const { clientId, refresh_token } = await oauth.signedIn();
     const { body } = await oauth.refresh(clientId, refresh_token);
     await oauth.age('oauth_tokens', 13 * 86_400);
     await oauth.api.app.get(Sweeper).sweep();
@@ -80,7 +74,7 @@ describe('a refresh token', () => {
   });
 
   it('is not consumed by a rejected request', async () => {
-    const { clientId, refresh_token } = await signedIn();
+    const { clientId, refresh_token } = await oauth.signedIn();
     const wrong = await oauth.refresh(clientId, refresh_token, { resource: 'https://other.example/api' });
     expect([wrong.status, wrong.body.error]).toEqual([400, 'invalid_target']);
     const stored = await oauth.query<{ consumed_at: Date | null }>(
@@ -91,7 +85,7 @@ describe('a refresh token', () => {
   });
 
   it('grants fewer scopes if fewer are requested, and never more', async () => {
-    const { clientId, refresh_token } = await signedIn({ scope: 'profile:read events:read' });
+    const { clientId, refresh_token } = await oauth.signedIn({ scope: 'profile:read events:read' });
     const scope = 'profile:read connections:read';
     const wider = await oauth.refresh(clientId, refresh_token, { scope });
     expect([wider.status, wider.body.error]).toEqual([400, 'invalid_scope']);
@@ -101,7 +95,7 @@ describe('a refresh token', () => {
   });
 
   it('ignores unknown scopes that are requested in addition to known scopes', async () => {
-    const { clientId, refresh_token } = await signedIn({ scope: 'profile:read events:read' });
+    const { clientId, refresh_token } = await oauth.signedIn({ scope: 'profile:read events:read' });
     const none = await oauth.refresh(clientId, refresh_token, { scope: 'invented' });
     expect([none.status, none.body.error]).toEqual([400, 'invalid_scope']);
     const known = await oauth.refresh(clientId, refresh_token, { scope: 'invented events:read other' });
@@ -109,7 +103,7 @@ describe('a refresh token', () => {
   });
 
   it('is rejected for another client without being consumed', async () => {
-    const { clientId, refresh_token } = await signedIn();
+    const { clientId, refresh_token } = await oauth.signedIn();
     expect((await oauth.refresh(await oauth.client(), refresh_token)).body.error).toBe('invalid_grant');
     expect((await oauth.refresh(clientId, refresh_token)).status).toBe(200);
   });

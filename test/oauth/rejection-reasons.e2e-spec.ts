@@ -20,7 +20,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await oauth.close();
   await withUpstream.oauth.close();
-  withUpstream.upstream.close();
 });
 
 afterEach(() => void jest.restoreAllMocks());
@@ -29,10 +28,7 @@ afterEach(() => void jest.restoreAllMocks());
 class Caller {
   static #count = 0;
   readonly id = `reason-${++Caller.#count}`;
-  readonly headers = {
-    'X-Request-Id': this.id,
-    'X-Forwarded-For': `192.0.2.${Caller.#count}`,
-  };
+  readonly headers = { 'X-Request-Id': this.id, 'X-Forwarded-For': `192.0.2.${Caller.#count}` };
   readonly browser: Browser;
 
   readonly #info: jest.Spied<Logger['info']>;

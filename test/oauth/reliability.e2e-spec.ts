@@ -42,8 +42,7 @@ postgres.describe('the authorization server with a failing database', () => {
     fetch(new URL(path, url), { method: 'POST', redirect: 'manual', body: new URLSearchParams(form) });
   /** Every endpoint and page, each in a state in which it would succeed. */
   async function steps(): Promise<Step[]> {
-    const clientId = await oauth.client();
-    const { username } = await oauth.member();
+    const { username, clientId } = await oauth.memberAndClient();
     const client_id = clientId;
     const signingIn = { username, password: PASSWORD };
     const tokens: TokenBody[] = [];
@@ -176,8 +175,7 @@ postgres.describe('the authorization server with a failing database', () => {
   });
 
   it('responds 503 if another transaction locks the grant beyond the lock timeout, and consumes no code or refresh token', async () => {
-    const clientId = await oauth.client();
-    const { id, username } = await oauth.member();
+    const { id, username, clientId } = await oauth.memberAndClient();
     const code = await oauth.code(clientId, username);
     const { refresh_token } = await oauth.tokens(clientId, username);
     const lock = 'SELECT FROM oauth_grants WHERE user_id = $1 FOR UPDATE';

@@ -6,6 +6,7 @@ import { ClientReviews } from '../../src/clients/reviews.js';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { pua, puaJson } from '../support/command-line.js';
+import { PIXEL } from '../support/images.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, csrfOf } from '../support/oauth.js';
 
 let oauth: OauthTest;
@@ -28,11 +29,6 @@ const application = {
   policy_uri: 'https://app.example/privacy',
   reasons: { 'profile:read': 'To greet you.', 'events:read': 'To show them.' },
 };
-const PIXEL = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-  'base64',
-);
-
 const run = (...parameters: string[]) => pua(oauth.api.environment, parameters);
 const json = <Result = Record<string, unknown>>(...parameters: string[]) =>
   puaJson<Result>(oauth.api.environment, parameters);
@@ -54,8 +50,7 @@ async function signedIn(of = oauth) {
 async function ownApp(of = oauth) {
   const developer = await signedIn(of);
   const owner = { userId: developer.id, ip: null };
-  const id = await of.client({ owner, actor: 'user', scopes: [...SCOPES] });
-  return { id, developer, owner };
+  return { id: await of.client({ owner, actor: 'user', scopes: [...SCOPES] }), developer, owner };
 }
 
 async function approvedApp(logo?: Buffer) {
@@ -96,15 +91,12 @@ describe('An app that the platform has not approved', () => {
 
   it('shows other members an explanation instead of the consent page, and stores neither consent nor grant', async () => {
     const { id } = await ownApp();
-    const member = await oauth.member();
-    const { browser, page } = await atConsent(id, member.username);
+    const { browser, page } = await atConsent(id, (await oauth.member()).username);
     expect(page.status).toBe(403);
     expect(page.html).toContain('The platform has not approved this app.');
     expect(page.html).not.toContain('name="decision"');
-    const csrf = csrfOf(page);
-    const body = new URLSearchParams({ csrf, decision: 'allow', scope: 'profile:read' });
-    const forced = await browser.view(`${page.url.pathname}/consent`, { method: 'POST', body });
-    expect(forced.status).toBe(403);
+    const body = new URLSearchParams({ csrf: csrfOf(page), decision: 'allow', scope: 'profile:read' });
+    expect((await browser.view(`${page.url.pathname}/consent`, { method: 'POST', body })).status).toBe(403);
     const back = await browser.submitAndLeave(page, {}, /\/cancel$/);
     expect(back.searchParams.get('error')).toBe('access_denied');
     for (const table of ['oauth_consents', 'oauth_grants'])
@@ -180,8 +172,7 @@ describe('A tester', () => {
 
   it('gets no code if the owner removes the tester between consent and code', async () => {
     const app = await ownApp();
-    const tester = await testerOf(app);
-    const { browser, page } = await atConsent(app.id, tester.username);
+    const { browser, page } = await atConsent(app.id, (await testerOf(app)).username);
     await oauth.query(
       `CREATE FUNCTION remove_tester() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
@@ -215,8 +206,7 @@ DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
       pages.push(html.match(/class="notice[^]*?<\/div>/)![0]);
     }
     expect(new Set(pages).size).toBe(1);
-    const listed = await testers.list(app.id);
-    expect(listed.map(({ accepted_at }) => accepted_at)).toEqual([null, null]);
+    expect((await testers.list(app.id)).map(({ accepted_at }) => accepted_at)).toEqual([null, null]);
     const parts: string[] = [];
     for await (const part of oauth.api.app.get(PersonalData).of(app.developer.id, () => Promise.resolve()))
       parts.push(part.toString());
@@ -250,8 +240,7 @@ const FORM = {
 describe('An application for review', () => {
   it('is shown to the admin and approved; the developer sees the approval and gets one notice', async () => {
     const { id, developer } = await ownApp();
-    const applied = await developer.post(`/developer/review/${id}`, FORM);
-    expect(applied.html).toContain('Waiting for review');
+    expect((await developer.post(`/developer/review/${id}`, FORM)).html).toContain('Waiting for review');
     const pending = await json<{ data: { client_id: string }[] }>('clients', 'list', '--pending');
     expect(pending.data.map(({ client_id }) => client_id)).toContain(id);
     await oauth.query(
@@ -306,8 +295,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     ['reason-events:read', 'x'.repeat(301)],
   ])('gets 400 if the field %s is %j', async (field, value) => {
     const { id, developer } = await ownApp();
-    const page = await developer.post(`/developer/review/${id}`, { ...FORM, [field]: value });
-    expect(page.status).toBe(400);
+    expect((await developer.post(`/developer/review/${id}`, { ...FORM, [field]: value })).status).toBe(400);
     expect(await clients.find(id)).toMatchObject({ review: 'none', application: null, policy_uri: null });
   });
 
@@ -327,8 +315,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     const { id, owner } = await ownApp();
     await reviews.apply(id, application, owner);
     const both = [reviews.review(id, { approved: true }), reviews.review(id, { rejection: 'No.' })];
-    const outcomes = await Promise.allSettled(both);
-    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect((await Promise.allSettled(both)).filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(await oauth.details({ client: id, type: 'client.reviewed' })).toMatchObject([
       { result: (await clients.find(id)).review },
     ]);
@@ -422,12 +409,9 @@ describe('A change of an approved app', () => {
   });
 });
 
-describe('The consent page', () => {
-  it('states whether the platform has reviewed the app', async () => {
-    const { id, developer } = await ownApp();
-    const own = await atConsent(id, developer.username);
-    expect(own.page.html).toContain('>Not reviewed<');
-    const ofPlatform = await atConsent(await oauth.client(), developer.username);
-    expect(ofPlatform.page.html).toContain('>Reviewed by Gipfel<');
-  });
+it('The consent page states whether the platform has reviewed the app', async () => {
+  const { id, developer } = await ownApp();
+  expect((await atConsent(id, developer.username)).page.html).toContain('>Not reviewed<');
+  const ofPlatform = await atConsent(await oauth.client(), developer.username);
+  expect(ofPlatform.page.html).toContain('>Reviewed by Gipfel<');
 });

@@ -222,8 +222,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       await start([[NEW], [NEW]]);
       const member = await oauth.member();
       await oauth.tokens(clientId, member.username);
-      const links = oauth.api.app.get(CalendarLinks);
-      await links.create(member.id, 'Phone', { actor: 'user' });
+      await oauth.api.app.get(CalendarLinks).create(member.id, 'Phone', { actor: 'user' });
       const before = await stored();
       expect((await doctor([NEW]))['signing keys']).toBe('ok: 2, all under the current SECRET_KEY');
       expect((await doctor([THIRD, NEW]))['signing keys']).toMatch(

@@ -7,7 +7,7 @@ import { puaJson } from '../support/command-line.js';
 import { hashPassword } from '../../src/accounts/passwords/passwords.js';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { hold, postgres, thorough, waitingForLock } from '../support/database.js';
-import { asksForPassword, OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { soon } from '../support/timing.js';
 
 const NEW_PASSWORD = 'a new and much longer password';
@@ -39,8 +39,6 @@ const ENDINGS: [string, (id: number) => Promise<unknown>, string][] = [
     NEW_PASSWORD,
   ],
 ];
-
-const isSignedIn = async (browser: Browser) => !asksForPassword(await browser.view('/account/apps'));
 
 /** Sends the sign-in form of a page without following its redirect. @returns the redirect's URL */
 async function signInOnly(browser: Browser, page: FormPage, username: string, password = PASSWORD) {
@@ -76,10 +74,9 @@ describe.each(ENDINGS)('%s', (_, end, password) => {
     const { browser, location } = await halfSignedIn(member);
     await end(member.id);
     expect(await left(member)).toEqual(NOTHING);
-    const page = await browser.view(location);
-    expect(page.status).toBe(400);
+    expect((await browser.view(location)).status).toBe(400);
     expect(await left(member)).toEqual(NOTHING);
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
   });
 
   it('ends a sign-in that waits for consent', async () => {
@@ -94,9 +91,7 @@ describe.each(ENDINGS)('%s', (_, end, password) => {
   });
 
   it('ends browser sessions, tokens and codes', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
+    const { clientId, browser, ...member } = await oauth.memberAndClient();
     const tokens = await oauth.token(await oauth.code(clientId, member.username, {}, browser));
     const outstanding = await oauth.code(clientId, member.username, {}, browser);
     await end(member.id);
@@ -104,7 +99,7 @@ describe.each(ENDINGS)('%s', (_, end, password) => {
     await soon(async () => (await oauth.me(tokens.body.access_token)) === 401);
     expect((await oauth.refresh(clientId, tokens.body.refresh_token)).body.error).toBe('invalid_grant');
     expect((await oauth.token(outstanding)).body.error).toBe('invalid_grant');
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
   });
 
   it('keeps a sign-in that starts right afterwards', async () => {
@@ -112,9 +107,8 @@ describe.each(ENDINGS)('%s', (_, end, password) => {
     await end(id);
     const browser = oauth.browser();
     const { url } = oauth.request(await oauth.client());
-    const back = await browser.authorize(url, { username, password });
-    expect(back.searchParams.get('code')).not.toBeNull();
-    expect(await isSignedIn(browser)).toBe(true);
+    expect((await browser.authorize(url, { username, password })).searchParams.get('code')).not.toBeNull();
+    expect(await browser.isSignedIn()).toBe(true);
   });
 
   it('keeps the access tokens of other members, and the member’s API keys', async () => {
@@ -140,7 +134,7 @@ describe('an existing sign-in', () => {
       sessions_kept: true,
     });
     expect(await oauth.me(tokens.body.access_token)).toBe(200);
-    expect(await isSignedIn(browser)).toBe(true);
+    expect(await browser.isSignedIn()).toBe(true);
     expect(await puaJson(environment, args, NEW_PASSWORD)).toMatchObject({ sessions_kept: false });
     expect(await left(member)).toEqual(NOTHING);
   });
@@ -154,16 +148,14 @@ describe('an existing sign-in', () => {
     await oauth.query('UPDATE users SET password_hash = $2 WHERE id = $1', [member.id, imported]);
     await oauth.browser().authorize(oauth.request(await oauth.client()).url, member);
     await replaced();
-    expect(await isSignedIn(browser)).toBe(true);
+    expect(await browser.isSignedIn()).toBe(true);
     expect(await left(member)).toMatchObject({ sessions: 2 });
     const [row] = await oauth.query<object>('SELECT password_hash FROM users WHERE id = $1', [member.id]);
     expect(row).toMatchObject({ password_hash: expect.stringMatching(/^\$argon2id/) });
   });
 
   it('ends after 30 days, even if its session is in use', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
+    const { clientId, browser, ...member } = await oauth.memberAndClient();
     await oauth.code(clientId, member.username, {}, browser);
     await oauth.ageSignIns(member.id, 30 * 86_400 - 60);
     const silent = oauth.request(clientId, { prompt: 'none' }).url;
@@ -173,7 +165,7 @@ WHERE user_id = $1 AND expires_at BETWEEN now() AND now() + interval '60 seconds
     expect(await oauth.query(soon, [member.id])).toHaveLength(1);
     await oauth.age('oauth_sessions', 60);
     expect((await browser.leave(silent)).searchParams.get('error')).toBe('login_required');
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
   });
 });
 
@@ -203,13 +195,11 @@ postgres.describe('a sign-in with a concurrent transaction', () => {
     const page = await browser.view('/account/apps');
     await endWhile(member, () => signInOnly(browser, page, member.username));
     expect(await left(member)).toEqual(NOTHING);
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
   });
 
   it('gets no code for an app with consent if the transaction ends the member’s sign-ins', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
+    const { clientId, browser, ...member } = await oauth.memberAndClient();
     await oauth.code(clientId, member.username, {}, browser);
     const back = await endWhile(member, () => browser.leave(oauth.request(clientId).url));
     const { error, code } = Object.fromEntries(back.searchParams);
@@ -229,8 +219,7 @@ postgres.describe('a sign-in with a concurrent transaction', () => {
     const browser = oauth.browser();
     const consent = await browser.signIn(oauth.request(await oauth.client()).url, member.username);
     const allow = { scope: 'profile:read', decision: 'allow' };
-    const answer = await endWhile(member, () => browser.press(consent, allow, /consent$/));
-    expect(answer.status).toBe(400);
+    expect((await endWhile(member, () => browser.press(consent, allow, /consent$/))).status).toBe(400);
     expect(await left(member)).toEqual(NOTHING);
   });
 
@@ -262,9 +251,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
   });
 
   it('does not restore its session if the transaction deletes the session during a request', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
+    const { clientId, browser, ...member } = await oauth.memberAndClient();
     await oauth.code(clientId, member.username, {}, browser);
     const deletion = 'DELETE FROM oauth_sessions WHERE user_id = $1';
     const deleting = await hold(oauth.dataSource, deletion, [member.id]);

@@ -68,8 +68,7 @@ it('a first sign-in with consent runs 16 statements', async () => {
 });
 
 it('a sign-in to an app that already has consent runs 10 statements', async () => {
-  const { username } = await oauth.member();
-  const clientId = await oauth.client();
+  const { username, clientId } = await oauth.memberAndClient();
   await oauth.code(clientId, username);
   const browser = oauth.browser();
   const steps = stepsOf(browser);
@@ -78,9 +77,7 @@ it('a sign-in to an app that already has consent runs 10 statements', async () =
 });
 
 it('authorizing a signed-in member, redeeming a code, and refreshing tokens each run one read and one write', async () => {
-  const { username } = await oauth.member();
-  const clientId = await oauth.client();
-  const browser = oauth.browser();
+  const { username, clientId, browser } = await oauth.memberAndClient();
   await oauth.code(clientId, username, {}, browser);
   sent = [];
   const code = await oauth.code(clientId, username, {}, browser);

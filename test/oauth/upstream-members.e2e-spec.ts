@@ -13,10 +13,7 @@ type Settings = Parameters<typeof startWithUpstream>[0];
 
 let oauth: OauthTest;
 let upstream: UpstreamServer;
-const stop = async () => {
-  await oauth.close();
-  upstream.close();
-};
+const stop = () => oauth.close();
 const start = async (settings: Settings, overrides: Partial<Config> = {}) =>
   void ({ oauth, upstream } = await startWithUpstream(settings, overrides));
 
@@ -37,7 +34,7 @@ const signedInAs = (page: FormPage, name: string) => {
   expect(page.html).toContain(`<bdi>@${name}</bdi>`);
 };
 describe('matching a member by a claim', () => {
-  afterEach(() => stop());
+  afterEach(stop);
 
   it('by username is exact and case-sensitive', async () => {
     await start({ claim: 'preferred_username', match: 'username', scopes: 'openid profile' });
@@ -94,7 +91,7 @@ describe('matching a member by a claim', () => {
 });
 
 describe('UPSTREAM_CREATE_MEMBERS', () => {
-  afterEach(() => stop());
+  afterEach(stop);
 
   it('creates a member from the provider’s claims at the first sign-in only', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
@@ -151,8 +148,7 @@ FROM users WHERE external_id IS NOT NULL`,
   thorough.it('shortens a long name to 200 characters, and omits invalid names and pictures', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     const names = { name: 'n'.repeat(300), given_name: 'a\0b', family_name: 5 };
-    const claims = { preferred_username: 'odd', ...names, picture: 'javascript:alert(1)' };
-    signedInAs(await signIn(claims), 'odd');
+    signedInAs(await signIn({ preferred_username: 'odd', ...names, picture: 'javascript:alert(1)' }), 'odd');
     const stored = `SELECT char_length(stored_display_name) AS name, first_name, last_name, profile_picture FROM users`;
     expect(await oauth.query(stored)).toEqual([
       { name: 200, first_name: null, last_name: null, profile_picture: null },
@@ -195,7 +191,7 @@ FROM users WHERE external_id IS NOT NULL`,
 });
 
 describe('a member who signed in with the external identity provider', () => {
-  afterEach(() => stop());
+  afterEach(stop);
 
   thorough.it('may disable the password, unlike a member who signed in with the password', async () => {
     await start({});
@@ -204,15 +200,13 @@ describe('a member who signed in with the external identity provider', () => {
     const browser = oauth.browser();
     await signIn({ sub }, browser);
     const off = () => oauth.query('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [id]);
-    const security = await browser.view('/account/security');
-    const page = await browser.press(security, {}, /password\/off$/);
+    const page = await browser.press(await browser.view('/account/security'), {}, /password\/off$/);
     expect(page.html).toContain('Your password is disabled.');
     expect(await off()).toEqual([{ off: true }]);
     await browser.submit(page, {}, /password\/on$/);
     expect(await off()).toEqual([{ off: false }]);
 
-    const other = oauth.browser();
-    const own = await other.signIn('/account/security', username);
+    const own = await oauth.browser().signIn('/account/security', username);
     expect(own.html).not.toContain('/account/security/password/off');
   });
 
@@ -224,8 +218,7 @@ describe('a member who signed in with the external identity provider', () => {
     upstream.decision = { ts: Math.floor(Date.now() / 1000) - 400 };
     await signIn({ sub }, browser);
     upstream.decision = {};
-    const security = await browser.view('/account/security');
-    expect(security.html).toContain('Confirm that it is you');
+    expect((await browser.view('/account/security')).html).toContain('Confirm that it is you');
     const confirm = await browser.view('/account/security/confirm');
     expect(confirm.html).toContain('href="/account/security/upstream?other=1"');
     expect((await confirmAt(browser)).html).not.toContain('Confirm that it is you');
@@ -237,13 +230,12 @@ describe('a provider that does not state the time of the sign-in', () => {
   const withoutTime = { claims: (claims: JWTPayload) => ({ ...claims, auth_time: undefined }) };
 
   beforeAll(() => start({}, { developerConsole: true }));
-  afterAll(() => stop());
+  afterAll(stop);
   beforeEach(() => void (upstream.faults = withoutTime));
 
   const member = async () => {
     const sub = randomUUID();
-    const browser = oauth.browser();
-    return { sub, browser, ...(await oauth.member({ external_id: sub })) };
+    return { sub, browser: oauth.browser(), ...(await oauth.member({ external_id: sub })) };
   };
 
   it('cannot confirm a recent authentication for account changes or new keys', async () => {
@@ -301,7 +293,7 @@ describe('a provider that does not state the time of the sign-in', () => {
 });
 
 describe('LOCAL_SIGN_IN=false', () => {
-  afterAll(() => stop());
+  afterAll(stop);
 
   it('redirects to the external identity provider, for apps and account pages, and rejects passwords', async () => {
     await start({}, { localSignIn: false });

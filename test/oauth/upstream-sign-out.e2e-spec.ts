@@ -20,10 +20,7 @@ beforeAll(async () => {
   ({ oauth, upstream } = await startWithUpstream({ logout: true }));
   clientId = await oauth.client({ post_logout_redirect_uris: [AFTERWARDS] });
 });
-afterAll(async () => {
-  await oauth.close();
-  upstream.close();
-});
+afterAll(() => oauth.close());
 beforeEach(() => void (upstream.faults = {}));
 
 /** A member signed in to an app and the account pages, the id of the provider's session, and the browser there. */
@@ -43,9 +40,6 @@ async function member(of?: { id: number; sub: string }) {
   upstream.faults = {};
   return { id, sub, sid, browser, there, tokens };
 }
-
-const isSignedIn = async (browser: Browser) =>
-  !/Continue with/.test((await browser.view('/account/apps')).html);
 
 /** Sends a logout token. */
 async function logOut(token: string | undefined, origin = oauth.issuer) {
@@ -75,7 +69,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
       client_id: 'public-user-api',
       post_logout_redirect_uri: `${oauth.issuer}/sign-in/signed-out`,
     });
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
     const back = await there.submitAndLeave(await there.view(onwards), {});
     expect(back.origin + back.pathname).toBe(`${oauth.issuer}/sign-in/signed-out`);
     expect((await browser.view(back)).html).toMatch(/You are signed out/);
@@ -86,7 +80,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
     const page = await browser.view(logoutUrl(tokens.id_token!, { state: 'mine' }));
     const onwards = await browser.submitAndLeave(page, { logout: 'yes' });
     expect(onwards.origin).toBe(upstream.issuer);
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
     const back = await there.submitAndLeave(await there.view(onwards), {});
     expect((await browser.leave(back)).href).toBe(`${AFTERWARDS}?state=mine`);
   });
@@ -100,7 +94,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
     const { browser: other, tokens } = await member();
     const stay = await other.view(logoutUrl(tokens.id_token!));
     expect((await other.submitAndLeave(stay, {})).href).toBe(AFTERWARDS);
-    expect(await isSignedIn(other)).toBe(true);
+    expect(await other.isSignedIn()).toBe(true);
   });
 
   it('shows a confirmation instead of redirecting if the state in the URL is forged', async () => {
@@ -119,7 +113,7 @@ describe('a logout token of the external identity provider', () => {
     expect(one.sid).not.toBe(other.sid);
     const { status, headers, text } = await logOutOf({ sub: one.sub, sid: one.sid });
     expect([status, text, headers.get('cache-control')]).toEqual([200, '', 'no-store']);
-    expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([false, true]);
+    expect([await one.browser.isSignedIn(), await other.browser.isSignedIn()]).toEqual([false, true]);
     expect(await oauth.me(one.tokens.access_token)).toBe(200);
     expect(await oauth.events({ user: one.id, type: 'session.ended' })).toMatchObject([
       { actor: 'system', details: { sessions: 1 } },
@@ -131,8 +125,8 @@ describe('a logout token of the external identity provider', () => {
     const other = await member(one);
     const stranger = await member();
     expect((await logOutOf({ sub: one.sub })).status).toBe(200);
-    expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([false, false]);
-    expect(await isSignedIn(stranger.browser)).toBe(true);
+    expect([await one.browser.isSignedIn(), await other.browser.isSignedIn()]).toEqual([false, false]);
+    expect(await stranger.browser.isSignedIn()).toBe(true);
   });
 
   thorough.it.each(['sid', 'sub'] as const)(
@@ -152,19 +146,19 @@ describe('a logout token of the external identity provider', () => {
       expect(refused.status).toBe(400);
       expect(refused.html).toContain('This sign-in has expired');
       expect(await oauth.query('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
-      expect(await isSignedIn(browser)).toBe(false);
+      expect(await browser.isSignedIn()).toBe(false);
       // A later sign-in succeeds: here five seconds later.
       await oauth.query(
         `UPDATE oauth_state SET expires_at = expires_at - interval '5 seconds' WHERE model = 'ReplayDetection'`,
       );
-      expect(await isSignedIn((await member({ id, sub })).browser)).toBe(true);
+      expect(await (await member({ id, sub })).browser.isSignedIn()).toBe(true);
     },
   );
 
   it('is accepted when the provider sends it after a sign-out at the provider', async () => {
     const { browser, there } = await member();
     await there.submit(await there.view('/session/end'), {});
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
   });
 
   it('makes this server send its own logout token to an app of the session', async () => {
@@ -183,7 +177,7 @@ describe('a logout token of the external identity provider', () => {
   it('for a disabled account also ends the apps’ access', async () => {
     const { sub, tokens, browser, id } = await member();
     expect((await logOutOf({ sub, events: { [EVENT]: {}, [DISABLED]: {} } })).status).toBe(200);
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
     expect((await oauth.refresh(clientId, tokens.refresh_token)).status).toBe(400);
     expect(await oauth.query(`SELECT FROM oauth_grants WHERE user_id = $1`, [id])).toEqual([]);
   });
@@ -199,8 +193,7 @@ describe('a logout token of the external identity provider', () => {
     const before = await left();
     const token = await upstream.logoutToken({ sub, events: { [EVENT]: {}, [DISABLED]: {} } });
     for (const type of ['session.ended', 'access.revoked'] as const) {
-      const refused = await withoutAudit(oauth.dataSource, type, () => logOut(token));
-      expect(refused.status).toBe(500);
+      expect((await withoutAudit(oauth.dataSource, type, () => logOut(token))).status).toBe(500);
       expect(await left()).toEqual(before);
     }
     expect((await logOut(token)).status).toBe(200);
@@ -211,7 +204,7 @@ describe('a logout token of the external identity provider', () => {
   it('for a session ends that session, even if the token declares the account disabled', async () => {
     const { browser, sid } = await member();
     expect((await logOutOf({ sid, events: { [EVENT]: {}, [DISABLED]: {} } })).status).toBe(200);
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
   });
 
   thorough.it('still ends the session after the member returned with the same provider session', async () => {
@@ -219,7 +212,7 @@ describe('a logout token of the external identity provider', () => {
     await browser.open(oauth.request(clientId).url); // the session is stored again
     await browser.open('/account/apps');
     await logOutOf({ sub });
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(await browser.isSignedIn()).toBe(false);
   });
 
   thorough.it('keeps a session with a later password sign-in', async () => {
@@ -227,7 +220,7 @@ describe('a logout token of the external identity provider', () => {
     const { username } = await oauth.member();
     await browser.authorize(oauth.request(clientId, { prompt: 'login' }).url, { username });
     await logOutOf({ sub });
-    expect(await isSignedIn(browser)).toBe(true);
+    expect(await browser.isSignedIn()).toBe(true);
   });
 
   thorough.it.each<[string, Record<string, unknown>]>([
@@ -259,7 +252,7 @@ describe('a logout token of the external identity provider', () => {
       400,
       { error: 'invalid_request', error_description: expect.any(String), error_id: expect.any(String) },
     ]);
-    expect(await isSignedIn(browser)).toBe(true);
+    expect(await browser.isSignedIn()).toBe(true);
   });
 
   it('signed with a key that the server may not fetch yet gets a 503 with Retry-After, and a 200 after the next fetch', async () => {
@@ -271,10 +264,10 @@ describe('a logout token of the external identity provider', () => {
       const token = await upstream.logoutToken({ sub });
       const early = await logOut(token);
       expect([early.status, early.headers.get('retry-after')]).toEqual([503, '30']);
-      expect(await isSignedIn(browser)).toBe(true);
+      expect(await browser.isSignedIn()).toBe(true);
       await member();
       expect((await logOut(token)).status).toBe(200);
-      expect(await isSignedIn(browser)).toBe(false);
+      expect(await browser.isSignedIn()).toBe(false);
     } finally {
       now.mockRestore();
     }
@@ -291,7 +284,7 @@ describe('a logout token of the external identity provider', () => {
     await eventually(() => (Date.now() % 1000 < 100 ? true : undefined));
     expect((await logOutOf({ sub })).status).toBe(200);
     const later = await member({ id, sub });
-    expect([await isSignedIn(browser), await isSignedIn(later.browser)]).toEqual([false, true]);
+    expect([await browser.isSignedIn(), await later.browser.isSignedIn()]).toEqual([false, true]);
   });
 
   thorough.it(
@@ -302,16 +295,15 @@ describe('a logout token of the external identity provider', () => {
       for (const token of [undefined, '', 'x.y.z', '\0', 'a'.repeat(10_000), await upstream.logoutToken({})])
         expect((await logOut(token)).status).toBe(400);
       expect((await logOutOf({ sub: one.sub, sid: other.sid })).status).toBe(200);
-      expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([true, true]);
+      expect([await one.browser.isSignedIn(), await other.browser.isSignedIn()]).toEqual([true, true]);
     },
   );
 
   thorough.it('is accepted in only one of ten concurrent requests', async () => {
     const { sub, browser } = await member();
     const token = await upstream.logoutToken({ sub });
-    const statuses = await atOnce(10, async () => (await logOut(token)).status);
-    expect(tally(statuses)).toEqual({ 200: 1, 400: 9 });
-    expect(await isSignedIn(browser)).toBe(false);
+    expect(tally(await atOnce(10, async () => (await logOut(token)).status))).toEqual({ 200: 1, 400: 9 });
+    expect(await browser.isSignedIn()).toBe(false);
   });
 });
 
