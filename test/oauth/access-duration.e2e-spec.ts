@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { UsersService } from '../../src/accounts/users.service.js';
+import type { Duration } from '../../src/clients/access-durations.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { clientWithKey } from '../support/client-kinds.js';
@@ -55,37 +56,32 @@ async function credential(accessToken: string) {
 /** Days from now to `time`. */
 const daysTo = (time: string) => (Date.parse(`${time.replace(' ', 'T')}Z`) - Date.now()) / 86_400_000;
 
+const UP_TO_180 = ['once', '30', '180'];
+const ALL = [...UP_TO_180, 'unlimited'];
+const limited = (longest_access: Duration) => () => oauth.client({ longest_access });
+const ofMember = async () => {
+  const owner = { userId: (await oauth.member()).id, ip: null };
+  return oauth.client({ type: 'native', redirect_uris: [NATIVE], owner });
+};
+
 describe('the consent page', () => {
-  it.each([
-    ['a public web app', () => oauth.client(), ['once', '30', '180'], '30'],
-    ['a native app', native, ['once', '30', '180', 'unlimited'], '180'],
-    ['a confidential app', confidential, ['once', '30', '180', 'unlimited'], '180'],
-  ] as const)('offers the durations that are allowed for %s', async (kind, make, offered, selected) => {
-    const parameters = kind === 'a native app' ? { redirect_uri: NATIVE } : {};
+  it.each<[string, () => Promise<string>, object, string[], string]>([
+    ['a public web app', () => oauth.client(), {}, UP_TO_180, '30'],
+    ['a native app', native, { redirect_uri: NATIVE }, ALL, '180'],
+    ['a confidential app', confidential, {}, ALL, '180'],
+    [
+      'a public web app that proves a DPoP key',
+      () => oauth.client(),
+      { dpop_jkt: 'x'.repeat(43) },
+      ALL,
+      '180',
+    ],
+    ['a web app that an admin limited to one-time access', limited('once'), {}, ['once'], 'once'],
+    ['a web app that an admin limited to 30 days', limited('30'), {}, ['once', '30'], '30'],
+    ['a web app for which an admin allowed unlimited access', limited('unlimited'), {}, ALL, '30'],
+    ['a native app that a member registered', ofMember, { redirect_uri: NATIVE }, UP_TO_180, '180'],
+  ])('offers the durations that are allowed for %s', async (_, make, parameters, offered, selected) => {
     expect(await offers(await make(), parameters)).toEqual({ offered, selected: [selected] });
-  });
-
-  it('offers unlimited access to a public web app that proves a DPoP key', async () => {
-    const { offered } = await offers(await oauth.client(), { dpop_jkt: 'x'.repeat(43) });
-    expect(offered).toContain('unlimited');
-  });
-
-  it.each([
-    ['once', ['once'], 'once'],
-    ['30', ['once', '30'], '30'],
-    ['unlimited', ['once', '30', '180', 'unlimited'], '30'],
-  ] as const)(
-    'offers durations up to the limit that an admin set: %s',
-    async (longest_access, offered, selected) => {
-      expect(await offers(await oauth.client({ longest_access }))).toEqual({ offered, selected: [selected] });
-    },
-  );
-
-  it('offers at most 180 days to an app that a member registered', async () => {
-    const owner = { userId: (await oauth.member()).id, ip: null };
-    const clientId = await oauth.client({ type: 'native', redirect_uris: [NATIVE], owner });
-    const { offered, selected } = await offers(clientId, { redirect_uri: NATIVE });
-    expect([offered.at(-1), selected]).toEqual(['180', ['180']]);
   });
 
   it.each(['unlimited', '31', '', 'constructor'])(
@@ -94,8 +90,7 @@ describe('the consent page', () => {
       const clientId = await oauth.client();
       const { browser, page } = await atConsent(clientId, (await oauth.member()).username);
       const form = { scope: ['profile:read'], decision: 'allow', duration };
-      const answer = await browser.press(page, form, /\/consent$/);
-      expect(answer.status).toBe(400);
+      expect((await browser.press(page, form, /\/consent$/)).status).toBe(400);
       expect(await oauth.query('SELECT FROM oauth_consents WHERE client_id = $1', [clientId])).toEqual([]);
     },
   );
@@ -103,7 +98,7 @@ describe('the consent page', () => {
   it('follows ACCESS_LONGEST and ACCESS_PRESELECTED', async () => {
     await using other = await OauthTest.start({ accessLongest: '180', accessPreselected: 'once' }, oauth);
     expect(await offers(await native(), { redirect_uri: NATIVE }, other)).toEqual({
-      offered: ['once', '30', '180'],
+      offered: UP_TO_180,
       selected: ['once'],
     });
   });
@@ -144,8 +139,7 @@ describe('access for a limited time', () => {
   });
 
   it('ends at the same time for all sign-ins under one consent', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const browser = oauth.browser();
+    const { username, clientId, browser } = await oauth.memberAndClient();
     await access(clientId, username, '30', { browser });
     await oauth.passTime(DAY);
     await access(clientId, username, '30', { browser });
@@ -158,8 +152,7 @@ JOIN oauth_consents c ON c.client_id = g.client_id WHERE g.client_id = $1`,
   });
 
   it('requires no new consent until it ends; then the consent page preselects the earlier choices', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const browser = oauth.browser();
+    const { username, clientId, browser } = await oauth.memberAndClient();
     const page = await browser.signIn(oauth.request(clientId, { scope: SCOPE }).url, username);
     await browser.submit(page, { scope: ['profile:read'], decision: 'allow', duration: '180' }, /\/consent$/);
     const silent = async () =>
@@ -175,30 +168,24 @@ JOIN oauth_consents c ON c.client_id = g.client_id WHERE g.client_id = $1`,
     expect((await silent()).get('error')).toBe('consent_required');
     const again = await browser.view(oauth.request(clientId, { scope: SCOPE }).url);
     expect(durationsOn(again.html).selected).toEqual(['180']);
-    const ticked = [...again.html.matchAll(/name="scope" value="([\w:]+)" checked>/g)].map(
-      ([, scope]) => scope,
-    );
-    expect(ticked).toEqual(['profile:read']);
+    expect(again.html.match(/(?<=name="scope" value=")[\w:]+(?=" checked>)/g)).toEqual(['profile:read']);
   });
 });
 
-describe('one-time access', () => {
-  it('has no refresh token, ends with its access token, and requires a new consent next time', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const browser = oauth.browser();
-    const body = await access(clientId, username, 'once', { browser });
-    expect(body).not.toHaveProperty('refresh_token');
-    expect(body).not.toHaveProperty('refresh_token_expires_in');
-    expect(body.expires_in).toBe(600);
-    const { access_ends_at, expires_at } = await credential(body.access_token);
-    expect(access_ends_at).toBe(expires_at);
-    const silent = await browser.leave(oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url);
-    expect(silent.searchParams.get('error')).toBe('consent_required');
-    await oauth.passTime(480); // leaves a slow host two minutes
-    expect(await oauth.me(body.access_token)).toBe(200);
-    await oauth.passTime(120);
-    expect(await oauth.me(body.access_token)).toBe(401);
-  });
+it('one-time access has no refresh token, ends with its access token, and requires a new consent next time', async () => {
+  const { username, clientId, browser } = await oauth.memberAndClient();
+  const body = await access(clientId, username, 'once', { browser });
+  expect(body).not.toHaveProperty('refresh_token');
+  expect(body).not.toHaveProperty('refresh_token_expires_in');
+  expect(body.expires_in).toBe(600);
+  const { access_ends_at, expires_at } = await credential(body.access_token);
+  expect(access_ends_at).toBe(expires_at);
+  const silent = await browser.leave(oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url);
+  expect(silent.searchParams.get('error')).toBe('consent_required');
+  await oauth.passTime(480); // leaves a slow host two minutes
+  expect(await oauth.me(body.access_token)).toBe(200);
+  await oauth.passTime(120);
+  expect(await oauth.me(body.access_token)).toBe(401);
 });
 
 describe('unlimited access', () => {
@@ -235,19 +222,17 @@ describe('unlimited access', () => {
   });
 });
 
-describe('a code exchange', () => {
-  it.each([
-    ['a native app', native, NATIVE],
-    ['a public web app', () => oauth.client(), REDIRECT_URI],
-  ] as const)('does not update the grant row for %s', async (_, make, redirect_uri) => {
-    const [clientId, { username }] = [await make(), await oauth.member()];
-    const grant = 'SELECT ctid::text, expires_at FROM oauth_grants WHERE client_id = $1';
-    const code = await oauth.code(clientId, username, { redirect_uri });
-    const before = await oauth.query(grant, [clientId]);
-    expect(before).toHaveLength(1);
-    expect((await oauth.token(code)).status).toBe(200);
-    expect(await oauth.query(grant, [clientId])).toEqual(before);
-  });
+it.each([
+  ['a native app', native, NATIVE],
+  ['a public web app', () => oauth.client(), REDIRECT_URI],
+] as const)('a code exchange does not update the grant row for %s', async (_, make, redirect_uri) => {
+  const [clientId, { username }] = [await make(), await oauth.member()];
+  const grant = 'SELECT ctid::text, expires_at FROM oauth_grants WHERE client_id = $1';
+  const code = await oauth.code(clientId, username, { redirect_uri });
+  const before = await oauth.query(grant, [clientId]);
+  expect(before).toHaveLength(1);
+  expect((await oauth.token(code)).status).toBe(200);
+  expect(await oauth.query(grant, [clientId])).toEqual(before);
 });
 
 describe('/account/apps', () => {
@@ -255,10 +240,8 @@ describe('/account/apps', () => {
     browser.press(page, { duration }, /\/apps\/change$/);
 
   async function withAccess(duration: string) {
-    const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
-    const browser = oauth.browser();
-    const tokens = await access(clientId, username, duration, { browser });
-    return { clientId, id, browser, tokens };
+    const { id, username, clientId, browser } = await oauth.memberAndClient();
+    return { clientId, id, browser, tokens: await access(clientId, username, duration, { browser }) };
   }
   const ends = async (clientId: string) =>
     oauth.query<{ days: number }>(
@@ -277,8 +260,7 @@ describe('/account/apps', () => {
     await oauth.passTime(29 * DAY);
     const { body } = await oauth.refresh(clientId, tokens.refresh_token);
     expect(body.refresh_token_expires_in).toBeGreaterThan(150 * DAY);
-    const shorter = await change(browser, page, '30');
-    expect(shorter.html).toContain('You changed how long the app has access.');
+    expect((await change(browser, page, '30')).html).toContain('You changed how long the app has access.');
     expect(await ends(clientId)).toEqual([{ days: 30 }]);
     expect(await oauth.details({ user: id, type: 'access.changed' })).toEqual([
       { grants: 1, duration: '180' },
@@ -288,8 +270,7 @@ describe('/account/apps', () => {
 
   it.each(['unlimited', 'once', '', '31'])('rejects the duration "%s" for a web app', async (duration) => {
     const { clientId, browser } = await withAccess('30');
-    const page = await browser.view('/account/apps');
-    expect((await change(browser, page, duration)).status).toBe(400);
+    expect((await change(browser, await browser.view('/account/apps'), duration)).status).toBe(400);
     expect(await ends(clientId)).toEqual([{ days: 30 }]);
   });
 
@@ -301,8 +282,7 @@ describe('/account/apps', () => {
     expect(await ends(clientId)).toEqual([]);
 
     const once = await withAccess('once');
-    const shown = await once.browser.view('/account/apps');
-    await change(once.browser, shown, '180');
+    await change(once.browser, await once.browser.view('/account/apps'), '180');
     expect(await ends(once.clientId)).toEqual([{ days: 0 }]);
     expect(await oauth.events({ user: once.id, type: 'access.changed' })).toEqual([]);
   });
@@ -324,6 +304,7 @@ describe('/account/apps', () => {
 
 describe('a refresh request for ended access', () => {
   const [BY_MEMBER, BY_ADMIN] = [{ actor: 'user' }, { actor: 'admin' }] as const;
+  const [MEMBER, PLATFORM] = ['ended by the member', 'ended by the platform'];
   const sweep = () => oauth.api.app.get(Sweeper).sweep();
   const apps = () => new ConnectedApps(oauth.dataSource);
   const users = () => new UsersService(oauth.dataSource);
@@ -344,26 +325,14 @@ describe('a refresh request for ended access', () => {
   it.each<[string, string, (of: Ended) => Promise<unknown>]>([
     [
       'the member ended the access on /account/apps',
-      'ended by the member',
+      MEMBER,
       async ({ browser }) => browser.submit(await browser.view('/account/apps'), {}, /\/apps\/revoke$/),
     ],
-    ['the member ended all access', 'ended by the member', ({ id }) => apps().revokeAll(id, BY_MEMBER)],
-    [
-      'an admin ended the access',
-      'ended by the platform',
-      ({ id, clientId }) => apps().revoke(id, clientId, BY_ADMIN),
-    ],
-    ['an admin disabled the member', 'ended by the platform', ({ id }) => users().disable(id, 'admin')],
-    [
-      'an admin erased the member',
-      'ended by the platform',
-      ({ id }) => eraseMembers(oauth.dataSource, [id], BY_ADMIN),
-    ],
-    [
-      'an admin set a new password',
-      'ended by the platform',
-      ({ id }) => users().setPassword(id, 'seven quiet herons wade', 'admin'),
-    ],
+    ['the member ended all access', MEMBER, ({ id }) => apps().revokeAll(id, BY_MEMBER)],
+    ['an admin ended the access', PLATFORM, ({ id, clientId }) => apps().revoke(id, clientId, BY_ADMIN)],
+    ['an admin disabled the member', PLATFORM, ({ id }) => users().disable(id, 'admin')],
+    ['an admin erased the member', PLATFORM, ({ id }) => eraseMembers(oauth.dataSource, [id], BY_ADMIN)],
+    ['an admin set a new password', PLATFORM, ({ id }) => users().setPassword(id, 'quiet herons', 'admin')],
     [
       'the app revoked a token',
       'ended by the app',
@@ -413,15 +382,12 @@ describe('a refresh request for ended access', () => {
   });
 });
 
-describe('a consent given before members could choose a duration', () => {
-  it('still gives a sign-in 14 days of access', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const browser = oauth.browser();
-    await access(clientId, username, '180', { browser });
-    const earlier = 'UPDATE oauth_consents SET duration = NULL, access_ends_at = NULL WHERE client_id = $1';
-    await oauth.query(earlier, [clientId]);
-    const { url, redeem } = oauth.request(clientId, { scope: SCOPE, prompt: 'none' });
-    const { body } = await redeem(await browser.leave(url));
-    expect((body.refresh_token_expires_in as number) / DAY).toBeCloseTo(14, 2);
-  });
+it('a consent given before members could choose a duration still gives a sign-in 14 days of access', async () => {
+  const { username, clientId, browser } = await oauth.memberAndClient();
+  await access(clientId, username, '180', { browser });
+  const earlier = 'UPDATE oauth_consents SET duration = NULL, access_ends_at = NULL WHERE client_id = $1';
+  await oauth.query(earlier, [clientId]);
+  const { url, redeem } = oauth.request(clientId, { scope: SCOPE, prompt: 'none' });
+  const { body } = await redeem(await browser.leave(url));
+  expect((body.refresh_token_expires_in as number) / DAY).toBeCloseTo(14, 2);
 });

@@ -7,14 +7,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PlatformLogo } from '../../src/member-pages/rendering/logos.controller.js';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
+import { PIXEL as PNG } from '../support/images.js';
 import { listen } from '../support/listen.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { itInOneWindow } from '../support/windows.js';
 
-const PNG = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-  'base64',
-);
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
 
 let folder: string;
@@ -114,9 +111,7 @@ describe('the platform’s name and texts', () => {
   });
 
   it('are in the language that the app requests, on sign-in, consent and error pages', async () => {
-    const clientId = await oauth.client();
-    const { username } = await oauth.member();
-    const browser = oauth.browser();
+    const { username, clientId, browser } = await oauth.memberAndClient();
     const signIn = await browser.view(oauth.request(clientId, { ui_locales: 'it de' }).url);
     expect(signIn.html).toContain('<h1>Anmelden</h1>');
     const refused = await browser.press(signIn, { username, password: 'wrong' });
@@ -158,8 +153,7 @@ describe('the platform’s name and texts', () => {
     const french = await choose(first, 'fr');
     expect(french.url.pathname).toBe(first.url.pathname);
     expect(french.html).toContain('<h1>Se connecter</h1>');
-    const wrong = await browser.press(french, { username, password: 'wrong' });
-    const german = await choose(wrong, 'de');
+    const german = await choose(await browser.press(french, { username, password: 'wrong' }), 'de');
     const consent = await browser.press(german, { username, password: PASSWORD });
     expect(consent.html).toContain('Zugriff auf dein Konto geben?');
     expect((await choose(consent, 'en')).html).toContain('It would be able to');
@@ -234,11 +228,6 @@ describe('the platform’s name and texts', () => {
     const page = await browser.view('/oauth/logout?x');
     const { status, headers } = await browser.post(page, '/account/language', { to, language });
     expect([status, headers.get('location'), headers.getSetCookie()]).toEqual([400, null, []]);
-  });
-
-  it('have their languages listed in the metadata', async () => {
-    const metadata = await oauth.json('/.well-known/openid-configuration');
-    expect(metadata.ui_locales_supported).toEqual(['en', 'de', 'fr']);
   });
 });
 

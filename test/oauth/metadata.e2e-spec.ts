@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
+import { PROFILES } from '../../src/clients/profiles.js';
 import { idleSeconds, secondsOf } from '../../src/clients/access-durations.js';
 import { LIFETIMES } from '../../src/authorization-server/lifetimes.js';
 import { OauthTest } from '../support/oauth.js';
@@ -14,7 +15,10 @@ describe('metadata', () => {
     async (path) => {
       const response = await fetch(oauth.issuer + path);
       const { issuer } = oauth;
-      expect(await response.json()).toMatchObject({
+      const authMethods = ['none', 'private_key_jwt', 'client_secret_basic', 'client_secret_post'];
+      const algorithms = Object.values(PROFILES).flatMap(({ assertionAlgorithms }) => assertionAlgorithms);
+      const metadata = (await response.json()) as object;
+      expect(metadata).toMatchObject({
         issuer,
         authorization_endpoint: `${issuer}/oauth/authorize`,
         token_endpoint: `${issuer}/oauth/token`,
@@ -28,13 +32,20 @@ describe('metadata', () => {
         response_modes_supported: ['query', 'form_post'],
         grant_types_supported: ['authorization_code', 'refresh_token'],
         code_challenge_methods_supported: ['S256'],
-        token_endpoint_auth_methods_supported:
-          'none private_key_jwt client_secret_basic client_secret_post'.split(' '),
+        token_endpoint_auth_methods_supported: authMethods,
+        revocation_endpoint_auth_methods_supported: authMethods,
+        introspection_endpoint_auth_methods_supported: authMethods,
+        token_endpoint_auth_signing_alg_values_supported: expect.arrayContaining(algorithms),
+        backchannel_logout_supported: true,
+        backchannel_logout_session_supported: true,
+        ui_locales_supported: ['en', 'de', 'fr'],
         id_token_signing_alg_values_supported: ['ES256', 'RS256'],
         authorization_response_iss_parameter_supported: true,
         scopes_supported: ['openid', 'offline_access', 'profile', ...ALL_SCOPES],
         protected_resources: [`${issuer}/api/public`],
       });
+      const unsupported = /^(frontchannel|require_pushed_authorization_requests)/;
+      expect(Object.keys(metadata).filter((name) => unsupported.test(name))).toEqual([]);
       expect(response.headers.get('access-control-allow-origin')).toBe('*');
     },
   );

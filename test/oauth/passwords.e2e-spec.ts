@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { thorough } from '../support/database.js';
-import { asksForPassword, OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { atSecurity } from '../support/passkeys.js';
 
 const NEW = 'seven quiet herons wade';
@@ -49,7 +49,7 @@ describe('a password change', () => {
     expect((await change(browser, page, PASSWORD, NEW)).status).toBe(303);
     const after = await browser.view('/account/security');
     expect(after.html).toContain('Other sessions that were signed out: 0.');
-    expect(asksForPassword(await other.browser.view('/account/apps'))).toBe(false);
+    expect(await other.browser.isSignedIn()).toBe(true);
     expect(await oauth.events({ user: id, type: 'session.ended' })).toEqual([]);
     expect(await changesOf(id)).toEqual([{ sessions_kept: true }]);
   });
@@ -57,8 +57,7 @@ describe('a password change', () => {
   thorough.it(
     'that ends the other sessions also ends unfinished sign-ins, and keeps the apps’ access',
     async () => {
-      const { username } = await oauth.member();
-      const clientId = await oauth.client();
+      const { username, clientId } = await oauth.memberAndClient();
       const tokens = await oauth.tokens(clientId, username);
       const thief = oauth.browser();
       const consent = await thief.signIn(oauth.request(await oauth.client()).url, username);
@@ -73,28 +72,20 @@ describe('a password change', () => {
 
   it.each([
     ['a text that is too short', 'nine 9999', 'must have 10 to 128 characters'],
-    ['a text that is too long', 'x'.repeat(129), 'must have 10 to 128 characters'],
     ['one of the most common passwords', 'QWERTYuiop', 'one of the most common'],
     ['a text that cannot be stored', 'with\0null and more', 'characters that are not allowed'],
     ['the current password', PASSWORD, 'the same as the current one'],
-    ['an empty text', '', 'must have 10 to 128 characters'],
+    ['a password similar to the username', 'USERNAME1', 'too similar to your username'],
   ])('to %s is rejected with the reason, and keeps the old password', async (_, wanted, why) => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
-    const answer = await change(browser, page, PASSWORD, wanted);
+    const password = wanted.replace('USERNAME', username.toUpperCase());
+    const answer = await change(browser, page, PASSWORD, password);
     const html = await answer.text();
     expect([answer.status, html]).toEqual([400, expect.stringContaining(why)]);
     expect(html).not.toContain(PASSWORD);
     expect(await changesOf(id)).toEqual([]);
     expect(await canSignIn(username, PASSWORD)).toBe(true);
-  });
-
-  it('to a password similar to the username is rejected', async () => {
-    const { username } = await oauth.member();
-    const { browser, page } = await atSecurity(oauth, username);
-    const answer = await change(browser, page, PASSWORD, `${username.toUpperCase()}1`);
-    expect(answer.status).toBe(400);
-    expect(await answer.text()).toContain('too similar to your username');
   });
 
   thorough.it('requires the old password, and is blocked after ten wrong guesses', async () => {
@@ -112,8 +103,7 @@ describe('a password change', () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const stranger = oauth.browser();
-    const theirs = await stranger.view('/account/apps');
-    expect((await change(stranger, theirs, PASSWORD, NEW)).status).toBe(401);
+    expect((await change(stranger, await stranger.view('/account/apps'), PASSWORD, NEW)).status).toBe(401);
     expect((await change(stranger, page, PASSWORD, NEW)).status).toBe(403);
     await oauth.query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
     expect((await change(browser, page, PASSWORD, NEW)).status).toBe(401);

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair } from 'jose';
-import { PROFILE_NAMES, PROFILES } from '../../src/clients/profiles.js';
-import { parseClient } from '../../src/authorization-server/adapters/client-documents.js';
+import { PROFILE_NAMES } from '../../src/clients/profiles.js';
 import { clientWithKey, dpopKey } from '../support/client-kinds.js';
 import { atOnce } from '../support/concurrent.js';
-import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import { OauthTest } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -15,38 +14,45 @@ type Profile = (typeof PROFILE_NAMES)[number];
 /** Status and code of a response; `ok` for a success. */
 type Said = string;
 
+type Cause = (profile: Profile) => Promise<Said>;
+
 /** Pushes an authorization request, without the parameters that the fault omits or replaces. */
-async function pushed(profile: Profile, parameters: Record<string, string | undefined>): Promise<Said> {
-  const { id, assertion } = await clientWithKey(oauth, { profile });
-  const { searchParams } = oauth.request(id, parameters).url;
-  const form = { ...Object.fromEntries(searchParams), ...(await assertion()) };
-  const { status, body } = await oauth.post('/oauth/par', form);
-  return status === 201 ? 'ok' : `${status} ${body.error}`;
-}
+const pushing =
+  (parameters: Record<string, string | undefined>): Cause =>
+  async (profile) => {
+    const { id, assertion } = await clientWithKey(oauth, { profile });
+    const { searchParams } = oauth.request(id, parameters).url;
+    const form = { ...Object.fromEntries(searchParams), ...(await assertion()) };
+    const { status, body } = await oauth.post('/oauth/par', form);
+    return status === 201 ? 'ok' : `${status} ${body.error}`;
+  };
 
 /** Authenticates with an assertion. */
-async function asserted(profile: Profile, claims: Record<string, unknown>, alg = 'ES256'): Promise<Said> {
-  const { id, assertion } = await clientWithKey(oauth, { profile }, alg);
-  const form = await assertion(claims);
-  const { status, body } = await oauth.post('/oauth/revoke', { ...form, client_id: id, token: 'x' });
-  return status === 200 ? 'ok' : `${status} ${body.error}`;
-}
+const asserting =
+  (claimsOf: () => Record<string, unknown>, alg = 'ES256'): Cause =>
+  async (profile) => {
+    const { id, assertion } = await clientWithKey(oauth, { profile }, alg);
+    const form = { ...(await assertion(claimsOf())), client_id: id, token: 'x' };
+    const { status, body } = await oauth.post('/oauth/revoke', form);
+    return status === 200 ? 'ok' : `${status} ${body.error}`;
+  };
 
 /** Opens an authorization request directly. */
-async function opened(profile: Profile, parameters: Record<string, string | undefined>): Promise<Said> {
+async function opening(profile: Profile): Promise<Said> {
   const { id } = await clientWithKey(oauth, { profile });
-  const at = await oauth.browser().open(oauth.request(id, parameters).url);
+  const at = await oauth.browser().open(oauth.request(id).url);
   if (at instanceof URL) return at.searchParams.get('error') ?? 'ok';
   return at.status === 200 ? 'ok' : `${at.status}`;
 }
 
 /** Registers a client. */
-async function registered(fields: Parameters<OauthTest['client']>[0]): Promise<Said> {
-  return oauth.client(fields).then(
-    () => 'ok',
-    (error: Error) => error.message,
-  );
-}
+const registering =
+  (fields: Parameters<OauthTest['client']>[0]): Cause =>
+  async (profile) =>
+    oauth.client({ profile, ...fields }).then(
+      () => 'ok',
+      (error: Error) => error.message,
+    );
 
 const now = () => Math.floor(Date.now() / 1000);
 const tokenEndpoint = () => `${oauth.issuer}/oauth/token`;
@@ -56,110 +62,41 @@ const jwks = { keys: [await exportJWK(publicKey)] };
 const INVALID = '401 invalid_client';
 const REQUEST = '400 invalid_request';
 const AUTH = /cannot authenticate with/;
+const UNSIGNED = /not signed with RS256/;
 const PKCE = /only a confidential client of the profile oidc can omit PKCE/;
 
-/** Fault → its cause, and the response for each profile. A RegExp matches an error at registration. */
-type Fault = [
-  fault: string,
-  cause: (profile: Profile) => Promise<Said>,
-  answers: Readonly<Record<Profile, Said | RegExp>>,
-];
-const every = (said: Said | RegExp): Fault[2] => ({ oauth21: said, oidc: said, fapi2: said });
+/** A fault, its cause, and the responses for oauth21, oidc and fapi2. A RegExp matches an error at registration. */
+type Fault = [fault: string, cause: Cause, oauth21: Said | RegExp, oidc: Said | RegExp, fapi2: Said | RegExp];
+const withoutPkce = { code_challenge: undefined, code_challenge_method: undefined };
+const others = () => ({ aud: [oauth.issuer, 'https://other.example'] });
 const FAULTS: readonly Fault[] = [
-  [
-    'no client authentication',
-    (profile) => registered({ profile }),
-    { oauth21: 'ok', oidc: 'ok', fapi2: AUTH },
-  ],
-  [
-    'a secret in the header',
-    (profile) => registered({ profile, secret_auth_method: 'client_secret_basic' }),
-    { oauth21: AUTH, oidc: 'ok', fapi2: AUTH },
-  ],
-  [
-    'a secret in the body',
-    (profile) => registered({ profile, secret_auth_method: 'client_secret_post' }),
-    { oauth21: AUTH, oidc: 'ok', fapi2: AUTH },
-  ],
-  [
-    'PKCE optional, with keys',
-    (profile) => registered({ profile, pkce: 'optional', jwks }),
-    { oauth21: PKCE, oidc: 'ok', fapi2: PKCE },
-  ],
-  [
-    'PKCE off, with keys',
-    (profile) => registered({ profile, pkce: 'off', jwks }),
-    { oauth21: PKCE, oidc: 'ok', fapi2: PKCE },
-  ],
-  [
-    'PKCE off, public',
-    (profile) => registered({ profile, pkce: 'off' }),
-    { oauth21: PKCE, oidc: PKCE, fapi2: AUTH },
-  ],
-  [
-    'ID tokens in RS256',
-    (profile) => registered({ profile, jwks, id_token_signed_response_alg: 'RS256' }),
-    { oauth21: 'ok', oidc: 'ok', fapi2: /not signed with RS256/ },
-  ],
-  [
-    'no PKCE, with a nonce',
-    (profile) => pushed(profile, { code_challenge: undefined, code_challenge_method: undefined, nonce: 'n' }),
-    every(REQUEST),
-  ],
-  ['PKCE with plain', (profile) => pushed(profile, { code_challenge_method: 'plain' }), every(REQUEST)],
-  ['a request that is pushed', (profile) => pushed(profile, {}), every('ok')],
-  [
-    'a request that is not pushed',
-    (profile) => opened(profile, {}),
-    { oauth21: 'ok', oidc: 'ok', fapi2: 'invalid_request' },
-  ],
-  [
-    'form_post',
-    (profile) => pushed(profile, { response_mode: 'form_post' }),
-    { oauth21: REQUEST, oidc: 'ok', fapi2: REQUEST },
-  ],
-  ['fragment', (profile) => pushed(profile, { response_mode: 'fragment' }), every(REQUEST)],
-  ['an assertion for the issuer', (profile) => asserted(profile, {}), every('ok')],
-  [
-    'an assertion for the token endpoint',
-    (profile) => asserted(profile, { aud: tokenEndpoint() }),
-    { oauth21: 'ok', oidc: 'ok', fapi2: INVALID },
-  ],
-  [
-    'an assertion for several audiences',
-    (profile) => asserted(profile, { aud: [oauth.issuer, 'https://other.example'] }),
-    every(INVALID),
-  ],
-  ...['ES256', 'PS256', 'EdDSA'].map((alg): Fault => [
-    `an assertion in ${alg}`,
-    (profile) => asserted(profile, {}, alg),
-    every('ok'),
-  ]),
-  [
-    'an assertion in RS256',
-    (profile) => asserted(profile, {}, 'RS256'),
-    { oauth21: 'ok', oidc: 'ok', fapi2: INVALID },
-  ],
-  [
-    'an iat and nbf 8 s ahead',
-    (profile) => asserted(profile, { iat: now() + 8, nbf: now() + 8 }),
-    every('ok'),
-  ],
-  [
-    'an nbf 70 s ahead',
-    (profile) => asserted(profile, { nbf: now() + 70, exp: now() + 120 }),
-    every(INVALID),
-  ],
-  [
-    'an iat 70 s ahead',
-    (profile) => asserted(profile, { iat: now() + 70, exp: now() + 120 }),
-    every(INVALID),
-  ],
+  ['no client authentication', registering({}), 'ok', 'ok', AUTH],
+  ['a secret in the header', registering({ secret_auth_method: 'client_secret_basic' }), AUTH, 'ok', AUTH],
+  ['a secret in the body', registering({ secret_auth_method: 'client_secret_post' }), AUTH, 'ok', AUTH],
+  ['PKCE optional, with keys', registering({ pkce: 'optional', jwks }), PKCE, 'ok', PKCE],
+  ['PKCE off, with keys', registering({ pkce: 'off', jwks }), PKCE, 'ok', PKCE],
+  ['PKCE off, public', registering({ pkce: 'off' }), PKCE, PKCE, AUTH],
+  ['ID tokens in RS256', registering({ jwks, id_token_signed_response_alg: 'RS256' }), 'ok', 'ok', UNSIGNED],
+  ['no PKCE, with a nonce', pushing({ ...withoutPkce, nonce: 'n' }), REQUEST, REQUEST, REQUEST],
+  ['PKCE with plain', pushing({ code_challenge_method: 'plain' }), REQUEST, REQUEST, REQUEST],
+  ['a request that is pushed', pushing({}), 'ok', 'ok', 'ok'],
+  ['a request that is not pushed', opening, 'ok', 'ok', 'invalid_request'],
+  ['form_post', pushing({ response_mode: 'form_post' }), REQUEST, 'ok', REQUEST],
+  ['fragment', pushing({ response_mode: 'fragment' }), REQUEST, REQUEST, REQUEST],
+  ['an assertion for the token endpoint', asserting(() => ({ aud: tokenEndpoint() })), 'ok', 'ok', INVALID],
+  ['an assertion for several audiences', asserting(others), INVALID, INVALID, INVALID],
+  ['an assertion in ES256 for the issuer', asserting(() => ({})), 'ok', 'ok', 'ok'],
+  ['an assertion in PS256', asserting(() => ({}), 'PS256'), 'ok', 'ok', 'ok'],
+  ['an assertion in EdDSA', asserting(() => ({}), 'EdDSA'), 'ok', 'ok', 'ok'],
+  ['an assertion in RS256', asserting(() => ({}), 'RS256'), 'ok', 'ok', INVALID],
+  ['an iat and nbf 8 s ahead', asserting(() => ({ iat: now() + 8, nbf: now() + 8 })), 'ok', 'ok', 'ok'],
+  ['an nbf 70 s ahead', asserting(() => ({ nbf: now() + 70, exp: now() + 120 })), INVALID, INVALID, INVALID],
+  ['an iat 70 s ahead', asserting(() => ({ iat: now() + 70, exp: now() + 120 })), INVALID, INVALID, INVALID],
 ];
 
 describe.each(PROFILE_NAMES)('a client of the profile %s', (profile) => {
-  it.each(FAULTS)('gets the response that its profile defines: %s', async (_fault, cause, answers) => {
-    const answer = answers[profile];
+  it.each(FAULTS)('gets the response that its profile defines: %s', async (_fault, cause, ...answers) => {
+    const answer = answers[['oauth21', 'oidc', 'fapi2'].indexOf(profile)]!;
     const said = await cause(profile);
     if (typeof answer === 'string') expect(said).toBe(answer);
     else expect(said).toMatch(answer);
@@ -182,42 +119,6 @@ describe('an error caused by a client’s profile', () => {
     const { id } = await clientWithKey(oauth, { profile: 'fapi2' });
     const back = await oauth.browser().leave(oauth.request(id).url);
     expect(back.searchParams.get('error_description')).toBe('Pushed Authorization Request must be used');
-  });
-});
-
-describe('a client document', () => {
-  const id = 'https://app.example/client.json';
-  const document = { client_id: id, redirect_uris: [REDIRECT_URI] };
-  const both = { require_pushed_authorization_requests: true, dpop_bound_access_tokens: true };
-
-  it('determines the client’s profile by its metadata', () => {
-    const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks };
-    expect(parseClient(id, { ...document, ...keys, ...both }, true).profile).toBe('fapi2');
-    expect(parseClient(id, { ...document, ...keys }, true).profile).toBe('oauth21');
-    expect(() => parseClient(id, { ...document, ...both }, true)).toThrow('cannot authenticate with none');
-    expect(() =>
-      parseClient(id, { ...document, token_endpoint_auth_method: 'client_secret_basic' }, true),
-    ).toThrow('must be none or private_key_jwt');
-  });
-});
-
-describe('discovery', () => {
-  it('lists the authentication methods, response modes and assertion algorithms of all profiles', async () => {
-    const metadata = await oauth.json<Record<string, string[]>>('/.well-known/openid-configuration');
-    for (const profile of PROFILE_NAMES) {
-      const { authMethods, responseModes, assertionAlgorithms } = PROFILES[profile];
-      for (const place of ['token', 'revocation', 'introspection']) {
-        expect(metadata[`${place}_endpoint_auth_methods_supported`]).toEqual(
-          expect.arrayContaining([...authMethods]),
-        );
-        expect(metadata[`${place}_endpoint_auth_methods_supported`]).not.toContain('client_secret_jwt');
-      }
-      expect(metadata.response_modes_supported).toEqual(expect.arrayContaining([...responseModes]));
-      expect(metadata.token_endpoint_auth_signing_alg_values_supported).toEqual(
-        expect.arrayContaining([...assertionAlgorithms]),
-      );
-    }
-    expect(metadata).not.toHaveProperty('require_pushed_authorization_requests');
   });
 });
 
