@@ -30,9 +30,7 @@ const SCOPES = { scope: 'profile:read', decision: 'allow' };
 
 /** Signs a member in, and allows all scopes. */
 async function consented() {
-  const { id, username } = await oauth.member();
-  const clientId = await oauth.client();
-  const browser = oauth.browser();
+  const { id, username, clientId, browser } = await oauth.memberAndClient();
   await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
   return { id, username, clientId, browser };
 }
@@ -54,18 +52,17 @@ describe('a sign-in or consent form sent several times at once', () => {
   }
 
   async function atConsent() {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
+    const { username, clientId, browser } = await oauth.memberAndClient();
     const consent = await browser.signIn(oauth.request(clientId, { scope: SCOPE }).url, username);
     return { username, clientId, browser, consent };
   }
 
-  it('makes one decision, with one grant and one code', async () => {
+  it('makes one decision, with one grant and one code; a page of another copy says that it is done already', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, consent } = await atConsent();
       const ends = await atOnce(3, () => browser.submit(consent, SCOPES, /consent$/));
       expect(ends.map(codeIn).filter((code) => code !== null)).toHaveLength(1);
+      for (const end of ends) if (!(end instanceof URL)) expect(end.html).toContain('This is done already');
       expect(await counts(clientId)).toEqual({ grants: 1, codes: 1, decisions: 1 });
     }
   });
@@ -85,8 +82,7 @@ describe('a sign-in or consent form sent several times at once', () => {
   });
 
   it('results in one code if it is a sign-in form', async () => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
+    const { username, clientId } = await oauth.memberAndClient();
     await oauth.code(clientId, username, { scope: SCOPE });
     const browser = oauth.browser();
     const page = await browser.view(oauth.request(clientId, { scope: SCOPE }).url);
@@ -107,8 +103,7 @@ const narrow = (clientId: string, username: string, untick: string[], browser = 
 
 describe('a narrowed consent', () => {
   it('removes the unticked scope from the app’s earlier access and refresh tokens', async () => {
-    const { id, username } = await oauth.member();
-    const clientId = await oauth.client();
+    const { id, username, clientId } = await oauth.memberAndClient();
     const tokens = await oauth.tokens(clientId, username, { scope: SCOPE });
     const untouched = await oauth.tokens(await oauth.client(), username, { scope: SCOPE });
     expect(await status('events', tokens.access_token)).toBe(200);
@@ -135,8 +130,7 @@ describe('a narrowed consent', () => {
   });
 
   it('may contain no API scope; a refreshed token then still reads userinfo', async () => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
+    const { username, clientId } = await oauth.memberAndClient();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
     await narrow(clientId, username, ['profile:read', 'events:read', 'achievements:read']);
     expect(await status('me', access_token)).toBe(403);
@@ -147,9 +141,7 @@ describe('a narrowed consent', () => {
   });
 
   it('does not change the access end on /account/apps, even if the sign-in with that end has no scope left', async () => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
+    const { username, clientId, browser } = await oauth.memberAndClient();
     const allow = (scope: string, duration: string) => {
       const { url, redeem } = oauth.request(clientId, {
         scope: 'profile:read events:read',
@@ -166,8 +158,7 @@ describe('a narrowed consent', () => {
   });
 
   it('applies to a code that is not redeemed yet', async () => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
+    const { username, clientId } = await oauth.memberAndClient();
     const code = await oauth.code(clientId, username, { scope: SCOPE });
     await narrow(clientId, username, ['events:read']);
     const { body } = await oauth.token(code);
@@ -175,8 +166,7 @@ describe('a narrowed consent', () => {
   });
 
   it('does not result from a request for fewer scopes, or from a denial', async () => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
+    const { username, clientId } = await oauth.memberAndClient();
     const { access_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
     const less = oauth.request(clientId, { scope: 'openid profile:read', prompt: 'consent' }).url;
     await oauth.browser().authorize(less, { username });
@@ -188,8 +178,7 @@ describe('a narrowed consent', () => {
   postgres.it('also applies on another instance that cached the token', async () => {
     await using other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
     const origin = await other.api.app.getUrl();
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
+    const { username, clientId } = await oauth.memberAndClient();
     const { access_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
     for (const at of [oauth.issuer, origin]) expect(await status('events', access_token, at)).toBe(200);
     await narrow(clientId, username, ['events:read']);
@@ -381,8 +370,7 @@ describe('a consent to an unreviewed app', () => {
     expect(consent.html).toContain('>Website (<bdi>claude.ai</bdi>)<');
     expect(consent.html).toContain('>Privacy policy (<bdi>policies.example</bdi>)<');
     await browser.allow(consent);
-    const done = await browser.view(signIn.url);
-    expect(done.html).toMatch(/href="https:\/\/claude.ai\/">Go to claude.ai</);
+    expect((await browser.view(signIn.url)).html).toMatch(/href="https:\/\/claude.ai\/">Go to claude.ai</);
   });
 
   it('remains valid if the keys at the app’s jwks_uri change', async () => {

@@ -76,30 +76,27 @@ const call = (path: string, headers: Record<string, string>, of = oauth) =>
 const meWith = async (key: string, of = oauth) =>
   (await call('/api/public/me', { 'X-API-Key': key }, of)).status;
 
-describe('/developer, with DEVELOPER_CONSOLE disabled', () => {
-  it('responds 404, like an unknown page', async () => {
-    await using without = await OauthTest.start({}, oauth);
-    for (const Accept of ['text/html', 'application/json']) {
-      const ask = async (path: string) => {
-        const response = await fetch(new URL(path, without.issuer), { headers: { Accept } });
-        const body = (await response.text()).replace(/"(instance|request_id)":"[^"]*"/g, '');
-        return [response.status, response.headers.get('content-type'), body];
-      };
-      const nothing = await ask('/nothing');
-      expect(nothing[0]).toBe(404);
-      for (const path of ['/developer', '/developer/requests', '/developer/new-key'])
-        expect([path, ...(await ask(path))]).toEqual([path, ...nothing]);
-    }
-    expect((await without.browser().view('/account/apps')).html).not.toContain('/developer');
-  });
+it('/developer, with DEVELOPER_CONSOLE disabled, responds 404, like an unknown page', async () => {
+  await using without = await OauthTest.start({}, oauth);
+  for (const Accept of ['text/html', 'application/json']) {
+    const ask = async (path: string) => {
+      const response = await fetch(new URL(path, without.issuer), { headers: { Accept } });
+      const body = (await response.text()).replace(/"(instance|request_id)":"[^"]*"/g, '');
+      return [response.status, response.headers.get('content-type'), body];
+    };
+    const nothing = await ask('/nothing');
+    expect(nothing[0]).toBe(404);
+    for (const path of ['/developer', '/developer/requests', '/developer/new-key'])
+      expect([path, ...(await ask(path))]).toEqual([path, ...nothing]);
+  }
+  expect((await without.browser().view('/account/apps')).html).not.toContain('/developer');
 });
 
 describe('a member’s app', () => {
   it('is registered with an audit event, signs another member in, and gets invalid_scope for an unregistered scope', async () => {
     const ada = await developer();
     const clientId = await ada.register();
-    const other = await oauth.member();
-    const tokens = await oauth.tokens(clientId, other.username, { scope: 'profile:read' });
+    const tokens = await oauth.tokens(clientId, (await oauth.member()).username, { scope: 'profile:read' });
     expect(await oauth.me(tokens.access_token)).toBe(200);
     const refused = await oauth.browser().view(oauth.request(clientId, { scope: 'connections:read' }).url);
     expect(refused).toMatchObject({ status: 400, html: expect.stringContaining('invalid_scope') });
@@ -138,19 +135,14 @@ describe('a member’s app', () => {
   });
 
   thorough.it.each([
-    { name: ' ' },
     { name: '\0\u200b' },
     { name: 'a'.repeat(101) },
     { redirect_uris: '' },
     { redirect_uris: Array.from({ length: 51 }, (_, i) => `https://app.example/${i}`).join('\n') },
-    { allowed_origins: 'https://app.example/path' },
     { post_logout_redirect_uris: 'javascript:alert(1)' },
-    { client_uri: 'http://app.example/' },
     { policy_uri: 'javascript:alert(1)' },
     { backchannel_logout_uri: 'http://app.example/logout' },
     { jwks: '{' },
-    { jwks: 'null' },
-    { jwks: '[]' },
     { jwks: '{"keys": [null]}' },
     { jwks: '{"keys": ["key"]}' },
     { jwks: '{"keys": [{"kty": "EC"}]}' },
@@ -181,9 +173,7 @@ describe('a member’s app', () => {
     const lines = page.html.replaceAll('&#39;', "'");
     expect(lines).toContain(`npm i ${oauth.issuer}/clients/typescript.tgz`);
     expect(lines).toContain(`clientId: '${id}',\n  redirectUri: '${REDIRECT_URI}',`);
-    const jwks = {
-      keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
-    };
+    const jwks = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }] };
     const changed = await ada.submit(page, new RegExp(`/clients/${id}$`), {
       name: 'Second',
       redirect_uris: 'https://second.example/callback',
@@ -203,8 +193,7 @@ describe('a member’s app', () => {
     expect(await clients().find(id)).toMatchObject({ disabled_by_owner: true });
     const enabled = await ada.submit(disabled, /\/enable$/);
     expect(await clients().find(id)).toMatchObject({ disabled_at: null, disabled_by_owner: false });
-    const after = await ada.submit(enabled, /\/delete$/);
-    expect(after.html).toContain('The app is deleted');
+    expect((await ada.submit(enabled, /\/delete$/)).html).toContain('The app is deleted');
     await expect(clients().find(id)).rejects.toThrow('There is no client');
     const events = await oauth.events({ client: id, user: ada.id });
     expect(events.map(({ type, actor }) => `${type} ${actor}`)).toEqual(
@@ -295,8 +284,7 @@ describe('a member’s API key', () => {
     const ada = await developer();
     const key = await ada.makeKey();
     expect(key).toMatch(/^pua_test_/);
-    const me = await call('/api/public/me', { 'X-API-Key': key });
-    expect(await me.json()).toMatchObject({ id: ada.id });
+    expect(await (await call('/api/public/me', { 'X-API-Key': key })).json()).toMatchObject({ id: ada.id });
     expect((await call('/api/public/events', { 'X-API-Key': key })).status).toBe(403);
     const secret = key.slice('pua_test_'.length + 13);
     for (const path of ['/developer', '/developer/requests', '/account/activity'])
@@ -381,38 +369,36 @@ describe('a member’s API key', () => {
   );
 });
 
-describe('a developer’s audited action', () => {
-  it('gets a 429 at the daily limit; revoking a key and deleting an app still succeed', async () => {
-    const ada = await developer();
-    const [app, key] = [await ada.register(), await ada.makeKey()];
-    await ada.post(`/developer/clients/${app}/disable`);
-    const form = await ada.open('/developer/new-client');
-    const record = (id: number, events: number) =>
-      oauth.query(
-        `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, $2)`,
-        [id, events],
-      );
-    await record(ada.id, 98);
-    const trail = async () => (await oauth.events({ user: ada.id })).length;
-    const before = await trail();
-    const refused = await ada.submit(form, /clients$/, APP);
-    expect([refused.status, refused.html.includes('reached the limit of changes')]).toEqual([429, true]);
-    for (const path of [
-      `/developer/clients/${app}/enable`,
-      `/developer/keys/${idOfKey(key)}/rotate`,
-      '/account/calendar/create',
-      '/account/security/password/off',
-    ])
-      expect([path, (await ada.post(path, { name: 'Name' })).status]).toEqual([path, 429]);
-    expect((await ada.post('/developer/keys', { name: 'Key', days: '1' })).status).toBe(429);
-    expect((await ada.post(`/developer/clients/${app}`, APP)).status).toBe(429);
-    expect(await trail()).toBe(before);
-    expect((await ada.post(`/developer/keys/${idOfKey(key)}/revoke`)).status).toBe(303);
-    expect((await ada.post(`/developer/clients/${app}/delete`)).status).toBe(303);
-    expect(await trail()).toBe(before + 2);
-    await record((await oauth.member()).id, 100);
-    await (await developer()).register(); // other developers are not limited
-  });
+it('a developer’s audited action gets a 429 at the daily limit; revoking a key and deleting an app still succeed', async () => {
+  const ada = await developer();
+  const [app, key] = [await ada.register(), await ada.makeKey()];
+  await ada.post(`/developer/clients/${app}/disable`);
+  const form = await ada.open('/developer/new-client');
+  const record = (id: number, events: number) =>
+    oauth.query(
+      `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, $2)`,
+      [id, events],
+    );
+  await record(ada.id, 98);
+  const trail = async () => (await oauth.events({ user: ada.id })).length;
+  const before = await trail();
+  const refused = await ada.submit(form, /clients$/, APP);
+  expect([refused.status, refused.html.includes('reached the limit of changes')]).toEqual([429, true]);
+  for (const path of [
+    `/developer/clients/${app}/enable`,
+    `/developer/keys/${idOfKey(key)}/rotate`,
+    '/account/calendar/create',
+    '/account/security/password/off',
+  ])
+    expect([path, (await ada.post(path, { name: 'Name' })).status]).toEqual([path, 429]);
+  expect((await ada.post('/developer/keys', { name: 'Key', days: '1' })).status).toBe(429);
+  expect((await ada.post(`/developer/clients/${app}`, APP)).status).toBe(429);
+  expect(await trail()).toBe(before);
+  expect((await ada.post(`/developer/keys/${idOfKey(key)}/revoke`)).status).toBe(303);
+  expect((await ada.post(`/developer/clients/${app}/delete`)).status).toBe(303);
+  expect(await trail()).toBe(before + 2);
+  await record((await oauth.member()).id, 100);
+  await (await developer()).register(); // other developers are not limited
 });
 
 describe('an app or key', () => {
@@ -474,8 +460,7 @@ describe('a developer’s recent requests', () => {
     const key = await ada.makeKey('Script');
     const errors: string[] = [];
     const send = async (path: string, headers: Record<string, string>) => {
-      const response = await call(path, headers);
-      const text = await response.text();
+      const text = await (await call(path, headers)).text();
       const { request_id } = (text.startsWith('{') ? JSON.parse(text) : {}) as { request_id?: string };
       if (request_id !== undefined) errors.push(request_id);
     };
@@ -569,11 +554,8 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     const rows = rowsOf(await ada.open('/developer/requests'));
     expect(rows).toHaveLength(100);
     expect(rows.filter((row) => row.includes('GET /api/public/events 403'))).toHaveLength(60);
-    const [kept] = await oauth.query<{ count: number }>(
-      'SELECT count(*) AS count FROM developer_requests WHERE key_id = $1',
-      [idOfKey(key)],
-    );
-    expect(kept!.count).toBe(100);
+    const kept = 'SELECT FROM developer_requests WHERE key_id = $1';
+    expect(await oauth.query(kept, [idOfKey(key)])).toHaveLength(100);
   });
 
   thorough.it('include requests to another instance once that instance has stored them', async () => {
@@ -594,10 +576,8 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
       return oauth.query('SELECT count(*) FROM developer_requests');
     };
     const before = await count();
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
-    const tokens = await oauth.tokens(clientId, username);
-    await oauth.me(tokens.access_token);
+    const { username, clientId } = await oauth.memberAndClient();
+    await oauth.me((await oauth.tokens(clientId, username)).access_token);
     await oauth.browser().open(oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url);
     const adminKey = await oauth.api.key(ada.id, []);
     await meWith(adminKey);
@@ -665,30 +645,27 @@ thorough.describe('with only the external identity provider', () => {
     expect(form.url.pathname).toBe('/developer/new-key');
     expect(form.html).toContain('action="/developer/keys"');
     await here.close();
-    upstream.close();
   });
 });
 
-describe('an erased developer', () => {
-  it('leaves no app and no key, and the apps’ access is revoked', async () => {
-    const ada = await developer();
-    const clientId = await ada.register();
-    const key = await ada.makeKey();
-    await meWith(key);
-    const { username } = await oauth.member();
-    const tokens = await oauth.tokens(clientId, username, { scope: 'profile:read' });
-    await ada.open('/developer/requests');
-    await eraseMembers(oauth.dataSource, [ada.id], { actor: 'admin' });
-    expect(await oauth.me(tokens.access_token)).toBe(401);
-    await soon(async () => (await meWith(key)) === 401);
-    for (const [table, column] of [
-      ['oauth_clients', 'id'],
-      ['developer_requests', 'client_id'],
-      ['developer_request_counts', 'client_id'],
-      ['oauth_grants', 'client_id'],
-    ])
-      expect(await oauth.query(`SELECT FROM ${table} WHERE ${column} = $1`, [clientId])).toEqual([]);
-  });
+it('an erased developer leaves no app and no key, and the apps’ access is revoked', async () => {
+  const ada = await developer();
+  const clientId = await ada.register();
+  const key = await ada.makeKey();
+  await meWith(key);
+  const { username } = await oauth.member();
+  const tokens = await oauth.tokens(clientId, username, { scope: 'profile:read' });
+  await ada.open('/developer/requests');
+  await eraseMembers(oauth.dataSource, [ada.id], { actor: 'admin' });
+  expect(await oauth.me(tokens.access_token)).toBe(401);
+  await soon(async () => (await meWith(key)) === 401);
+  for (const [table, column] of [
+    ['oauth_clients', 'id'],
+    ['developer_requests', 'client_id'],
+    ['developer_request_counts', 'client_id'],
+    ['oauth_grants', 'client_id'],
+  ])
+    expect(await oauth.query(`SELECT FROM ${table} WHERE ${column} = $1`, [clientId])).toEqual([]);
 });
 
 describe('/developer and the setting DEVELOPER_OIDC', () => {
@@ -731,11 +708,9 @@ describe('/developer and the setting DEVELOPER_OIDC', () => {
   });
 
   it('explains that the profile oauth21 allows no secret', async () => {
-    const ada = await developer(open);
-    const registering = ada.register({ profile: 'oauth21', secret_auth_method: 'client_secret_post' });
-    await expect(registering).rejects.toThrow(
-      /^not registered: 400 [^]*cannot authenticate with client_secret_post/,
-    );
+    await expect(
+      (await developer(open)).register({ profile: 'oauth21', secret_auth_method: 'client_secret_post' }),
+    ).rejects.toThrow(/^not registered: 400 [^]*cannot authenticate with client_secret_post/);
   });
 
   it('creates no secret for another member’s app, or for an app without a secret method', async () => {

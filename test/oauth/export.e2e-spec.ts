@@ -8,7 +8,7 @@ import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { DeveloperRequests } from '../../src/auth/usage/developer-requests.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { postgres } from '../support/database.js';
-import { csrfOf, OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+import { csrfOf, OauthTest, type Browser, type FormPage } from '../support/oauth.js';
 import { eventually, until } from '../support/timing.js';
 
 let oauth: OauthTest;
@@ -153,22 +153,6 @@ describe('POST /account/data/download', () => {
     await expect(browser.submit(page, {}, /download$/)).rejects.toThrow('terminated');
     expect(sending).toHaveBeenCalledWith(id, expect.any(Function));
     sending.mockRestore();
-  });
-
-  it('requires a sign-in within five minutes, which the page requests', async () => {
-    const member = await oauth.member();
-    const browser = oauth.browser();
-    const page = await signedIn(member.username, browser);
-    await oauth.ageSignIns(member.id, 301);
-    const again = await browser.press(page, {}, /download$/);
-    expect(again.url.pathname).toBe('/account/data/confirm');
-    expect(again.html).toContain('Sign in again to confirm that it’s you');
-    const shown = await browser.view('/account/data');
-    expect(shown.html).not.toContain('action="/account/data/download"');
-    expect(shown.html).toContain('href="/account/data/confirm"');
-    const fresh = await browser.press(again, { username: member.username, password: PASSWORD });
-    expect(fresh.url.pathname).toBe('/account/data');
-    expect(fresh.html).toContain('action="/account/data/download"');
   });
 });
 

@@ -72,8 +72,7 @@ describe('a public web client', () => {
     const back = await browser.authorize(url, { username: member.username });
     const tokens = await client.authorizationCodeGrant(configuration, back, { pkceCodeVerifier: verifier });
     expect(tokens.scope).toBe('profile:read');
-    const again = await browser.view(url);
-    expect(again.status).toBe(400);
+    expect((await browser.view(url)).status).toBe(400);
   });
 
   it('binds its tokens to a DPoP key, and sends the tokens with a proof', async () => {
@@ -125,8 +124,7 @@ describe('a native client', () => {
     async (uri) => {
       const member = await oauth.member();
       const redirect_uris = ['http://127.0.0.1/cb', 'http://[::1]/cb'];
-      const clientId = await oauth.client({ type: 'native', redirect_uris });
-      const configuration = await oauth.configuration(clientId);
+      const configuration = await oauth.configuration(await oauth.client({ type: 'native', redirect_uris }));
       const { tokens, back } = await signIn(configuration, member.username, { redirect_uri: uri });
       expect(back.href.startsWith(`${uri}?`)).toBe(true);
       expect(await oauth.me(tokens.access_token)).toBe(200);
@@ -139,24 +137,21 @@ describe('a native client', () => {
     const clientId = await oauth.client({ type: 'native', redirect_uris: [redirect_uri] });
     const browser = oauth.browser();
     const { url } = oauth.request(clientId, { redirect_uri });
-    const first = await browser.authorize(url, { username: member.username });
-    expect(first.protocol).toBe('com.example.app:');
+    expect((await browser.authorize(url, { username: member.username })).protocol).toBe('com.example.app:');
     expect(scopesOn((await browser.view(url)).html)).toContain('events:read');
   });
 });
 
-describe('a confidential client', () => {
-  it('authenticates with private_key_jwt, and is rejected without it', async () => {
-    const { publicKey, privateKey } = await generateKeyPair('ES256');
-    const member = await oauth.member();
-    const clientId = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
-    const configuration = await oauth.configuration(clientId, client.PrivateKeyJwt(privateKey as never));
-    const { tokens } = await signIn(configuration, member.username);
-    const refreshed = await client.refreshTokenGrant(configuration, tokens.refresh_token!);
-    expect(await oauth.me(refreshed.access_token)).toBe(200);
-    const { status, body } = await oauth.refresh(clientId, refreshed.refresh_token!);
-    expect([status, body.error]).toEqual([401, 'invalid_client']);
-  });
+it('a confidential client authenticates with private_key_jwt, and is rejected without it', async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const member = await oauth.member();
+  const clientId = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
+  const configuration = await oauth.configuration(clientId, client.PrivateKeyJwt(privateKey as never));
+  const { tokens } = await signIn(configuration, member.username);
+  const refreshed = await client.refreshTokenGrant(configuration, tokens.refresh_token!);
+  expect(await oauth.me(refreshed.access_token)).toBe(200);
+  const { status, body } = await oauth.refresh(clientId, refreshed.refresh_token!);
+  expect([status, body.error]).toEqual([401, 'invalid_client']);
 });
 
 describe('consent', () => {
@@ -169,9 +164,7 @@ describe('consent', () => {
   }
 
   it('grants the ticked scopes, is remembered, and is requested again for more scopes', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
+    const { clientId, browser, ...member } = await oauth.memberAndClient();
     const scope = 'openid profile:read events:read';
     const first = oauth.request(clientId, { scope });
     const back = await browser.authorize(first.url, { username: member.username, untick: ['events:read'] });
@@ -179,8 +172,7 @@ describe('consent', () => {
     expect(body.scope).toBe('profile:read');
     expect((await oauth.get('/api/public/events', body.access_token)).status).toBe(403);
 
-    const remembered = await browser.leave(oauth.request(clientId, { scope }).url);
-    expect(remembered.searchParams.has('code')).toBe(true);
+    expect((await browser.leave(oauth.request(clientId, { scope }).url)).searchParams.has('code')).toBe(true);
 
     const more = await browser.view(oauth.request(clientId, { scope: `${scope} connections:read` }).url);
     expect(scopesOn(more.html)).toContain('connections:read');
@@ -191,7 +183,9 @@ describe('consent', () => {
     const { username, clientId, browser, ask } = await declining(both);
     await browser.leave(ask({ scope: both }));
     for (const scope of ['events:read', 'openid events:read', 'openid offline_access events:read'])
-      expect((await browser.view(ask({ scope }))).html).toMatch(/value="events:read" checked/);
+      expect((await browser.view(ask({ scope }))).html).toMatch(
+        / asks again<[^]*value="events:read" checked/,
+      );
     const more = await browser.view(ask({ scope: 'events:read connections:read' }));
     expect(more.html).toMatch(/value="events:read"(?! checked)/);
     const silent = await browser.leave(ask({ scope: 'openid events:read', prompt: 'none' }));
@@ -213,14 +207,11 @@ describe('consent', () => {
   });
 
   it('returns access_denied to the client each time that the member declines all scopes', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
+    const { clientId, browser, ...member } = await oauth.memberAndClient();
     const refusing = { username: member.username, untick: ['events:read'] };
     for (let i = 0; i < 2; i++) {
       const { url } = oauth.request(clientId, { scope: 'events:read' });
-      const back = await browser.authorize(url, refusing);
-      expect(back.searchParams.get('error')).toBe('access_denied');
+      expect((await browser.authorize(url, refusing)).searchParams.get('error')).toBe('access_denied');
     }
   });
 
@@ -249,8 +240,7 @@ describe('sign-in', () => {
     await oauth.code(clientId, one.username, {}, browser);
     const second = await oauth.code(clientId, two.username, { prompt: 'login' }, browser);
     const { body } = await oauth.token(second);
-    const me = await oauth.get('/api/public/me', body.access_token);
-    expect(await me.json()).toMatchObject({ id: two.id });
+    expect(await (await oauth.get('/api/public/me', body.access_token)).json()).toMatchObject({ id: two.id });
   });
 
   it('is possible as another member from the consent page', async () => {
@@ -258,8 +248,7 @@ describe('sign-in', () => {
     const clientId = await oauth.client();
     const browser = oauth.browser();
     const { url, redeem } = oauth.request(clientId, { scope: 'profile:read' });
-    const consent = await browser.signIn(url, one.username);
-    const again = await browser.press(consent, {}, /\/switch-user$/);
+    const again = await browser.press(await browser.signIn(url, one.username), {}, /\/switch-user$/);
     expect(asksForPassword(again)).toBe(true);
     const { body } = await redeem(await browser.authorize(again.url, { username: two.username }));
     const me = await oauth.get('/api/public/me', body.access_token);
@@ -267,9 +256,7 @@ describe('sign-in', () => {
   });
 
   it('is requested again from a disabled member, without an error', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
+    const { clientId, browser, ...member } = await oauth.memberAndClient();
     await oauth.code(clientId, member.username, {}, browser);
     await oauth.query('ALTER TABLE users DISABLE TRIGGER end_sign_ins');
     await oauth.query('UPDATE users SET disabled_at = now() WHERE id = $1', [member.id]);
@@ -350,13 +337,11 @@ describe('an error without a redirect to the app', () => {
   });
 });
 
-describe('sign-out', () => {
-  it('without a session redirects immediately, without a confirmation page', async () => {
-    const bye = 'https://app.example/bye';
-    const clientId = await oauth.client({ post_logout_redirect_uris: [bye] });
-    const query = `client_id=${clientId}&post_logout_redirect_uri=${bye}&state=y`;
-    expect((await oauth.browser().leave(`/oauth/logout?${query}`)).href).toBe(`${bye}?state=y`);
-    const page = await oauth.browser().view('/oauth/logout');
-    expect([page.status, /<script/i.test(page.html)]).toEqual([200, false]);
-  });
+it('sign-out without a session redirects immediately, without a confirmation page', async () => {
+  const bye = 'https://app.example/bye';
+  const clientId = await oauth.client({ post_logout_redirect_uris: [bye] });
+  const query = `client_id=${clientId}&post_logout_redirect_uri=${bye}&state=y`;
+  expect((await oauth.browser().leave(`/oauth/logout?${query}`)).href).toBe(`${bye}?state=y`);
+  const page = await oauth.browser().view('/oauth/logout');
+  expect([page.status, /<script/i.test(page.html)]).toEqual([200, false]);
 });

@@ -14,6 +14,7 @@ import {
   type FormPage,
   csrfOf,
 } from '../support/oauth.js';
+import { PIXEL } from '../support/images.js';
 import { addPasskey, Authenticator, optionsFor, startWithPasskeys } from '../support/passkeys.js';
 
 let oauth: OauthTest;
@@ -79,8 +80,7 @@ describe('a form that creates a resource', () => {
     const made = await sendThrice(signed, signed.page, KEY_FIELDS, /keys$/);
     expect(made.filter(({ html }) => KEY.test(html))).toHaveLength(1);
     expect(await count('api_keys WHERE user_id', signed.id)).toBe(1);
-    const list = await signed.browser.view('/developer');
-    const rotated = await sendThrice(signed, list, {}, /rotate$/);
+    const rotated = await sendThrice(signed, await signed.browser.view('/developer'), {}, /rotate$/);
     expect(rotated.filter(({ html }) => KEY.test(html))).toHaveLength(1);
     expect(rotated.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(await count('api_keys WHERE user_id', signed.id)).toBe(2);
@@ -119,24 +119,29 @@ describe('a form that creates a resource', () => {
     const full = await signed.browser.press(signed.page, { name: 'Phone' }, /create$/);
     expect([full.status, full.html]).toEqual([422, expect.stringContaining('limit of 10 links')]);
     await links.revokeAll(signed.id, { actor: 'user' }, oauth.dataSource);
-    const made = await signed.browser.press(signed.page, { name: 'Phone' }, /create$/);
-    expect(made.html).toMatch(LINK);
-  });
-
-  it('requires a sign-in within five minutes for a calendar link, and requests the sign-in on the page', async () => {
-    const signed = await signedIn('/account/calendar');
-    await oauth.ageSignIns(signed.id, 301);
-    const again = await signed.browser.press(signed.page, { name: 'Phone' }, /create$/);
-    expect(again.url.pathname).toBe('/account/calendar/confirm');
-    expect(await count('calendar_links WHERE user_id', signed.id)).toBe(0);
-    const shown = await signed.browser.view('/account/calendar');
-    expect(shown.html).not.toContain('action="/account/calendar/create"');
-    expect(shown.html).toContain('href="/account/calendar/confirm"');
-    const { username } = signed;
-    const fresh = await signed.browser.press(again, { username, password: PASSWORD });
-    expect((await signed.browser.press(fresh, { name: 'Phone' }, /create$/)).html).toMatch(LINK);
+    expect((await signed.browser.press(signed.page, { name: 'Phone' }, /create$/)).html).toMatch(LINK);
   });
 });
+
+it.each<[string, string, Record<string, string>, RegExp]>([
+  ['/account/calendar', 'create', { name: 'Phone' }, LINK],
+  ['/account/data', 'download', {}, /"profile":/],
+])(
+  'a form for a secret link or the data export requires a sign-in within five minutes, which the page requests: %s',
+  async (path, step, fields, made) => {
+    const { id, username, browser, page } = await signedIn(path);
+    await oauth.ageSignIns(id, 301);
+    const again = await browser.press(page, fields, new RegExp(`${step}$`));
+    expect(again.url.pathname).toBe(`${path}/confirm`);
+    expect(again.html).toContain('Sign in again to confirm that it’s you');
+    expect(await count('calendar_links WHERE user_id', id)).toBe(0);
+    const shown = await browser.view(path);
+    expect(shown.html).not.toContain(`action="${path}/${step}"`);
+    expect(shown.html).toContain(`href="${path}/confirm"`);
+    const fresh = await browser.press(again, { username, password: PASSWORD });
+    expect((await browser.press(fresh, fields, new RegExp(`${step}$`))).html).toMatch(made);
+  },
+);
 
 /** Sends a form once more from the same browser. */
 type Sending = () => Promise<FormPage | URL>;
@@ -189,8 +194,7 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   '/account/security/password/on': () =>
     on('/account/security', /on$/, {}, async (signed) => {
       await withPasskey(signed);
-      const page = await signed.browser.view('/account/security');
-      await signed.browser.submit(page, {}, /off$/);
+      await signed.browser.submit(await signed.browser.view('/account/security'), {}, /off$/);
     }),
   '/account/security/notices': () => on('/account/security', /notices$/, { notice: ['key.created'] }),
   '/account/unsubscribe/:token': async () => {
@@ -255,11 +259,6 @@ const OTHERS = [
   /^\/developer\/webhooks\/|\/redeliver$/, // test/webhooks/developer.e2e-spec.ts sends each form twice
 ];
 
-const PIXEL = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-  'base64',
-);
-
 async function on(
   path: string,
   form: RegExp,
@@ -287,8 +286,7 @@ async function atNewPassword() {
 const withPasskey = ({ browser }: Signed) => addPasskey(browser, new Authenticator(oauth.issuer));
 
 async function withKey({ browser }: Signed): Promise<void> {
-  const page = await browser.view('/developer/new-key');
-  await browser.submit(page, KEY_FIELDS, /keys$/);
+  await browser.submit(await browser.view('/developer/new-key'), KEY_FIELDS, /keys$/);
 }
 
 async function atClient(fields: Record<string, string> = {}) {
@@ -387,8 +385,7 @@ describe('a completed sign-in step', () => {
     const member = await oauth.member();
     const clientId = await oauth.client(fields);
     const browser = oauth.browser();
-    const page = await browser.view(oauth.request(clientId, parameters).url);
-    return { ...member, browser, page };
+    return { ...member, browser, page: await browser.view(oauth.request(clientId, parameters).url) };
   }
 
   it('redirects to the open consent page, or to the sign-in page if the browser lost its cookies', async () => {
@@ -431,17 +428,8 @@ describe('a completed sign-in step', () => {
     }
   });
 
-  it('does not report an expiry if the form is sent three times at once', async () => {
-    const { browser, page, username } = await atSignIn();
-    const consent = await browser.press(page, { username, password: PASSWORD });
-    const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
-    for (const answer of await atOnce(3, allow))
-      if (!(answer instanceof URL)) expect(answer.html).toContain('This is done already');
-  });
-
   it('has a link to a web app’s page, and no link to a native app', async () => {
-    const sites = { client_uri: 'https://site.example/start' };
-    const web = await atSignIn({}, sites);
+    const web = await atSignIn({}, { client_uri: 'https://site.example/start' });
     const native = await atSignIn(
       { redirect_uri: 'com.example.app:/cb' },
       { type: 'native', redirect_uris: ['com.example.app:/cb'] },
@@ -468,44 +456,38 @@ describe('a completed sign-in step', () => {
   });
 });
 
-describe('POST /account/sign-out', () => {
-  it('redirects to the signed-out page each time that the form is sent', async () => {
-    const { browser, page } = await signedIn('/account/apps');
-    for (let n = 0; n < 2; n++) {
-      const after = await browser.press(page, {}, /sign-out$/);
-      expect([after.status, after.url.pathname]).toEqual([200, '/sign-in/signed-out']);
-      expect(after.html).toContain('You are signed out');
-      expect(asksForPassword(await browser.view('/account/apps'))).toBe(true);
-    }
-  });
+it('POST /account/sign-out redirects to the signed-out page each time that the form is sent', async () => {
+  const { browser, page } = await signedIn('/account/apps');
+  for (let n = 0; n < 2; n++) {
+    const after = await browser.press(page, {}, /sign-out$/);
+    expect([after.status, after.url.pathname]).toEqual([200, '/sign-in/signed-out']);
+    expect(after.html).toContain('You are signed out');
+    expect(await browser.isSignedIn()).toBe(false);
+  }
 });
 
-describe('ending all other sessions', () => {
-  it('keeps the apps’ access and the calendar links unless the member ticks them', async () => {
-    const signed = await signedIn('/account/sessions');
-    const { id, username, browser } = signed;
-    const links = oauth.api.app.get(CalendarLinks);
-    await links.create(id, 'Phone', { actor: 'user' });
-    const app = await oauth.client();
-    const tokens = await oauth.tokens(app, username);
-    const open = () => browser.view('/account/sessions');
-    const end = async (also: string[]) => browser.press(await open(), { also }, /end-others$/);
+it('ending all other sessions keeps the apps’ access and the calendar links unless the member ticks them', async () => {
+  const { id, username, browser } = await signedIn('/account/sessions');
+  const links = oauth.api.app.get(CalendarLinks);
+  await links.create(id, 'Phone', { actor: 'user' });
+  const app = await oauth.client();
+  const tokens = await oauth.tokens(app, username);
+  const open = () => browser.view('/account/sessions');
+  const end = async (also: string[]) => browser.press(await open(), { also }, /end-others$/);
 
-    const page = await open();
-    expect(page.html).toContain('Also end the access of all connected apps (1)');
-    expect(page.html).toContain('Also revoke all calendar links (1)');
-    expect((await end([])).html).toContain('All other sessions are signed out.');
-    expect([await oauth.me(tokens.access_token), (await links.list(id)).length]).toEqual([200, 1]);
+  const page = await open();
+  expect(page.html).toContain('Also end the access of all connected apps (1)');
+  expect(page.html).toContain('Also revoke all calendar links (1)');
+  expect((await end([])).html).toContain('All other sessions are signed out.');
+  expect([await oauth.me(tokens.access_token), (await links.list(id)).length]).toEqual([200, 1]);
 
-    await oauth.tokens(app, username); // from another browser
-    expect((await end(['links'])).html).toContain('the access that you chose has ended');
-    expect([await oauth.me(tokens.access_token), (await links.list(id)).length]).toEqual([200, 0]);
+  await oauth.tokens(app, username); // from another browser
+  expect((await end(['links'])).html).toContain('the access that you chose has ended');
+  expect([await oauth.me(tokens.access_token), (await links.list(id)).length]).toEqual([200, 0]);
 
-    await oauth.tokens(app, username);
-    const last = await end(['apps']);
-    expect(last.html).not.toContain('too (');
-    expect(await oauth.me(tokens.access_token)).toBe(401);
-    expect(await oauth.details({ user: id, type: 'calendar_link.revoked' })).toEqual([{ links: 1 }]);
-    expect(await oauth.details({ user: id, type: 'access.revoked' })).toEqual([{ grants: 3 }]);
-  });
+  await oauth.tokens(app, username);
+  expect((await end(['apps'])).html).not.toContain('too (');
+  expect(await oauth.me(tokens.access_token)).toBe(401);
+  expect(await oauth.details({ user: id, type: 'calendar_link.revoked' })).toEqual([{ links: 1 }]);
+  expect(await oauth.details({ user: id, type: 'access.revoked' })).toEqual([{ grants: 3 }]);
 });

@@ -279,8 +279,6 @@ describe('a client assertion', () => {
   it.each<[string, () => Record<string, unknown>]>([
     ['that expires within 5 minutes', () => ({ exp: inSeconds(295) })],
     ['that expires at a fraction of a second', () => ({ exp: Date.now() / 1000 + 30.5 })],
-    ['for the issuer', () => ({ aud: oauth.issuer })],
-    ['for the token endpoint', () => ({ aud: `${oauth.issuer}/oauth/token` })],
     ['that is valid only after 8 seconds', () => ({ nbf: inSeconds(8) })],
     ['issued by a clock that is 50 seconds ahead', () => ({ iat: inSeconds(50) })],
     ['with an id of 256 characters', () => ({ jti: 'é'.repeat(246) + crypto.randomUUID().slice(0, 10) })],
@@ -295,12 +293,8 @@ describe('a client assertion', () => {
     ['that expires in the year 31,690,708', () => ({ exp: 1e15 })],
     ['that expires at the largest JavaScript number', () => ({ exp: Number.MAX_VALUE })],
     ['with a string as the expiry', () => ({ exp: String(inSeconds(60)) })],
-    ['that has expired', () => ({ exp: inSeconds(-1) })],
-    ['that is valid only after two minutes', () => ({ nbf: inSeconds(130) })],
-    ['issued two minutes in the future', () => ({ iat: inSeconds(120) })],
     ['for another endpoint of this server', () => ({ aud: `${oauth.issuer}/oauth/par` })],
     ['with an audience list that contains the issuer', () => ({ aud: [oauth.issuer] })],
-    ['for the issuer and another server', () => ({ aud: [oauth.issuer, 'https://other.example'] })],
     ['with an object as the audience', () => ({ aud: { toString: oauth.issuer } })],
     ['with an id of 257 characters', () => ({ jti: 'x'.repeat(257) })],
     ['with an id that is a number', () => ({ jti: 5 })],
@@ -409,10 +403,7 @@ describe('a request with an invalid parameter', () => {
 describe('generated input', () => {
   const TEXTS = ['\0', '\ufffd', '\r\n', 'é', '💙', '', ' ', '%', '[]', '{"a":1}', 'null', '-1', '1e999'];
   const hostile = fc.oneof(
-    {
-      weight: 4,
-      arbitrary: fc.constantFrom(...TEXTS, '__proto__', "'; DROP TABLE users", '<script>'),
-    },
+    { weight: 4, arbitrary: fc.constantFrom(...TEXTS, '__proto__', "'; DROP TABLE users", '<script>') },
     { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 300 }) },
     { weight: 1, arbitrary: fc.constantFrom(513, 2049, 8192).map((length) => 'x'.repeat(length)) },
     {

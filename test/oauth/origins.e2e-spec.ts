@@ -36,7 +36,8 @@ describe('the origins that may call the token endpoint', () => {
   it('are only the configured origins if any are configured; a native app gets none from its redirect URIs', async () => {
     const { client_id } = await create('--origin', 'https://page.example');
     expect(await seenFrom('https://page.example', client_id)).toEqual(READABLE('https://page.example'));
-    expect(await seenFrom('https://app.example', client_id)).toEqual(HIDDEN);
+    for (const origin of ['https://app.example', 'https://page.example.evil.example', 'null'])
+      expect([origin, await seenFrom(origin, client_id)]).toEqual([origin, HIDDEN]);
     const redirect_uris = ['http://127.0.0.1/cb', REDIRECT_URI];
     const native = await oauth.client({ type: 'native', redirect_uris });
     expect(await seenFrom('https://app.example', native)).toEqual(HIDDEN);
@@ -67,39 +68,37 @@ describe('the origins that may call the token endpoint', () => {
   });
 });
 
-describe('a page of any origin', () => {
-  it('may send the header mcp-protocol-version to each document that it may read outside the API', async () => {
-    const paths = oauth.api.app.get(RouteTable).routes.filter(({ method }) => method === 'GET');
-    const ofLibrary = [
-      ...Object.values(ROUTES),
-      '/.well-known/openid-configuration',
-      '/.well-known/oauth-authorization-server',
-    ];
-    const preflight = {
-      Origin: 'https://page.example',
-      'Access-Control-Request-Method': 'GET',
-      'Access-Control-Request-Headers': 'mcp-protocol-version',
-    };
-    const readable: string[] = [];
-    for (const path of [...paths.map((route) => route.path.replaceAll(/:\w+/g, 'x')), ...ofLibrary]) {
-      if (path.startsWith('/api/')) continue;
-      const { status, headers } = await fetch(oauth.issuer + path, { redirect: 'manual' });
-      if (status !== 200 || headers.get('access-control-allow-origin') !== '*') continue;
-      readable.push(path);
-      const allowed = await fetch(oauth.issuer + path, { method: 'OPTIONS', headers: preflight });
-      expect([path, allowed.status, allowed.headers.get('access-control-allow-origin')]).toEqual([
-        path,
-        204,
-        expect.stringMatching(/^(\*|https:\/\/page\.example)$/),
-      ]);
-      expect(allowed.headers.get('access-control-allow-headers')).toMatch(/^(\*|mcp-protocol-version)$/);
-    }
-    expect(readable).toEqual(
-      expect.arrayContaining([
-        '/.well-known/oauth-protected-resource/api/public',
-        '/.well-known/oauth-protected-resource/api/public/mcp',
-        '/oauth/jwks',
-      ]),
-    );
-  });
+it('a page of any origin may send the header mcp-protocol-version to each document that it may read outside the API', async () => {
+  const paths = oauth.api.app.get(RouteTable).routes.filter(({ method }) => method === 'GET');
+  const ofLibrary = [
+    ...Object.values(ROUTES),
+    '/.well-known/openid-configuration',
+    '/.well-known/oauth-authorization-server',
+  ];
+  const preflight = {
+    Origin: 'https://page.example',
+    'Access-Control-Request-Method': 'GET',
+    'Access-Control-Request-Headers': 'mcp-protocol-version',
+  };
+  const readable: string[] = [];
+  for (const path of [...paths.map((route) => route.path.replaceAll(/:\w+/g, 'x')), ...ofLibrary]) {
+    if (path.startsWith('/api/')) continue;
+    const { status, headers } = await fetch(oauth.issuer + path, { redirect: 'manual' });
+    if (status !== 200 || headers.get('access-control-allow-origin') !== '*') continue;
+    readable.push(path);
+    const allowed = await fetch(oauth.issuer + path, { method: 'OPTIONS', headers: preflight });
+    expect([path, allowed.status, allowed.headers.get('access-control-allow-origin')]).toEqual([
+      path,
+      204,
+      expect.stringMatching(/^(\*|https:\/\/page\.example)$/),
+    ]);
+    expect(allowed.headers.get('access-control-allow-headers')).toMatch(/^(\*|mcp-protocol-version)$/);
+  }
+  expect(readable).toEqual(
+    expect.arrayContaining([
+      '/.well-known/oauth-protected-resource/api/public',
+      '/.well-known/oauth-protected-resource/api/public/mcp',
+      '/oauth/jwks',
+    ]),
+  );
 });

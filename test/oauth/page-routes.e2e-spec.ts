@@ -176,7 +176,8 @@ describe('the pages', () => {
 /account/sessions/%00/end /account/sessions/%ff/end /account/sessions/a%2Fb/end /account/apps/../apps
 /interaction/${'a'.repeat(101)} /interaction/a~b /interaction/%61bc /interaction/abc/ /interaction/abc/Sign-in
 /interaction/abc/other /oauth/userinfo/ /oauth/Userinfo /oauth/%75serinfo /demo/app.js/ /demo/..%2fapp.js
-/.well-known/oauth-protected-resource`.split(/\s/);
+/.well-known/oauth-protected-resource /.Well-Known/openid-configuration /OAUTH/token /oauth/token/ /oauth//token
+/oauth/%74oken`.split(/\s/);
   it.each(SPELLINGS)('respond 404 to a path that matches no route exactly: %s', async (path) => {
     for (const method of ['GET', 'POST', 'OPTIONS']) {
       const { status, headers } = await ask(method, path);
@@ -240,21 +241,22 @@ describe('a route that is neither a page nor an oidc-provider route', () => {
   });
 });
 
-describe('an oidc-provider route', () => {
-  it.each([
-    ['/oauth/authorize', 'GET, HEAD, POST'],
-    ['/oauth/authorize/abc', 'GET, HEAD'],
-    ['/oauth/token', 'POST, OPTIONS'],
-    ['/oauth/revoke', 'POST, OPTIONS'],
-    ['/oauth/introspect', 'POST, OPTIONS'],
-    ['/oauth/par', 'POST, OPTIONS'],
-    ['/oauth/jwks', 'GET, HEAD, OPTIONS'],
-    ['/oauth/logout', 'GET, HEAD, POST'],
-    ['/oauth/logout/confirm', 'POST'],
-    ['/oauth/logout/success', 'GET, HEAD'],
-    ['/.well-known/oauth-authorization-server', 'GET, HEAD, OPTIONS'],
-    ['/.well-known/openid-configuration', 'GET, HEAD, OPTIONS'],
-  ])('at %s accepts %s, and responds 405 to other methods except OPTIONS', async (path, methods) => {
+it.each([
+  ['/oauth/authorize', 'GET, HEAD, POST'],
+  ['/oauth/authorize/abc', 'GET, HEAD'],
+  ['/oauth/token', 'POST, OPTIONS'],
+  ['/oauth/revoke', 'POST, OPTIONS'],
+  ['/oauth/introspect', 'POST, OPTIONS'],
+  ['/oauth/par', 'POST, OPTIONS'],
+  ['/oauth/jwks', 'GET, HEAD, OPTIONS'],
+  ['/oauth/logout', 'GET, HEAD, POST'],
+  ['/oauth/logout/confirm', 'POST'],
+  ['/oauth/logout/success', 'GET, HEAD'],
+  ['/.well-known/oauth-authorization-server', 'GET, HEAD, OPTIONS'],
+  ['/.well-known/openid-configuration', 'GET, HEAD, OPTIONS'],
+])(
+  'an oidc-provider route at %s accepts %s, and responds 405 to other methods except OPTIONS',
+  async (path, methods) => {
     for (const method of METHODS) {
       const { status, headers, text } = await ask(method, path, { Accept: '*/*' });
       const has = methods.split(', ').includes(method);
@@ -268,20 +270,18 @@ describe('an oidc-provider route', () => {
       path,
       methods.includes('OPTIONS') ? 'https://a.example' : undefined,
     ]);
-  });
-});
+  },
+);
 
-describe('the external identity provider’s back-channel', () => {
-  it('accepts only POST, and responds to an empty request with a JSON error', async () => {
-    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
-      expect([method, await ask(method, '/sign-in/backchannel-logout')]).toMatchObject([
-        method,
-        { status: 405, headers: { allow: 'POST' } },
-      ]);
-    const { status, headers, text } = await ask('POST', '/sign-in/backchannel-logout');
-    expect([status, headers['content-type']]).toEqual([400, 'application/json; charset=utf-8']);
-    expect(JSON.parse(text)).toMatchObject({ error: 'invalid_request', error_id: expect.any(String) });
-  });
+it('the external identity provider’s back-channel accepts only POST, and responds to an empty request with a JSON error', async () => {
+  for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
+    expect([method, await ask(method, '/sign-in/backchannel-logout')]).toMatchObject([
+      method,
+      { status: 405, headers: { allow: 'POST' } },
+    ]);
+  const { status, headers, text } = await ask('POST', '/sign-in/backchannel-logout');
+  expect([status, headers['content-type']]).toEqual([400, 'application/json; charset=utf-8']);
+  expect(JSON.parse(text)).toMatchObject({ error: 'invalid_request', error_id: expect.any(String) });
 });
 
 describe('a page whose controller lacks a route marker', () => {
@@ -333,11 +333,9 @@ describe('a page whose controller lacks a route marker', () => {
   });
 });
 
-describe('the action of each form except sign-in forms', () => {
-  it('requires a confirmation, or is listed with the way to undo its effect', () => {
-    const forms = routesAt(/^\/(interaction|account|developer)\b/)
-      .filter(({ method, path }) => method === 'POST' && !SIGN_IN.test(path))
-      .map(({ path }) => path);
-    expect(forms.toSorted()).toEqual([...Object.keys(QUESTIONS), ...Object.keys(UNDOABLE)].toSorted());
-  });
+it('the action of each form except sign-in forms requires a confirmation, or is listed with the way to undo its effect', () => {
+  const forms = routesAt(/^\/(interaction|account|developer)\b/)
+    .filter(({ method, path }) => method === 'POST' && !SIGN_IN.test(path))
+    .map(({ path }) => path);
+  expect(forms.toSorted()).toEqual([...Object.keys(QUESTIONS), ...Object.keys(UNDOABLE)].toSorted());
 });

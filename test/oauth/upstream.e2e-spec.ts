@@ -13,10 +13,7 @@ beforeAll(async () => {
   ({ oauth, upstream } = await startWithUpstream());
   clientId = await oauth.client();
 });
-afterAll(async () => {
-  await oauth.close();
-  upstream.close();
-});
+afterAll(() => oauth.close());
 beforeEach(() => {
   upstream.faults = {};
   upstream.decision = {};
@@ -28,21 +25,19 @@ const without = <Of extends object>(of: Of, name: string) =>
 
 describe('this server as a client of the provider', () => {
   thorough.it('sends its id and secret without unnecessary encoding', async () => {
-    const clientSecret = 'a-b_c.d e+f%ü:';
-    const plain = await startWithUpstream({ clientSecret });
+    const plain = await startWithUpstream({ clientSecret: 'a-b_c.d e+f%ü:' });
+    await using server = plain.oauth;
     const sent = new Promise<string>((resolve) =>
       plain.upstream.server.on('request', ({ url, headers }) => {
         if (url === '/token') resolve(headers.authorization!);
       }),
     );
     plain.upstream.account = { sub: randomUUID() };
-    const browser = plain.oauth.browser();
+    const browser = server.browser();
     await browser.open(await plain.upstream.answerTo(browser, '/account/apps'));
     const [scheme, credentials] = (await sent).split(' ');
     expect(scheme).toBe('Basic');
     expect(Buffer.from(credentials!, 'base64').toString()).toBe('public-user-api:a-b_c.d+e%2Bf%25%C3%BC%3A');
-    await plain.oauth.close();
-    plain.upstream.close();
   });
 });
 
@@ -70,8 +65,7 @@ describe('the external identity provider', () => {
   it('signs a member without a local password in to an app, whose ID token has the provider’s auth_time, amr and acr', async () => {
     const { id } = await member();
     upstream.decision = { amr: ['pwd', 'otp'], acr: 'gold', ts: Math.floor(Date.now() / 1000) - 1000 };
-    const claims = await idToken({ nonce: 'n' });
-    expect(claims).toMatchObject({
+    expect(await idToken({ nonce: 'n' })).toMatchObject({
       sub: String(id),
       nonce: 'n',
       amr: ['pwd', 'otp'],
@@ -81,14 +75,6 @@ describe('the external identity provider', () => {
     expect(await oauth.details({ user: id, type: 'sign_in.succeeded' })).toEqual([
       { method: 'upstream', language: 'en' },
     ]);
-  });
-
-  it('signs a member in to the account pages', async () => {
-    await member();
-    const browser = oauth.browser();
-    const end = await browser.view(await upstream.answerTo(browser, '/account/sessions'));
-    expect([end.status, end.url.pathname]).toEqual([200, '/account/sessions']);
-    expect(end.html).toMatch(/This browser/);
   });
 
   it('does not replace the sign-in with a password', async () => {
@@ -127,14 +113,12 @@ describe('the external identity provider', () => {
   it('signs a member in with a new session id, and remembers the browser', async () => {
     const { id } = await member();
     const browser = oauth.browser();
-    const planted = await browser.view('/account/sessions');
-    expect(planted.status).toBe(200);
+    expect((await browser.view('/account/sessions')).status).toBe(200);
     await idToken({}, browser);
     const before = [...browser.cookies].find(([name]) => name.startsWith('pua_session;'))![1].value;
     expect([...browser.cookies.keys()].some((name) => name.startsWith('pua_device;'))).toBe(true);
     await idToken({ prompt: 'login' }, browser);
-    const after = [...browser.cookies].find(([name]) => name.startsWith('pua_session;'))![1].value;
-    expect(after).not.toBe(before);
+    expect([...browser.cookies].find(([name]) => name.startsWith('pua_session;'))![1].value).not.toBe(before);
     const other = oauth.browser();
     for (const [key, { path }] of browser.cookies) other.cookies.set(key, { value: before, path });
     expect((await other.view('/account/sessions')).html).toMatch(/Continue with/);
@@ -191,8 +175,7 @@ describe('a person authenticated by the external identity provider', () => {
     const { id } = await member();
     const browser = oauth.browser();
     const { url } = oauth.request(clientId);
-    const back = await upstream.answerTo(browser, url);
-    const consent = await browser.view(back);
+    const consent = await browser.view(await upstream.answerTo(browser, url));
     expect(consent.html).toMatch(/to use your account/);
     await oauth.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
     await browser.press(consent, { decision: 'allow' }, /\/consent$/);
@@ -202,8 +185,7 @@ describe('a person authenticated by the external identity provider', () => {
 
 describe('a callback from the external identity provider', () => {
   const begin = async (browser: Browser, parameters: Record<string, string> = {}) => {
-    const page = await browser.view(oauth.request(clientId, parameters).url);
-    return browser.leave(upstreamLink(page));
+    return browser.leave(upstreamLink(await browser.view(oauth.request(clientId, parameters).url)));
   };
   /** Opens a page, begins a sign-in there, and returns from the provider. */
   const answered = async (parameters?: Record<string, string>) => {
@@ -247,8 +229,7 @@ describe('a callback from the external identity provider', () => {
 
   it('with the state and code of different sign-ins is rejected', async () => {
     const { browser, back } = await answered();
-    const other = await upstream.visit(await begin(browser));
-    back.searchParams.set('code', other.searchParams.get('code')!);
+    back.searchParams.set('code', (await upstream.visit(await begin(browser))).searchParams.get('code')!);
     failed(await browser.view(back));
   });
 
@@ -366,12 +347,6 @@ describe('a callback from the external identity provider', () => {
     expect(await idToken({ max_age: '10' })).toMatchObject({ sub: String(id) });
   });
 
-  thorough.it('with an ID token without auth_time is rejected if the app sends max_age', async () => {
-    const { browser, back } = await answered({ max_age: '600' });
-    upstream.faults = { claims: (claims) => without(claims, 'auth_time') };
-    failed(await browser.view(back));
-  });
-
   it.each<[string, Record<string, string>]>([
     ['max_age', { max_age: '600' }],
     ['prompt=login', { prompt: 'login' }],
@@ -406,11 +381,10 @@ describe('a callback from the external identity provider', () => {
 
   thorough.it('with an ID token signed by a key newer than the last fetch is accepted at once', async () => {
     const { id } = await member();
-    expect(await idToken()).toMatchObject({ sub: String(id) });
-    await upstream.rotate();
-    expect(await idToken()).toMatchObject({ sub: String(id) });
-    await upstream.rotate();
-    expect(await idToken()).toMatchObject({ sub: String(id) });
+    for (let rotations = 0; rotations < 3; rotations++) {
+      expect(await idToken()).toMatchObject({ sub: String(id) });
+      await upstream.rotate();
+    }
   });
 
   thorough.it.each<[string, UpstreamServer['faults']]>([
