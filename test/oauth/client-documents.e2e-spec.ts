@@ -542,8 +542,7 @@ postgres.describe('client documents on a server', () => {
     /** The status of an authorization request from an address: 303 redirects to the sign-in. */
     const statusFor = async (clientId: string, address: string, redirectUri = REDIRECT) => {
       const { url } = server.request(clientId, { redirect_uri: redirectUri, scope: 'profile:read' });
-      const headers = { 'X-Forwarded-For': address };
-      const response = await fetch(url, { headers, redirect: 'manual' });
+      const response = await fetch(url, { headers: { 'X-Forwarded-For': address }, redirect: 'manual' });
       await response.arrayBuffer();
       return response.status;
     };

@@ -134,8 +134,7 @@ postgres.describe('a developer in Chromium', () => {
 
   it('creates and rotates a key in a narrow window without JavaScript', async () => {
     const { username } = await oauth.member();
-    const viewport = { width: 390, height: 844 };
-    const { page } = await browser.open({ viewport, javaScriptEnabled: false });
+    const { page } = await browser.open({ viewport: { width: 390, height: 844 }, javaScriptEnabled: false });
     await signIn(page, username);
     await page.getByRole('link', { name: 'Create a key' }).focus();
     await page.keyboard.press('Enter');

@@ -251,8 +251,7 @@ describe('sign-in', () => {
     const again = await browser.press(await browser.signIn(url, one.username), {}, /\/switch-user$/);
     expect(asksForPassword(again)).toBe(true);
     const { body } = await redeem(await browser.authorize(again.url, { username: two.username }));
-    const me = await oauth.get('/api/public/me', body.access_token);
-    expect(await me.json()).toMatchObject({ id: two.id });
+    expect(await (await oauth.get('/api/public/me', body.access_token)).json()).toMatchObject({ id: two.id });
   });
 
   it('is requested again from a disabled member, without an error', async () => {

@@ -79,8 +79,7 @@ describe('a password change', () => {
   ])('to %s is rejected with the reason, and keeps the old password', async (_, wanted, why) => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
-    const password = wanted.replace('USERNAME', username.toUpperCase());
-    const answer = await change(browser, page, PASSWORD, password);
+    const answer = await change(browser, page, PASSWORD, wanted.replace('USERNAME', username.toUpperCase()));
     const html = await answer.text();
     expect([answer.status, html]).toEqual([400, expect.stringContaining(why)]);
     expect(html).not.toContain(PASSWORD);

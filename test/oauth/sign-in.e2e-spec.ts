@@ -185,11 +185,10 @@ describe('a sign-in', () => {
     it('gets the same response for every reason, and a member’s audit log names the reason', async () => {
       const wrong = await platform.user({ username: 'wrong', password_hash: passwordHash });
       const none = await platform.user({ username: 'none' });
-      const disabled_at = '2026-01-01T00:00:00Z';
       const disabled = await platform.user({
         username: 'disabled',
         password_hash: passwordHash,
-        disabled_at,
+        disabled_at: '2026-01-01T00:00:00Z',
       });
       const broken = await platform.user({ username: 'broken', password_hash: 'no hash' });
       const tries: [username: string, password: string][] = [

@@ -241,8 +241,7 @@ describe('a provider that does not state the time of the sign-in', () => {
   it('cannot confirm a recent authentication for account changes or new keys', async () => {
     const { sub, browser, username } = await member();
     signedInAs(await signIn({ sub }, browser), username);
-    const security = await browser.view('/account/security');
-    expect(security.html).toContain('Confirm that it is you');
+    expect((await browser.view('/account/security')).html).toContain('Confirm that it is you');
     expect((await browser.view('/developer/new-key')).html).toContain('type="password"');
     const refused = await confirmAt(browser);
     expect([upstream.asked.get('prompt'), upstream.asked.get('max_age')]).toEqual(['login', '0']);
