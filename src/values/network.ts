@@ -28,38 +28,24 @@ export function networkOf(address: string | undefined): string {
   return [...groups[0]!, ...zeros, ...groups[1]!].slice(0, 4).join(':');
 }
 
-/** Networks that do not count as public: mainly those of IANA's special-purpose registries (RFC 6890). */
-const SPECIAL: readonly [network: string, prefix: number][] = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.31.196.0', 24],
-  ['192.52.193.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['192.175.48.0', 24],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['2620:4f:8000::', 48],
-  ['3fff::', 20],
-];
+/** @param networks in CIDR notation, separated by white space */
+function makeBlockList(networks: string): BlockList {
+  const block = new BlockList();
+  for (const network of networks.split(/\s+/)) {
+    const [address, prefix] = network.split('/') as [string, string];
+    block.addSubnet(address, Number(prefix), isIPv4(address) ? 'ipv4' : 'ipv6');
+  }
+  return block;
+}
 
-const special = new BlockList();
-for (const [network, prefix] of SPECIAL)
-  special.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4');
-/** The block that contains all public IPv6 addresses; {@link SPECIAL} lists exceptions. */
-const global = new BlockList();
-global.addSubnet('2000::', 3, 'ipv6');
+/** Networks that do not count as public: mainly those of IANA's special-purpose registries (RFC 6890). */
+const special =
+  makeBlockList(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
+  192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15
+  198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20`);
+/** All public IPv6 networks, except those in {@link special}. */
+const global = makeBlockList('2000::/3');
+const loopback = makeBlockList('127.0.0.0/8 ::1/128');
 
 /** Tells whether an IP address is on the public internet, not in a private, local or other special network. */
 export function isPublicAddress(address: string): boolean {
@@ -67,10 +53,6 @@ export function isPublicAddress(address: string): boolean {
   if (family === 4) return !special.check(address, 'ipv4');
   return family === 6 && global.check(address, 'ipv6') && !special.check(address, 'ipv6');
 }
-
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
 
 /** Tells whether an IP address is a loopback address, which other hosts cannot reach. */
 export function isLoopbackAddress(address: string): boolean {
