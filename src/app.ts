@@ -34,7 +34,6 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
       abortOnError: false,
     },
   );
-  app.get(Readiness).watch((app.getHttpAdapter() as ApiAdapter).entryPoint);
   configureApp(app);
   return app;
 }
@@ -105,7 +104,8 @@ export async function closeApp(app: NestExpressApplication): Promise<void> {
   const database = app.get(Database);
   const { entryPoint } = app.getHttpAdapter() as ApiAdapter;
   const server = app.getHttpServer();
-  app.get(Readiness).end();
+  app.get(Readiness).ending = true;
+  entryPoint.end();
   await setTimeout(app.get(Config).shutdownDelaySeconds * 1000);
   await closeStandIn();
   const resume = await quietMoment(server, entryPoint);
