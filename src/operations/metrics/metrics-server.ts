@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Config } from '../../config/config.js';
@@ -70,31 +70,17 @@ export class WorkersMetrics {
   async #ask(workers: readonly Worker[]): Promise<Set<number>> {
     const scrape = ++this.#scrapes;
     const answered = new Set<number>();
-    const waiting = new Set(workers.filter((worker) => worker.isConnected()).map(({ id }) => id));
-    const settled = Promise.withResolvers<void>();
-    const settle = ({ id }: Pick<Worker, 'id'>): void => {
-      waiting.delete(id);
-      if (waiting.size === 0) settled.resolve();
+    const ask = async (worker: Worker) => {
+      const messages = on(worker, 'message', { signal: AbortSignal.timeout(PATIENCE_MS), close: ['exit'] });
+      worker.send({ scrape } satisfies ScrapeMessage, () => undefined);
+      for await (const [message] of messages as AsyncIterable<[Partial<ScrapeMessage> | null]>) {
+        if (message?.scrape !== scrape || message.snapshot === undefined) continue;
+        this.#said.set(worker.id, message.snapshot);
+        answered.add(worker.id);
+        return;
+      }
     };
-    const hear = (worker: Worker, message: Partial<ScrapeMessage> | null): void => {
-      if (message?.scrape !== scrape || message.snapshot === undefined) return;
-      answered.add(worker.id);
-      this.#said.set(worker.id, message.snapshot);
-      settle(worker);
-    };
-    const late = setTimeout(settled.resolve, PATIENCE_MS);
-    cluster.on('message', hear);
-    cluster.on('exit', settle);
-    try {
-      if (waiting.size === 0) settled.resolve();
-      for (const worker of workers)
-        if (waiting.has(worker.id)) worker.send({ scrape } satisfies ScrapeMessage, () => undefined);
-      await settled.promise;
-    } finally {
-      clearTimeout(late);
-      cluster.off('message', hear);
-      cluster.off('exit', settle);
-    }
+    await Promise.allSettled(workers.filter((worker) => worker.isConnected()).map(ask));
     return answered;
   }
 }
