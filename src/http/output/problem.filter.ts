@@ -44,13 +44,31 @@ export class ProblemFilter implements ExceptionFilter {
       response.writeHead(204, { Allow: this.routeTable.methodsAt(request.context.path).join(', ') }).end();
       return;
     }
-    const isAway = problem.definition.code === 'temporarily_unavailable';
-    const headers = {
-      ...problem.options.headers,
-      ...(isAway ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}),
-    };
+    const { definition, detail, options } = problem;
+    const { code, status, title, meaning } = definition;
+    const isAway = code === 'temporarily_unavailable';
+    const headers = { ...options.headers, ...(isAway ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}) };
     if (this.page(problem, headers, request, response)) return;
-    sendProblem(problem, headers, request, response, this.config.publicUrl);
+    recordProblem(problem, request);
+    const body = JSON.stringify({
+      type: `${this.config.publicUrl}${API_PREFIX}/problems/${code}`,
+      title,
+      status,
+      detail: detail ?? meaning,
+      instance: request.context.path,
+      code,
+      request_id: request.context.id,
+      errors: options.errors,
+      ...options.extensions,
+    });
+    response.writeHead(status, {
+      ...SHARED_HEADERS, // even if the route does not set them (docs/api-contract.md §8: on every route)
+      ...headers,
+      'Cache-Control': 'no-store',
+      'Content-Type': 'application/problem+json; charset=utf-8',
+      'Content-Length': Buffer.byteLength(body),
+    });
+    response.end(request.method === 'HEAD' ? undefined : body);
   }
 
   /** Responds to OPTIONS outside the API, and rejects other methods. @param methods the methods that the path supports */
@@ -90,37 +108,6 @@ export class ProblemFilter implements ExceptionFilter {
     this.logger.error({ request_id, err: error }, 'request failed');
     return new Problem('internal_error', { cause: error });
   }
-}
-
-function sendProblem(
-  problem: Problem,
-  headers: Headers,
-  request: Request,
-  response: Response,
-  publicUrl: string,
-): void {
-  const { code, status, title, meaning } = problem.definition;
-  const { errors, extensions } = problem.options;
-  recordProblem(problem, request);
-  const body = JSON.stringify({
-    type: `${publicUrl}${API_PREFIX}/problems/${code}`,
-    title,
-    status,
-    detail: problem.detail ?? meaning,
-    instance: request.context.path,
-    code,
-    request_id: request.context.id,
-    ...(errors ? { errors } : {}),
-    ...extensions,
-  });
-  response.writeHead(status, {
-    ...SHARED_HEADERS, // even if the route does not set them (docs/api-contract.md §8: on every route)
-    ...headers,
-    'Cache-Control': 'no-store',
-    'Content-Type': 'application/problem+json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-  });
-  response.end(request.method === 'HEAD' ? undefined : body);
 }
 
 /** Records a request's problem for the log, the metrics and the app's developer. */
