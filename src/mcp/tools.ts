@@ -1,7 +1,7 @@
 import { accessOf } from '../auth/auth.guards.js';
 import { isScope, type Scope } from '../auth/scopes.js';
 import type { QueryClass } from '../http/input/parameters.js';
-import { queryOfHandler, queryProblem } from '../http/input/query.js';
+import { invalidParameter, queryOfHandler, queryProblem } from '../http/input/query.js';
 import { describeOperation } from '../http/output/openapi.js';
 import { etagOfVersion, versionOf, type JsonResponse } from '../http/output/responses.js';
 import { propertiesOf, schemaNamed, type JsonSchema } from '../model/json-schema.js';
@@ -213,26 +213,21 @@ function described({ name, title, description, properties, required, writes }: D
       const unknown = writes ? [] : Object.keys(values).filter((one) => !Object.hasOwn(properties, one));
       const names = Object.keys(properties).join(', ') || 'none';
       const faults = [
-        ...missing.map((one) => fault(one, 'missing_parameter', `${one} is required.`)),
-        ...unknown.map((one) =>
-          fault(
-            one,
-            'unknown_parameter',
-            `There is no argument ${one.toWellFormed()}. The arguments are: ${names}.`,
-          ),
-        ),
+        ...missing.map((parameter) => ({
+          parameter,
+          code: 'missing_parameter',
+          detail: `${parameter} is required.`,
+        })),
+        ...unknown.map((parameter) => ({
+          parameter,
+          code: 'unknown_parameter',
+          detail: `There is no argument ${parameter.toWellFormed()}. The arguments are: ${names}.`,
+        })),
       ];
       if (faults.length > 0) throw queryProblem(faults);
     },
   };
 }
-
-const fault = (
-  parameter: string,
-  code: 'missing_parameter' | 'unknown_parameter' | 'invalid_parameter',
-  detail: string,
-  allowed?: readonly string[],
-) => ({ parameter, code, detail, ...(allowed ? { allowed } : {}) });
 
 function makeCall(values: Readonly<Json>, inPath: readonly string[], takesBody: boolean): RouteCall {
   const params = Object.fromEntries(inPath.map((name) => [name, textOf(values[name])]));
@@ -252,7 +247,7 @@ function ifMatchOf(version: unknown): string | undefined {
   const etag = etagOfVersion(textOf(version));
   if (etag !== undefined) return etag;
   const detail = 'version is malformed: pass the version from get_profile, or omit it.';
-  throw queryProblem([fault('version', 'invalid_parameter', detail)]);
+  throw invalidParameter('version', detail);
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
@@ -262,7 +257,7 @@ function chosen(asked: unknown, fields: readonly string[]): readonly string[] {
   const names = [asked].flat();
   if (names.every((name) => fields.includes(name as string))) return names as string[];
   const detail = `fields must be a list of these values: ${fields.join(', ')}.`;
-  throw queryProblem([fault('fields', 'invalid_parameter', detail, fields)]);
+  throw invalidParameter('fields', detail, fields);
 }
 
 function pageWith(

@@ -3,9 +3,8 @@ import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../auth/auth.decorators.js';
 import type { PlatformPrincipal } from '../auth/principal.js';
 import { NdjsonBody } from '../http/input/body.js';
-import { Parameters } from '../http/input/query.js';
+import { invalidParameter, Parameters } from '../http/input/query.js';
 import { RequestHeader, RespondsWith, RespondsWithProblems } from '../http/output/openapi.js';
-import { Problem } from '../http/output/problems.js';
 import { confirmCredential, withoutSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
@@ -43,16 +42,10 @@ export class PlatformController {
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @NdjsonBody(FeedLine, FEED_LINE_FORMS, MAX_FEED_BYTES) body: Buffer,
   ): Promise<FeedCounts> {
-    if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey))
-      throw new Problem('invalid_parameter', {
-        errors: [
-          {
-            parameter: 'Idempotency-Key',
-            code: 'invalid_parameter',
-            detail: 'Idempotency-Key must have 1 to 200 visible ASCII characters.',
-          },
-        ],
-      });
+    if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey)) {
+      const detail = 'Idempotency-Key must have 1 to 200 visible ASCII characters.';
+      throw invalidParameter('Idempotency-Key', detail);
+    }
     extendDeadline(request, FEED_PATIENCE_MS);
     // Feeds release their request slot: their own limit (two at a time) replaces it.
     const confirm = () => confirmCredential(request);

@@ -5,6 +5,7 @@ import { Database } from '../../database/database.js';
 import type { List } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { AHEAD, HORIZON, ORIGIN, totalOfMember } from '../../database/sql.js';
+import { invalidParameter } from '../../http/input/query.js';
 import { Problem } from '../../http/output/problems.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { SignedCursors } from '../../http/paging.js';
@@ -117,7 +118,10 @@ export class SyncService {
     { cursor, limit, include, resources: asked = RESOURCES }: SyncQuery,
   ): Promise<SyncAnswer | JsonResponse> {
     const { userId, scopes } = principal;
-    if (include && limit > MAX_CHANGES_WITH_DATA) throw tooMany();
+    if (include && limit > MAX_CHANGES_WITH_DATA) {
+      const detail = `limit must be a whole number from 1 to ${MAX_CHANGES_WITH_DATA} with include=data.`;
+      throw invalidParameter('limit', detail);
+    }
     const resources = RESOURCES.filter(
       (resource) => asked.includes(resource) && scopes.includes(readScope(resource)),
     );
@@ -179,14 +183,6 @@ export class SyncService {
       return `${change.slice(0, -1)},"data":${record ?? 'null'}}`;
     });
   }
-}
-
-function tooMany(): Problem {
-  const detail = `limit must be a whole number from 1 to ${MAX_CHANGES_WITH_DATA} with include=data.`;
-  return new Problem('invalid_parameter', {
-    detail,
-    errors: [{ parameter: 'limit', code: 'invalid_parameter', detail }],
-  });
 }
 
 /** Returns the position after all readable changes: later reads of the data contain all changes before this position. */

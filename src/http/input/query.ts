@@ -155,7 +155,7 @@ function variantOf(variants: QueryVariants, values: Map<string, string[]>): Quer
     return chosen[1].query;
   }
   const allowed = Object.keys(variants.values);
-  throw queryProblem([invalid(by, `${by} must be one of ${allowed.join(', ')}.`, allowed)]);
+  throw invalidParameter(by, `${by} must be one of ${allowed.join(', ')}.`, allowed);
 }
 
 function check(
@@ -194,13 +194,13 @@ function check(
   return { parameters, faults };
 }
 
-function invalid(parameter: string, detail: string, allowed?: readonly string[]): ProblemDetail {
-  return { parameter, code: 'invalid_parameter', detail, ...(allowed ? { allowed } : {}) };
+function repeated(parameter: string): ProblemDetail {
+  return { parameter, code: 'invalid_parameter', detail: `${parameter} must be given only once.` };
 }
 
-function repeated(parameter: string): ProblemDetail {
-  return invalid(parameter, `${parameter} must be given only once.`);
-}
+/** Makes the problem for one wrong parameter or argument. @param allowed its values, if there is a fixed set */
+export const invalidParameter = (parameter: string, detail: string, allowed?: readonly string[]) =>
+  queryProblem([{ parameter, code: 'invalid_parameter', detail, ...(allowed ? { allowed } : {}) }]);
 
 /** Makes the problem for a request's or tool's wrong parameters: the code of the first fault, and at most 32 faults. */
 export function queryProblem(faults: readonly ProblemDetail[]): Problem {
