@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from 'node:net';
-import { InvalidArgumentError } from '@commander-js/extra-typings';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { parseSeconds } from '../config/setting-types.js';
 import {
   isName,
@@ -29,6 +29,12 @@ export const durationBetween = (shortest: string, longest: string) => (text: str
     throw new InvalidArgumentError(`It must be from ${shortest} to ${longest}.`);
   return seconds;
 };
+
+/** Makes the option for how long a replaced secret stays in use. @param what completes the sentence "how long …" */
+export const overlapOption = (what: string, longest: string) =>
+  new Option('--overlap <duration>', `how long ${what}`)
+    .argParser(durationBetween('0s', longest))
+    .default(parseDuration('24h'), '24h');
 
 /** Reads scopes that are separated by commas, without platform scopes; an empty text means none. */
 export const parseScopes = (text: string): Scope[] => scopesAmong(ALL_SCOPES, text);

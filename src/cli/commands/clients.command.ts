@@ -8,7 +8,7 @@ import { OperatorError } from '../../values/operator-error.js';
 import { ClientsService, type ChangeableClient, type ClientChanges } from '../../clients/clients.service.js';
 import { secretMethodOf, type AuthMethod } from '../../clients/profiles.js';
 import { ClientReviews } from '../../clients/reviews.js';
-import { durationBetween, parseDuration, parseName, parseScopes, textArgument } from '../arguments.js';
+import { durationBetween, overlapOption, parseName, parseScopes, textArgument } from '../arguments.js';
 import {
   appliedAtOption,
   authOption,
@@ -238,14 +238,7 @@ export function clientsCommands(group: Command): void {
     'Create a new secret for an app. The old secret stays valid for a while. stdout contains only the new secret',
     'pua clients rotate-secret backend --overlap 2h',
   )
-    .addOption(
-      new Option(
-        '--overlap <duration>',
-        'how long the old secret stays valid, at most until it expires; 0s: not at all',
-      )
-        .argParser(durationBetween('0s', '90d'))
-        .default(parseDuration('24h'), '24h'),
-    )
+    .addOption(overlapOption('the old secret stays valid, at most until it expires; 0s: not at all', '90d'))
     .option(
       '--expires <duration>',
       'how long the new secret is valid (default: until it is replaced)',

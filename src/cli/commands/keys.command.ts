@@ -7,6 +7,7 @@ import { makeSecretKey } from '../../crypto/secrets.js';
 import {
   collectCidr,
   durationBetween,
+  overlapOption,
   parseDuration,
   parseKeyId,
   parseKeyScopes,
@@ -123,14 +124,7 @@ export function keysCommands(group: Command): void {
     'pua keys rotate 4fGh7Kq2LmPz --overlap 2h',
   )
     .argument('<id>', 'id of the key to replace, or the whole key', parseKeyId)
-    .addOption(
-      new Option(
-        '--overlap <duration>',
-        'how long the old key stays valid, at most until it expires; 0s: not at all',
-      )
-        .argParser(durationBetween('0s', '365d'))
-        .default(parseDuration('24h'), '24h'),
-    )
+    .addOption(overlapOption('the old key stays valid, at most until it expires; 0s: not at all', '365d'))
     .runs(async ({ get, print }, old, { overlap }) => {
       const keys = get(ApiKeysService);
       const { key, id } = await keys.rotate(old, overlap, 'admin');

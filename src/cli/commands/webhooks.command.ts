@@ -9,7 +9,7 @@ import {
   type DeliveryDetails,
   type WebhookDetails,
 } from '../../webhooks/webhooks.service.js';
-import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
+import { overlapOption, parseKeyId } from '../arguments.js';
 import { addTo } from '../command.js';
 import { fields, named, note, table, withDetails } from '../output.js';
 
@@ -117,11 +117,7 @@ export function webhooksCommands(group: Command): void {
     'Create a new secret. During the overlap, both secrets sign messages. stdout contains only the new secret',
     'pua webhooks rotate wh_4fGh7Kq2LmPz9xQa --overlap 24h',
   )
-    .addOption(
-      new Option('--overlap <duration>', 'how long both secrets sign; 0s: only the new one signs')
-        .argParser(durationBetween('0s', '30d'))
-        .default(parseDuration('24h'), '24h'),
-    )
+    .addOption(overlapOption('both secrets sign; 0s: only the new one signs', '30d'))
     .runs(async ({ get, print }, id, { overlap }) => {
       const secret = await get(WebhooksService).rotate(id, overlap, 'admin');
       print(await withDetails(get(WebhooksService).find(id), { id, secret }), () => secret);
