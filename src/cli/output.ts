@@ -164,34 +164,22 @@ function show(cell: Cell): string {
   return typeof cell === 'string' ? plain(cell).replaceAll('\n', ' ') : String(cell);
 }
 
-/** Formats rows one by one: as lines, cut to the terminal's width, or as blocks on a narrow terminal. */
-export class Lines<Row> {
-  readonly #names: readonly string[];
-
-  /** @param widths minimum widths of all columns except the last */
-  constructor(
-    private readonly columns: Record<string, (row: Row) => Cell>,
-    private readonly widths: readonly number[],
-  ) {
-    this.#names = Object.keys(columns);
-  }
-
-  /** The header line; undefined for blocks. */
-  get header(): string | undefined {
-    return this.#isNarrow ? undefined : this.#line(this.#names);
-  }
-
-  line(row: Row): string {
-    const cells = Object.values(this.columns).map((cell) => show(cell(row)));
-    return this.#isNarrow ? `${block(this.#names, cells)}\n` : this.#line(cells);
-  }
-
-  get #isNarrow(): boolean {
-    return (terminalWidth() ?? CUTTING_WIDTH) < CUTTING_WIDTH;
-  }
-
-  #line(cells: readonly string[]): string {
-    const line = cells.map((cell, i) => cell.padEnd(this.widths[i] ?? 0)).join(GAP);
+/**
+ * Formats rows one by one: as lines, cut to the terminal's width, or as blocks on a narrow terminal, without a header.
+ * @param widths minimum widths of all columns except the last
+ */
+export function makeLines<Row>(columns: Record<string, (row: Row) => Cell>, widths: readonly number[]) {
+  const names = Object.keys(columns);
+  const isNarrow = () => (terminalWidth() ?? CUTTING_WIDTH) < CUTTING_WIDTH;
+  const aligned = (cells: readonly string[]) => {
+    const line = cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(GAP);
     return cut(line.trimEnd(), terminalWidth() ?? Infinity);
-  }
+  };
+  return {
+    header: () => (isNarrow() ? undefined : aligned(names)),
+    line: (row: Row) => {
+      const cells = Object.values(columns).map((cell) => show(cell(row)));
+      return isNarrow() ? `${block(names, cells)}\n` : aligned(cells);
+    },
+  };
 }

@@ -5,7 +5,7 @@ import { AuditLog, type AuditFilter, type AuditEvent } from '../../audit/audit-l
 import { deleteExpired, expiredRows } from '../../operations/sweeper/sweeper.js';
 import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addTo, withExample, endable } from '../command.js';
-import { formatJson, Lines, named, note, table } from '../output.js';
+import { formatJson, makeLines, named, note, table } from '../output.js';
 
 /** Maximum number of events without `--follow`, since they must fit into memory. */
 const MOST = 1000;
@@ -24,7 +24,7 @@ const COLUMNS: Record<string, (line: AuditEvent) => string | number | null> = {
   DETAILS: (line) => JSON.stringify(line.details),
 };
 /** Minimum widths in characters, since `--follow` prints events one by one. */
-const LINES = new Lines(COLUMNS, [19, 24, 6, 10, 36, 15, 36]);
+const LINES = makeLines(COLUMNS, [19, 24, 6, 10, 36, 15, 36]);
 
 /** Adds `pua audit`. */
 export function auditCommand(command: Command): void {
@@ -60,7 +60,8 @@ export function auditCommand(command: Command): void {
       const auditLog = get(AuditLog);
       if (follow)
         return endable(async (ended) => {
-          if (!json && LINES.header !== undefined) note(LINES.header);
+          const header = json ? undefined : LINES.header();
+          if (header !== undefined) note(header);
           for await (const event of auditLog.follow(filter, ended, FOLLOW_MS))
             process.stdout.write(`${json ? formatJson(event) : LINES.line(event)}\n`);
         });
