@@ -130,47 +130,30 @@ export const Writable = (
   facts: { readonly example?: string; readonly format?: 'uri' } = {},
 ): PropertyDecorator => {
   const most = (type as { readonly length: Length }).length[1];
+  const limit = `$property must have at most ${most} characters.`;
+  const url = '$property must be an absolute http or https URL without user and password.';
   return applyDecorators(
     Described(nullable({ type: 'string', maxLength: most, ...facts }), { required: false }),
     IsOptional(),
     rule('invalid_type', '$property must be a string or null.', (value) => typeof value === 'string'),
     rule('invalid_characters', '$property must not contain U+0000 or half of a surrogate pair.', isStorable),
     // PostgreSQL counts variation selectors, but class-validator's MaxLength does not.
-    rule(
-      'too_long',
-      `$property must have at most ${most} characters.`,
-      (value) => [...value].length <= most,
-      {
-        max: most,
-      },
-    ),
-    ...(facts.format
-      ? [
-          rule(
-            'invalid_url',
-            '$property must be an absolute http or https URL without user and password.',
-            isHttpUrl,
-          ),
-        ]
-      : []),
+    rule('too_long', limit, (value) => [...value].length <= most, { max: most }),
+    ...(facts.format ? [rule('invalid_url', url, isHttpUrl)] : []),
   );
 };
 
-const WHOLE_BODY = { pointer: '#', field: null };
+function exceeds(code: string, what: string, max: number, facts: { readonly actual?: number } = {}): Problem {
+  const fault = { code, detail: `The body must have at most ${max} ${what}.`, max, ...facts };
+  return new Problem('validation_failed', { errors: [{ pointer: '#', field: null, ...fault }] });
+}
 
 /** @throws Problem validation_failed with one fault per invalid field, or with the single fault `too_many_fields` or `too_deep` */
 function checkFields(body: Record<string, unknown>, fields: new () => object, resource: Model): object {
   const names = Object.keys(body);
-  if (names.length > MAX_FIELDS) {
-    const detail = `The body must have at most ${MAX_FIELDS} fields.`;
-    const facts = { code: 'too_many_fields', detail, max: MAX_FIELDS, actual: names.length };
-    throw new Problem('validation_failed', { errors: [{ ...WHOLE_BODY, ...facts }] });
-  }
-  if (isDeeperThan(body, DEEPEST)) {
-    const detail = `The body must have at most ${DEEPEST} nesting levels.`;
-    const facts = { code: 'too_deep', detail, max: DEEPEST };
-    throw new Problem('validation_failed', { errors: [{ ...WHOLE_BODY, ...facts }] });
-  }
+  if (names.length > MAX_FIELDS)
+    throw exceeds('too_many_fields', 'fields', MAX_FIELDS, { actual: names.length });
+  if (isDeeperThan(body, DEEPEST)) throw exceeds('too_deep', 'nesting levels', DEEPEST);
   const known = propertiesOf(fields);
   const sent = Object.fromEntries(names.filter((name) => known.has(name)).map((name) => [name, body[name]]));
   const broken = validator.validateSync(Object.assign(new fields(), sent), VALIDATION);
