@@ -10,31 +10,25 @@ export const FeedLine = new Model('FeedLine', {
     enum: RECORD_TYPES.map(({ name }) => name),
     description: 'Type of the record: the name of its import file',
   }),
-  op: {
-    schema: {
-      type: 'string',
-      enum: ['put', 'delete'],
-      default: 'put',
-      description: 'Whether the record is written or deleted',
-    },
-    required: false,
-  },
+  op: declareField({
+    type: 'string',
+    enum: ['put', 'delete'],
+    default: 'put',
+    description: 'Whether the record is written or deleted',
+  }).optional,
   record: declareField({
     type: 'object',
     additionalProperties: true,
     description: 'The current record with all its fields; to delete it, only the fields that identify it',
   }),
-  version: {
-    schema: {
-      type: ['integer', 'null'],
-      format: 'int64',
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description:
-        'A number that increases with each change of the record; the server ignores a line unless its version is higher than the stored one',
-    },
-    required: false,
-  },
+  version: declareField({
+    type: ['integer', 'null'],
+    format: 'int64',
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description:
+      'A number that increases with each change of the record; the server ignores a line unless its version is higher than the stored one',
+  }).optional,
 });
 
 /** Forms of a line: for each type, a line that writes, and a line that deletes. */

@@ -11,7 +11,7 @@ import { Unavailable } from '../database/postgres/unavailable.js';
 import { makeReader } from '../model/response.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
 import { isLostRace } from '../import/record-type.js';
-import { addCounts, ImportSet, noCounts, type Reject } from '../import/import-set.js';
+import { addCounts, ImportSet, noCounts } from '../import/import-set.js';
 import { createStaging, keepStaging, STAGED_PLANS, Staging } from '../import/staging.js';
 import { OperatorError } from '../values/operator-error.js';
 import { settle } from '../import/settled-lines.js';
@@ -158,7 +158,15 @@ async function write(staging: Staging, { keyId, lines }: Feed): Promise<FeedCoun
   const settled = await settle(staging, lines);
   const set = new ImportSet(staging, [{ name: 'feed' }], { feedBy: { actor: 'client', keyId } });
   if (!(await set.run([{ position: 0, lines: settled.lines }])))
-    throw badLines(set.rejected, set.firstRejects);
+    throw new Problem('validation_failed', {
+      count: set.rejected,
+      errors: set.firstRejects.map(({ line, path, code, reason }) => ({
+        line,
+        pointer: pointerTo(path.split('.').filter(Boolean)),
+        code,
+        detail: reason,
+      })),
+    });
   const sum = noCounts();
   for (const counts of set.counts.values()) addCounts(sum, counts);
   const { inserted: created, updated, deleted } = sum;
@@ -171,16 +179,4 @@ async function write(staging: Staging, { keyId, lines }: Feed): Promise<FeedCoun
     unchanged: received - created - updated - deleted - stale,
     stale,
   };
-}
-
-function badLines(count: number, first: readonly Reject[]): Problem {
-  return new Problem('validation_failed', {
-    count,
-    errors: first.map(({ line, path, code, reason }) => ({
-      line,
-      pointer: pointerTo(path.split('.').filter(Boolean)),
-      code,
-      detail: reason,
-    })),
-  });
 }
