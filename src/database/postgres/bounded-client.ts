@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryConfig, QueryResult } from 'pg';
 import { WRITING_FUNCTIONS } from '../schema/schema.js';
 import { commented, currentCaller, type Requester } from './callers.js';
-import { PrimaryClient, type PrimaryConfig } from './primary.js';
+import { SessionClient, type SessionConfig } from './session.js';
 import { Unavailable } from './unavailable.js';
 
 /** `routine` of PostgreSQL's warning about a canceled wait for a standby; the warning's text depends on the language. */
@@ -37,7 +37,7 @@ export class WriteGate {
   }
 }
 
-export interface Bounds extends PrimaryConfig {
+export interface Bounds extends SessionConfig {
   /** Maximum duration of a statement in ms; undefined for no limit. */
   readonly answerMs: number | undefined;
   readonly writes: WriteGate;
@@ -59,7 +59,7 @@ type Callback = (error: Error | undefined, result?: QueryResult) => void;
  * so reconnecting would use up all connections. Reports a commit without the standby's confirmation as Unavailable: its outcome is
  * unknown. When a request's caller disconnects, ends the request's transaction, except during COMMIT and ROLLBACK.
  */
-export class BoundedClient extends PrimaryClient {
+export class BoundedClient extends SessionClient {
   readonly #send: (query: string | QueryConfig, values?: unknown[]) => Promise<QueryResult>;
   #givenUp: Promise<void> | undefined;
   #cancelledWaits = 0;

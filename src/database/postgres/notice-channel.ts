@@ -55,27 +55,25 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
 
   async #connect(url: string): Promise<void> {
     const { applicationName, channel, trustMs } = this.options;
-    let client: Client | undefined;
+    const client = new SessionClient({
+      connectionString: url,
+      application_name: applicationName,
+      connectionTimeoutMillis: 2_000,
+      query_timeout: trustMs,
+      keepAlive: true,
+    });
+    this.#client = client;
+    client.on('error', () => undefined); // the next heartbeat fails and causes a reconnect
+    client.on('notification', ({ payload }) => {
+      if (client === this.#client) this.hear(payload);
+    });
     try {
-      // May throw: reads the URL's certificate files, which may be missing.
-      client = new SessionClient({
-        connectionString: url,
-        application_name: applicationName,
-        connectionTimeoutMillis: 2_000,
-        query_timeout: trustMs,
-        keepAlive: true,
-      });
-      this.#client = client;
-      client.on('error', () => undefined); // the next heartbeat fails and causes a reconnect
-      client.on('notification', ({ payload }) => {
-        if (client === this.#client) this.hear(payload);
-      });
       await client.connect();
       await client.query(`LISTEN ${channel}`);
       this.begin();
       await this.#beatOn(client);
     } catch (error) {
-      client?.end().catch(() => undefined);
+      client.end().catch(() => undefined);
       if (this.#ended) return;
       this.#trustedUntil = 0;
       if (!this.#isCut) this.onChange((error as Error).message);

@@ -1,7 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import type { Config } from '../../config/config.js';
 import { isDirect, REQUEST_PLANS } from './data-source.js';
-import type { PrimaryConfig } from './primary.js';
+import type { SessionConfig } from './session.js';
 import { ReadConnection, type NamedStatement } from './read-connection.js';
 
 const CONNECTIONS = 2;
@@ -76,7 +76,7 @@ export class PipelinedReads {
     await Promise.allSettled(this.connections.map((connection) => connection.end()));
   }
 
-  async #keepOpen(config: PrimaryConfig): Promise<void> {
+  async #keepOpen(config: SessionConfig): Promise<void> {
     while (!this.#ended) {
       const connection = await ReadConnection.open(config).catch(() => undefined);
       if (connection) {

@@ -4,7 +4,7 @@ import { Parser } from 'pg-protocol/dist/parser.js';
 import type { RowDescriptionMessage } from 'pg-protocol/dist/messages.js';
 import { prepareValue } from 'pg/lib/utils.js';
 import { sha256 } from '../../crypto/digests.js';
-import { PrimaryClient, type PrimaryConfig } from './primary.js';
+import { SessionClient, type SessionConfig } from './session.js';
 
 export interface NamedStatement {
   readonly name: string;
@@ -52,7 +52,7 @@ const PREPARE_AGAIN = new Set(['26000', '0A000']);
  * (docs/contributors/performance.md). A read prepares its statement if the session lacks it. This also works behind a pooler, since
  * names derive from texts. Behind a pooler, each read requests its columns, since sessions may see a changed table at different times.
  */
-export class ReadConnection extends PrimaryClient {
+export class ReadConnection extends SessionClient {
   readonly #parser = new Parser();
   readonly #prepared = new Map<string, Prepared>();
   /** Reads in progress, in the order sent. */
@@ -67,7 +67,7 @@ export class ReadConnection extends PrimaryClient {
   /** Resolves when either side has closed the connection. */
   readonly loss: Promise<void>;
 
-  private constructor(config: PrimaryConfig) {
+  private constructor(config: SessionConfig) {
     super(config);
     this.loss = new Promise<Error>((resolve) => {
       this.on('error', resolve).on('end', () => resolve(new Error('the connection was ended')));
@@ -78,7 +78,7 @@ export class ReadConnection extends PrimaryClient {
   }
 
   /** @throws Unavailable */
-  static async open(config: PrimaryConfig): Promise<ReadConnection> {
+  static async open(config: SessionConfig): Promise<ReadConnection> {
     const connection = new ReadConnection(config);
     await connection.connect();
     const { stream } = connection.connection;

@@ -1,12 +1,12 @@
 import pg from 'pg';
 import { expect, it } from '@jest/globals';
-import { PrimaryClient } from './primary.js';
+import { SessionClient } from './session.js';
 import { Unavailable } from './unavailable.js';
 
 it('every caller that waits for the pool gets an error with the path of an unreadable CA certificate', async () => {
   const url = 'postgres://nobody@127.0.0.1:1/none?sslmode=verify-full&sslrootcert=/nowhere/ca.pem';
   const pool = new pg.Pool({
-    Client: PrimaryClient as unknown as typeof pg.Client,
+    Client: SessionClient as unknown as typeof pg.Client,
     connectionString: url,
     primary: true,
     max: 1,
