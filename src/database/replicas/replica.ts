@@ -40,11 +40,8 @@ interface Look {
   age: number;
 }
 
-interface Seen {
+interface Seen extends Look {
   readonly epoch: number;
-  readonly position: number;
-  /** The server's id; undefined for a standby. */
-  readonly server: string | undefined;
   /** Time of the query, by `performance.now()`. */
   readonly askedAt: number;
 }
@@ -85,7 +82,7 @@ export class Replica {
     for (let turn = 0; turn < 2; turn++) {
       const session = this.#reads.next();
       if (session === undefined) continue;
-      if (this.#has(session, need)) return session;
+      if (suffices(this.#seen.get(session), need)) return session;
       if (performance.now() - (this.#lookedAt.get(session) ?? -Infinity) >= LOOK_AGAIN_MS)
         void this.#look(session, need);
     }
@@ -130,8 +127,8 @@ export class Replica {
       try {
         const askedAt = performance.now();
         const looks = await client.query<Look>({ ...LOOK, values: [need.proof] });
-        const suffices = fulfils(seenOf(looks.rows[0]!, need.epoch, askedAt), need);
-        const rows = suffices ? ((await client.query(commented(query))).rows as Row[]) : undefined;
+        const isRecentEnough = suffices({ ...looks.rows[0]!, epoch: need.epoch, askedAt }, need);
+        const rows = isRecentEnough ? ((await client.query(commented(query))).rows as Row[]) : undefined;
         failed = false;
         return rows;
       } finally {
@@ -142,22 +139,25 @@ export class Replica {
     }
   }
 
-  /** Waits until the replica has the required position, or is the primary. @returns false if not by `latest` (`performance.now()`) */
-  async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<boolean> {
+  /** Waits until the replica has the required position, or is the primary; at most until `latest` (`performance.now()`). */
+  async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<void> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
       const needed = need();
       const [session] = this.#reads.connections;
       if (needed && session) {
-        if (this.#has(session, needed) || this.#leads(session, needed)) return true;
+        const isThere = () => {
+          const seen = this.#seen.get(session);
+          return suffices(seen, needed) || leads(seen, needed);
+        };
+        if (isThere()) return;
         await Promise.race([
           this.#look(session, needed),
           setTimeout(Math.max(1, latest - performance.now()), undefined, { ref: false }),
         ]);
-        if (this.#has(session, needed) || this.#leads(session, needed)) return true;
+        if (isThere()) return;
       }
       await setTimeout(pause);
     }
-    return false;
   }
 
   /** Returns the lag behind a position in seconds: 0 for the primary; Infinity if the server is down or seems not to follow the primary. */
@@ -174,40 +174,25 @@ export class Replica {
     await Promise.allSettled([this.#reads.end(), this.#pool.end()]);
   }
 
-  #has(session: ReadConnection, need: ReadConsistency): boolean {
-    const seen = this.#seen.get(session);
-    return seen !== undefined && fulfils(seen, need);
-  }
-
-  #leads(session: ReadConnection, need: ReadConsistency): boolean {
-    const seen = this.#seen.get(session);
-    return seen?.server === need.server && isRecent(seen);
-  }
-
   async #look(session: ReadConnection, { proof, epoch }: ReadConsistency): Promise<Look | undefined> {
     const askedAt = performance.now();
     this.#lookedAt.set(session, askedAt);
     const [look] = await this.#reads.rows<Look>(LOOK, [proof], () => Promise.resolve([]), session);
     if (!look) return undefined;
-    this.#seen.set(session, seenOf(look, epoch, askedAt));
+    this.#seen.set(session, { ...look, epoch, askedAt });
     return look;
   }
 }
 
-/** A server that does not follow the primary gets position −1, which no read accepts. */
-function seenOf({ is_standby, is_proven, position, server }: Look, epoch: number, askedAt: number): Seen {
-  return {
-    epoch,
-    askedAt,
-    position: is_standby && is_proven ? position : -1,
-    server: is_standby ? undefined : server,
-  };
+const isRecent = ({ askedAt }: Seen) => performance.now() - askedAt < LOOK_COUNTS_MS;
+
+/** Tells whether the server follows the primary, and has the required position. */
+function suffices(seen: Seen | undefined, need: ReadConsistency): boolean {
+  if (!seen?.is_standby || !seen.is_proven || !isRecent(seen)) return false;
+  return seen.epoch === need.epoch && seen.position >= need.position;
 }
 
-function isRecent(seen: Seen): boolean {
-  return performance.now() - seen.askedAt < LOOK_COUNTS_MS;
-}
-
-function fulfils(seen: Seen, need: ReadConsistency): boolean {
-  return seen.epoch === need.epoch && seen.position >= need.position && isRecent(seen);
+/** Tells whether the server is the primary itself. */
+function leads(seen: Seen | undefined, need: ReadConsistency): boolean {
+  return seen?.is_standby === false && seen.server === need.server && isRecent(seen);
 }
