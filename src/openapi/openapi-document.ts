@@ -4,7 +4,7 @@ import { accessOf } from '../auth/auth.guards.js';
 import { isPlatformScope, SCOPES } from '../auth/scopes.js';
 import { apiNameOf, Config } from '../config/config.js';
 import { VERSION } from '../config/version.js';
-import { queryOfHandler, viewOf } from '../http/input/query.js';
+import { queryOfHandler } from '../http/input/query.js';
 import { JsonResponse } from '../http/output/responses.js';
 import { describeOperation, describeParameters, type RequestBody } from '../http/output/openapi.js';
 import { schemasUsedBy } from '../model/json-schema.js';
@@ -154,13 +154,18 @@ export class OpenApiDocument {
     };
   }
 
-  /** Returns the path and query of a request with the same response on another route; undefined if there is none. */
-  #otherFormOf(route: Route): string | undefined {
-    const view = viewOf(route);
-    if (!view) return undefined;
-    const { path } = this.routeTable.routes.find(({ handler }) => handler === view.of)!;
-    const inPath = Array.from(route.path.matchAll(/:(\w+)/g), ([, name]) => `&${name}={${name}}`);
-    return view.value === undefined ? path : `${path}?${view.by}=${view.value}${inPath.join('')}`;
+  /** Returns the path and query that select the route's view on another route; undefined if there are none. */
+  #otherFormOf({ controller, handler, path }: Route): string | undefined {
+    for (const other of this.routeTable.routes.filter((one) => one.controller === controller)) {
+      const accepted = queryOfHandler(other.handler);
+      if (typeof accepted === 'function') continue;
+      const { by, absent, values } = accepted;
+      if (absent.handler === handler.name) return other.path;
+      const [value] = Object.entries(values).find(([, view]) => view.handler === handler.name) ?? [];
+      const inPath = Array.from(path.matchAll(/:(\w+)/g), ([, name]) => `&${name}={${name}}`).join('');
+      if (value !== undefined) return `${other.path}?${by}=${value}${inPath}`;
+    }
+    return undefined;
   }
 
   /** The recorded examples of the route, with URLs of this server. */

@@ -7,16 +7,7 @@ import { Problem, type ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
 import { propertiesOf } from '../../model/json-schema.js';
 import type { QueryClass, QueryVariants } from './parameters.js';
-import type { Route } from '../route-table.js';
 import { requestOf, responseOf } from '../pipeline/request-context.js';
-
-/** How another route selects the view of a route: its handler, and a value of its parameter `by`. */
-interface ViewOfRoute {
-  readonly of: Route['handler'];
-  readonly by: string;
-  /** undefined for the view without the parameter. */
-  readonly value: string | undefined;
-}
 
 const QUERY = 'http:query';
 
@@ -83,19 +74,6 @@ export class QueryGuard implements CanActivate {
 /** Returns the query class or variants of a handler. */
 export function queryOfHandler(handler: object): QueryClass | QueryVariants {
   return (Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined) ?? NoParameters;
-}
-
-/** Finds another route of the controller that can select the view of this route; undefined if there is none. */
-export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined {
-  for (const of of Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object))) {
-    const accepted = queryOfHandler(of.value as object);
-    if (typeof accepted === 'function') continue;
-    const { by, absent, values } = accepted;
-    const views = [[undefined, absent] as const, ...Object.entries(values)];
-    const found = views.find(([, view]) => view.handler === handler.name);
-    if (found) return { of: of.value as Route['handler'], by, value: found[0] };
-  }
-  return undefined;
 }
 
 /** Shared by all handlers without parameters, since {@link withoutQuery} keeps an entry for each class. */
