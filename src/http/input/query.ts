@@ -100,6 +100,9 @@ const USUAL_NAMES = [
 
 const withoutQuery = new Map<QueryClass, object>();
 
+/** Sent parameters, each with its name, by name. */
+type Sent = Map<string, [name: string, value: string][]>;
+
 /** Reads and checks a query. @param query without the question mark @throws Problem with at most 32 faults */
 export function parseQuery(accepted: QueryClass | QueryVariants, query: string): object {
   if (query === '' && typeof accepted !== 'function') accepted = accepted.absent.query;
@@ -107,43 +110,31 @@ export function parseQuery(accepted: QueryClass | QueryVariants, query: string):
     const known = withoutQuery.get(accepted);
     if (known) return known;
   }
-  const values = new Map<string, string[]>();
-  for (const [name, value] of new URLSearchParams(query)) {
-    const list = values.get(name);
-    if (list) list.push(value);
-    else values.set(name, [value]);
-  }
-  const { parameters, faults } = check(
-    typeof accepted === 'function' ? accepted : variantOf(accepted, values),
-    values,
-  );
-  if (faults.length > 0) throw queryProblem(faults);
+  const sent: Sent = Map.groupBy(new URLSearchParams(query), ([name]) => name);
+  const parameters = check(typeof accepted === 'function' ? accepted : variantOf(accepted, sent), sent);
   if (query === '') withoutQuery.set(accepted as QueryClass, Object.freeze(parameters));
   return parameters;
 }
 
-function variantOf(variants: QueryVariants, values: Map<string, string[]>): QueryClass {
+function variantOf(variants: QueryVariants, sent: Sent): QueryClass {
   const { by, absent } = variants;
-  const [given, ...more] = values.get(by) ?? [];
+  const [given, ...more] = sent.get(by) ?? [];
   if (given === undefined) return absent.query;
   if (more.length > 0) throw queryProblem([repeated(by)]);
-  const chosen = Object.entries(variants.values).find(([name]) => name === given);
+  const chosen = Object.entries(variants.values).find(([name]) => name === given[1]);
   if (chosen) {
-    values.delete(by);
+    sent.delete(by);
     return chosen[1].query;
   }
   const allowed = Object.keys(variants.values);
   throw invalidParameter(by, `${by} must be one of ${allowed.join(', ')}.`, allowed);
 }
 
-function check(
-  query: QueryClass,
-  values: Map<string, string[]>,
-): { parameters: object; faults: ProblemDetail[] } {
+function check(query: QueryClass, sent: Sent): object {
   const known = propertiesOf(query);
   const faults: ProblemDetail[] = [];
   const single: Record<string, string> = {};
-  for (const [name, list] of values) {
+  for (const [name, list] of sent) {
     const parameter = known.get(name);
     if (!parameter) {
       const names =
@@ -155,9 +146,9 @@ function check(
         detail: `This route has no parameter ${name.toWellFormed()}. ${names}`,
         ...(usual && { fix: usual.fix }),
       });
-    } else if (parameter.schema.type === 'array') single[name] = list.join(',');
+    } else if (parameter.schema.type === 'array') single[name] = list.map(([, value]) => value).join();
     else if (list.length > 1) faults.push(repeated(name));
-    else single[name] = list[0]!;
+    else single[name] = list[0]![1];
   }
   const parameters = plainToInstance(query, single);
   for (const { property: parameter, constraints, contexts } of validator.validateSync(
@@ -167,9 +158,10 @@ function check(
     const [rule, detail] = Object.entries(constraints!)[0]!;
     const { code, ...facts } = contexts![rule] as { code: string; allowed?: readonly string[] };
     // Other repeated parameters are already in `faults`.
-    if (parameter in single || !values.has(parameter)) faults.push({ parameter, code, detail, ...facts });
+    if (parameter in single || !sent.has(parameter)) faults.push({ parameter, code, detail, ...facts });
   }
-  return { parameters, faults };
+  if (faults.length > 0) throw queryProblem(faults);
+  return parameters;
 }
 
 function repeated(parameter: string): ProblemDetail {
