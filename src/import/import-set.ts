@@ -49,26 +49,13 @@ export interface Reject {
 /** A reject from the staging table, with the index of its file and its encoded text. */
 type StagedReject = Reject & { readonly position: number; readonly text: string };
 
-export interface RecordCounts {
-  read: number;
-  inserted: number;
-  updated: number;
-  deleted: number;
-  unchanged: number;
-  rejected: number;
-  /** Lines without effect, since the same or a later version is stored; absent if there are none. */
-  stale?: number;
-}
+const OUTCOMES = ['read', 'inserted', 'updated', 'deleted', 'unchanged', 'rejected'] as const;
+
+/** `stale`: lines without effect, since the same or a later version is stored; absent if there are none. */
+export type RecordCounts = Record<(typeof OUTCOMES)[number], number> & { stale?: number };
 
 /** Makes counts that are all zero. */
-export const noCounts = (): RecordCounts => ({
-  read: 0,
-  inserted: 0,
-  updated: 0,
-  deleted: 0,
-  unchanged: 0,
-  rejected: 0,
-});
+export const noCounts = () => Object.fromEntries(OUTCOMES.map((name) => [name, 0])) as RecordCounts;
 
 /** Adds counts to a sum. */
 export function addCounts(sum: RecordCounts, more: Partial<RecordCounts>): void {
