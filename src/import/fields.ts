@@ -222,24 +222,11 @@ const tags: Field = {
 };
 
 function fieldOf(type: FieldType): Field {
-  switch (type.kind) {
-    case 'id':
-      return id;
-    case 'integer':
-      return integer(type.minimum, type.maximum);
-    case 'number':
-      return degrees(type.maximum);
-    case 'boolean':
-      return flag;
-    case 'timestamp':
-      return moment;
-    case 'enum':
-      return oneOf(type.words);
-    case 'text':
-      return text(type.length!);
-    case 'texts':
-      return tags;
-  }
+  if (type.kind === 'integer') return integer(type.minimum, type.maximum);
+  if (type.kind === 'number') return degrees(type.maximum);
+  if (type.kind === 'enum') return oneOf(type.words);
+  if (type.kind === 'text') return text(type.length!);
+  return { id, boolean: flag, timestamp: moment, texts: tags }[type.kind];
 }
 
 interface Table<Name extends string> {

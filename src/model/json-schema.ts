@@ -108,24 +108,19 @@ export function integer(maximum = Number.MAX_SAFE_INTEGER) {
 
 /** Makes the schema of a response field, without a length limit for texts. */
 export function returned(type: FieldType): JsonSchema {
-  switch (type.kind) {
-    case 'id':
-      return { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID };
-    case 'integer':
-      return { ...integer(), minimum: type.minimum };
-    case 'number':
-      return { type: 'number', format: 'double', minimum: type.minimum, maximum: type.maximum };
-    case 'boolean':
-      return { type: 'boolean' };
-    case 'timestamp':
-      return { type: 'string', pattern: TIMESTAMP_PATTERN };
-    case 'enum':
-      return wordOf(type.words);
-    case 'text':
-      return { type: 'string', ...(type.pattern !== undefined && { pattern: type.pattern }) };
-    case 'texts':
-      return { type: 'array', items: { type: 'string' } };
-  }
+  if (type.kind === 'integer') return { ...integer(), minimum: type.minimum };
+  if (type.kind === 'number')
+    return { type: 'number', format: 'double', minimum: type.minimum, maximum: type.maximum };
+  if (type.kind === 'enum') return wordOf(type.words);
+  if (type.kind === 'text')
+    return { type: 'string', ...(type.pattern !== undefined && { pattern: type.pattern }) };
+  const schemas = {
+    id: { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID },
+    boolean: { type: 'boolean' },
+    timestamp: { type: 'string', pattern: TIMESTAMP_PATTERN },
+    texts: { type: 'array', items: { type: 'string' } },
+  };
+  return schemas[type.kind];
 }
 
 /** Makes a schema that also allows null. */

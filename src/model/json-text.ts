@@ -79,25 +79,18 @@ function compileValue(kind: JsonKind, orNull: boolean, from: Exclude<JsonSource,
   }
   if (typeof from === 'object') return inQuotes(`local_time(${from.local}, ${from.zone})`, orNull);
   const sql = operand(from);
-  switch (kind) {
-    case 'text':
-      return [`json_text(${from})`];
-    case 'word':
-      return inQuotes(sql, orNull);
-    case 'timestamp':
-      return inQuotes(`api_time(${from})`, orNull);
-    case 'number':
-      return [orNull ? `COALESCE(${sql}::text, 'null')` : sql];
-    case 'boolean':
-      // Faster than a cast, which would allocate the text.
-      return [`CASE WHEN ${sql} THEN 'true' ELSE 'false' END`];
-    case 'json':
-      return [sql];
-    case 'items':
-      return [`'['`, sql, `']'`];
-    case 'texts':
-      return [`to_json(${from})::text`];
-  }
+  const written: Record<JsonKind, string[]> = {
+    text: [`json_text(${from})`],
+    word: inQuotes(sql, orNull),
+    timestamp: inQuotes(`api_time(${from})`, orNull),
+    number: [orNull ? `COALESCE(${sql}::text, 'null')` : sql],
+    // Faster than a cast, which would allocate the text.
+    boolean: [`CASE WHEN ${sql} THEN 'true' ELSE 'false' END`],
+    json: [sql],
+    items: [`'['`, sql, `']'`],
+    texts: [`to_json(${from})::text`],
+  };
+  return written[kind];
 }
 
 function inQuotes(sql: string, orNull: boolean): string[] {
