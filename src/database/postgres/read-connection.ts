@@ -159,30 +159,21 @@ export class ReadConnection extends SessionClient {
   /** Handles one message; ignores confirmations and notices. */
   #take(bytes: Buffer, at: number, end: number): void {
     const read = this.#reads[0];
-    switch (bytes[at]) {
-      case DATA_ROW:
-        read!.rows.push(parseRow(bytes, at + HEADER, read!.prepared.columns!));
-        return;
-      case READY_FOR_QUERY:
-        this.#finish(this.#reads.shift()!);
-        return;
-      case ROW_DESCRIPTION:
-        this.#parser.parse(bytes.subarray(at, end), (message) => {
-          read!.prepared.columns = (message as RowDescriptionMessage).fields.map(({ name, dataTypeID }) => ({
-            name,
-            parse:
-              name === read!.statement.bytes
-                ? undefined
-                : (this.getTypeParser(dataTypeID, 'text') as Column['parse']),
-          }));
+    const type = bytes[at];
+    if (type === DATA_ROW) read!.rows.push(parseRow(bytes, at + HEADER, read!.prepared.columns!));
+    else if (type === READY_FOR_QUERY) this.#finish(this.#reads.shift()!);
+    else if (type === ROW_DESCRIPTION)
+      this.#parser.parse(bytes.subarray(at, end), (message) => {
+        read!.prepared.columns = (message as RowDescriptionMessage).fields.map(({ name, dataTypeID }) => {
+          const parse = this.getTypeParser(dataTypeID, 'text') as Column['parse'];
+          return { name, parse: name === read!.statement.bytes ? undefined : parse };
         });
-        return;
-      case ERROR_RESPONSE:
-        this.#parser.parse(bytes.subarray(at, end), (message) => {
-          this.#fault = message as DatabaseError;
-          if (!read) throw this.#fault;
-        });
-    }
+      });
+    else if (type === ERROR_RESPONSE)
+      this.#parser.parse(bytes.subarray(at, end), (message) => {
+        this.#fault = message as DatabaseError;
+        if (!read) throw this.#fault;
+      });
   }
 
   #finish(read: Read): void {
