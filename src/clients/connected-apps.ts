@@ -61,19 +61,22 @@ export interface Shown<Row> {
 const LOCK_CONSENTS =
   'SELECT FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) ORDER BY client_id FOR UPDATE';
 
-/** SQL: an {@link AccessClient} for each app in $2; `isPublicBrowser` requires a refresh token of the member $1 without a DPoP key. */
+/** SQL: whether the member can change a grant's end: not for one-time access, which has no refresh token. */
+const IS_CHANGEABLE = `${IS_LIVE} AND (g.access_ends_at > g.created_at + interval '1 hour') IS NOT FALSE`;
+
+/** SQL: an {@link AccessClient} for each app in $2 whose access can change; `isPublicBrowser` requires a refresh token of the member $1 without a DPoP key. */
 const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.longest_access, c.owner_id IS NOT NULL AND c.approved_at IS NULL AS "isUnapproved",
   c.type = 'web' AND c.jwks IS NULL AND c.secret_auth_method IS NULL AND c.document_read_at IS NULL AND EXISTS (
     SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id
     WHERE g.user_id = $1 AND g.client_id = c.id AND t.model = 'RefreshToken' AND t.payload->>'jkt' IS NULL) AS "isPublicBrowser"
-FROM oauth_clients c WHERE c.id = ANY ($2)`;
+FROM oauth_clients c WHERE c.id = ANY ($2) AND EXISTS (
+  SELECT FROM oauth_grants g WHERE g.user_id = $1 AND g.client_id = c.id AND ${IS_CHANGEABLE})`;
 
-/** Omits one-time access, which has no refresh token. Announces changed grants, so that credential caches forget the previous end. */
+/** Allows a warning before the new end. Announces changed grants, so that credential caches forget the previous end. */
 const CHANGE = `WITH changed AS (
-  UPDATE oauth_grants g SET access_ends_at = now() + make_interval(secs => $3)
-  WHERE g.user_id = $1 AND g.client_id = $2 AND ${IS_LIVE}
-    AND (g.access_ends_at > g.created_at + interval '1 hour') IS NOT FALSE
-  RETURNING g.id
+  UPDATE oauth_grants g
+  SET access_ends_at = now() + make_interval(secs => $3), ending_told_at = NULL, ending_notified_at = NULL
+  WHERE g.user_id = $1 AND g.client_id = $2 AND ${IS_CHANGEABLE} RETURNING g.id
 ), remembered AS (
   UPDATE oauth_consents SET duration = $4, access_ends_at = now() + make_interval(secs => $3)
   WHERE user_id = $1 AND client_id = $2 AND EXISTS (SELECT FROM changed)

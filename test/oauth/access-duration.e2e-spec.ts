@@ -282,7 +282,10 @@ describe('/account/apps', () => {
     expect(await ends(clientId)).toEqual([]);
 
     const once = await withAccess('once');
-    await change(once.browser, await once.browser.view('/account/apps'), '180');
+    const shown = await once.browser.view('/account/apps');
+    expect(shown.html).not.toContain('name="duration"');
+    const form = { client_id: once.clientId, duration: '180' };
+    expect((await once.browser.post(shown, '/account/apps/change', form)).status).toBe(303);
     expect(await ends(once.clientId)).toEqual([{ days: 0 }]);
     expect(await oauth.events({ user: once.id, type: 'access.changed' })).toEqual([]);
   });

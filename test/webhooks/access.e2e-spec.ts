@@ -297,6 +297,24 @@ ON CONFLICT (grant_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
     expect(daysTo(message!.access_ends_at!)).toBe(6);
   });
 
+  it('is sent again, also to the member, before the new end of extended access', async () => {
+    const { id, username } = await oauth.member();
+    const { refresh_token } = await access(username, '30');
+    const warnAfter = async (days: number) => {
+      await oauth.passTime(days * DAY);
+      await use(0);
+      await noticeEnds();
+      await oauth.api.app.get(Upkeep).reportEndingAccess(new AbortController().signal);
+    };
+    await warnAfter(25);
+    await apps().changeEnd(id, clientId, '180', { actor: 'user', ip: null });
+    expect((await oauth.refresh(clientId, refresh_token)).status).toBe(200);
+    await warnAfter(175);
+    const messages = await ofType('access.ending');
+    expect(messages.map(({ access_ends_at }) => daysTo(access_ends_at!))).toEqual([5, 5]);
+    expect(await oauth.events({ user: id, type: 'access.ending' })).toHaveLength(2);
+  });
+
   it('is sent even if unused grants with an earlier end fill the first batch', async () => {
     for (let i = 0; i < 3; i++) await access((await oauth.member()).username, '30');
     const { id, username } = await oauth.member();

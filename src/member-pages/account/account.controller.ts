@@ -131,9 +131,10 @@ export class AccountController {
   async changeEnd(@FormSender() member: Sender): Promise<void> {
     const clientId = clientIdOf(member);
     const choices = await this.access.findChoices(member.user.id, [clientId], this.config);
-    const duration = choices.get(clientId)?.find((one) => one === member.form.duration);
-    if (duration === undefined) throw new PageFault(400, 'malformed');
-    const changed = await this.access.changeEnd(member.user.id, clientId, duration, member.by);
+    const durations = choices.get(clientId);
+    const duration = durations?.find((one) => one === member.form.duration);
+    if (durations && !duration) throw new PageFault(400, 'malformed');
+    const changed = duration && (await this.access.changeEnd(member.user.id, clientId, duration, member.by));
     member.redirect('/account/apps', changed ? 'access-changed' : undefined);
   }
 
