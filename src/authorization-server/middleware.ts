@@ -292,7 +292,8 @@ export class Middleware {
 
   async #isStrange(ctx: KoaContextWithOIDC, description: string | null | undefined): Promise<boolean> {
     const { client, session } = ctx.oidc;
-    if (client!.by_member !== true && client!.has_document !== true) return false; // an admin registered it
+    const isVouchedFor = client!.by_member === true ? client!.is_approved === true : !client!.has_document;
+    if (isVouchedFor) return false; // an admin registered or approved it
     if (isAnswered(ctx) && description !== NOT_SIGNED_IN) return false;
     const member = session?.accountId;
     return member === undefined || !(await this.consents.find(Number(member), client!));

@@ -69,6 +69,16 @@ describe('an app that another member registered', () => {
     },
   );
 
+  it('gets a redirect if an admin has approved it', async () => {
+    const clientId = await ownApp();
+    await oauth.query('UPDATE oauth_clients SET approved_at = now() WHERE id = $1', [clientId]);
+    const back = await oauth.browser().leave(oauth.request(clientId, { prompt: 'none' }).url);
+    expect([back.origin + back.pathname, back.searchParams.get('error')]).toEqual([
+      REDIRECT_URI,
+      'login_required',
+    ]);
+  });
+
   it('gets a redirect if the member declines on the page that names the app', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
