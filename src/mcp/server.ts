@@ -3,6 +3,7 @@ import { apiNameOf, type Config } from '../config/config.js';
 import { VERSION } from '../config/version.js';
 import { recordProblem, type ProblemFilter } from '../http/output/problem.filter.js';
 import { Problem } from '../http/output/problems.js';
+import { withoutSecrets } from '../values/secret-forms.js';
 import type { Asked, Toolbox } from './toolbox.js';
 
 export type Sdk = typeof import('@modelcontextprotocol/server');
@@ -120,7 +121,8 @@ export function makeServer(
     },
     (problem) => {
       if (problem.definition.status === 403) throw errorOf(problem); // so that clients request another scope
-      return { isError: true, content: [{ type: 'text', text: JSON.stringify(factsOf(problem)) }] };
+      const text = withoutSecrets(JSON.stringify(factsOf(problem))); // a name could be a secret
+      return { isError: true, content: [{ type: 'text', text }] };
     },
   );
 

@@ -129,6 +129,17 @@ describe('an API response', () => {
     ])('is not sent for Accept: %s', async (accept) => {
       expect((await get('/api/public/me', { Accept: accept })).status).toBe(200);
     });
+
+    it.each([
+      ['the path', () => get(`/api/public/${key}`)],
+      ['the name of a parameter', () => get(`/api/public/me?${key}=1`)],
+      ['the name of a field', () => api.put('/profile', key, { [key]: null })],
+    ])('repeats no API key that was sent as %s', async (_, request) => {
+      const { status, text } = await request();
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(text).toContain('[redacted]');
+      expect(text).not.toContain(key);
+    });
   });
 
   describe('has the error of the first failed check, in the documented order:', () => {

@@ -14,6 +14,7 @@ import { Logger } from '../../runtime/logger.js';
 import { methodNotAllowed, Problem } from './problems.js';
 import { RouteTable } from '../route-table.js';
 import { Config } from '../../config/config.js';
+import { withoutSecrets } from '../../values/secret-forms.js';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -50,7 +51,7 @@ export class ProblemFilter implements ExceptionFilter {
     const headers = { ...options.headers, ...(isAway ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}) };
     if (this.page(problem, headers, request, response)) return;
     recordProblem(problem, request);
-    const body = JSON.stringify({
+    const text = JSON.stringify({
       type: `${this.config.publicUrl}${API_PREFIX}/problems/${code}`,
       title,
       status,
@@ -61,6 +62,7 @@ export class ProblemFilter implements ExceptionFilter {
       errors: options.errors,
       ...options.extensions,
     });
+    const body = withoutSecrets(text); // the path or a name could be a secret
     response.writeHead(status, {
       ...SHARED_HEADERS, // even if the route does not set them (docs/api-contract.md §8: on every route)
       ...headers,
