@@ -359,6 +359,13 @@ describe('the MCP tools', () => {
     expect(answerOf(third)).not.toHaveProperty('next_cursor');
   });
 
+  it('do not repeat an API key that was sent as the name of an argument', async () => {
+    const key = await api.key(await api.platform.user());
+    const { body } = await use(key, 'get_profile', { [key]: 1 });
+    expect(JSON.stringify(body)).toContain('[redacted]');
+    expect(JSON.stringify(body)).not.toContain(key);
+  });
+
   it('describe an error with its code, its detail and a fix', async () => {
     const key = await api.key(await api.platform.user());
     for (const [name, values, code, detail = expect.any(String)] of [
@@ -588,6 +595,7 @@ describe('MCP rate limits and usage records', () => {
       const key = await api.key(await api.platform.user());
       expect(answerOf(await use(key, 'update_profile', { bio: 'a' }, limited.app)).profile.bio).toBe('a');
       const write = await use(key, 'update_profile', { bio: 'b' }, limited.app);
+      expect(write.headers).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
       const called = async () => use(key, 'get_profile', {}, limited.app);
       for (let left = 3; left > 0; left--) expect((await called()).body.result.isError).toBeUndefined();
       for (const over of [write, await called()]) {

@@ -70,9 +70,11 @@ export class RateLimits implements OnApplicationShutdown {
     if (!count) return undefined;
     response.gather('RateLimit-Policy', `"${name}";q=${this.#quotas[name]};w=${WINDOW_SECONDS}`);
     response.gather('RateLimit', `"${name}";r=${count.left};t=${count.resetSeconds}`);
-    response.gather('X-RateLimit-Limit', String(this.#quotas[name]));
-    response.gather('X-RateLimit-Remaining', String(count.left));
-    response.gather('X-RateLimit-Reset', String(count.resetSeconds));
+    // These headers have one value: a tool that writes replaces those of its message, which counts as a read.
+    const set = name === 'write' ? 'setHeader' : 'gather';
+    response[set]('X-RateLimit-Limit', String(this.#quotas[name]));
+    response[set]('X-RateLimit-Remaining', String(count.left));
+    response[set]('X-RateLimit-Reset', String(count.resetSeconds));
     return refusalOf(count);
   }
 
