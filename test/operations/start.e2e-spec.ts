@@ -16,7 +16,6 @@ import { query } from '../support/drills.js';
 import { freePort } from '../support/oauth.js';
 import { Client } from '../support/raw-client.js';
 import { profileAt, ServerProcess } from '../support/server.js';
-import { eventually } from '../support/timing.js';
 
 /** Runs a program to its end. */
 function run(file: string, parameters: string[], environment: Record<string, string> = {}) {
@@ -285,7 +284,7 @@ postgres.it(
       LOG_LEVEL: 'info',
     });
     const started = () => server.output.split('\n').filter((line) => line.includes('"server started"'));
-    const [line] = await eventually(() => (started().length > 0 ? started() : undefined));
+    const [line] = await server.until(() => (started().length > 0 ? started() : undefined));
     await server.kill();
     expect(started()).toHaveLength(1);
     expect(JSON.parse(line!)).toEqual({

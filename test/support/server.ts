@@ -27,14 +27,21 @@ export class ServerProcess {
     const server = new ServerProcess(child, `http://127.0.0.1:${port}`);
     child.stdout.setEncoding('utf8').on('data', (text: string) => (server.output += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (server.errors += text));
-    await eventually(async () => {
-      if (child.exitCode !== null)
-        throw new Error(`the server ended with ${child.exitCode}: ${server.errors}`);
+    await server.until(async () => {
       const answer = await fetch(`${server.url}/oauth/jwks`).catch(() => undefined);
       await answer?.arrayBuffer();
       return answer?.status === 200 || undefined;
     });
     return server;
+  }
+
+  /** Repeats a query until it has a result, while the server runs. */
+  until<T>(ask: () => Promise<T | undefined> | T | undefined): Promise<T> {
+    const { child } = this;
+    return eventually(() => {
+      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${this.errors}`);
+      return ask();
+    });
   }
 
   get pid(): number {
