@@ -45,7 +45,7 @@ BEGIN
   RETURN reported;
 END $$;
 
--- Records, once per grant and chosen end, that access in use ends within 7 days. Returns the last of the `most` grants read, null at the end.
+-- Records, once per chosen end, that access in use ends within 7 days. Returns the last of the `most` grants read, null at the end.
 CREATE OR REPLACE FUNCTION report_ending_access(most integer, after jsonb) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = public, pg_temp SET enable_sort = off AS $$
 DECLARE

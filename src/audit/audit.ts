@@ -108,7 +108,7 @@ export const AUTH_EVENTS = {
     'A member’s key used in the last 7 days expires within 7 days and was not rotated; once per key',
   ),
   'access.ending': event(
-    'An app’s access, used in the last 7 days, expires within 7 days; at most once per grant and chosen end',
+    'An app’s access, used in the last 7 days, expires within 7 days; at most once per end',
   ),
   'key.exposed': event(
     'A browser sent this API key for the first time; `pua keys show` shows the page’s origin',
