@@ -65,6 +65,11 @@ export class TestApi {
     return this.end();
   }
 
+  /** Ends it at the end of the block that declares it by `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   get url(): string {
     const { port } = this.app.getHttpServer().address() as { port: number };
     return `http://127.0.0.1:${port}`;

@@ -1,21 +1,65 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
 
-interface Described {
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly enum?: string[];
+  readonly items?: { readonly $ref?: string; readonly enum?: string[] };
+  readonly properties?: Readonly<Record<string, { readonly description?: string }>>;
+  readonly default?: unknown;
+  readonly examples?: unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+}
+
+interface Media {
+  readonly schema: Schema;
+  readonly examples?: Readonly<Record<string, { readonly summary?: string; readonly value: unknown }>>;
+}
+
+/** A response. */
+export interface Described {
   readonly headers?: object;
+  readonly content?: Readonly<Record<string, Media>>;
+  readonly links?: Readonly<
+    Record<string, { readonly operationId: string; readonly parameters: Record<string, string> }>
+  >;
   readonly 'x-response-headers': readonly string[];
 }
 
-interface Operation {
+export interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly security: readonly object[];
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly description?: string;
+    readonly style?: string;
+    readonly explode?: boolean;
+    readonly example?: unknown;
+    readonly schema: Schema;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
   readonly responses: Readonly<Record<string, Described | { readonly $ref: string }>>;
+  readonly 'x-same-as'?: string;
+  readonly 'x-required-scope'?: string | null;
   readonly 'x-problems': readonly string[];
 }
 
-/** The parts of an OpenAPI document used here. */
+/** The parts of an OpenAPI document that tests use. */
 export interface ApiDocument {
+  readonly openapi: string;
+  readonly info: object;
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
-    readonly schemas: object;
+    readonly schemas: Readonly<Record<string, Schema>>;
     readonly responses: Readonly<Record<string, Described>>;
   };
 }
@@ -41,7 +85,7 @@ export function responseCheck(prefix: string, { paths, components }: ApiDocument
   return check;
 }
 
-function makeCheck(prefix: string, document: ApiDocument): ResponseCheck {
+function makeCheck(prefix: string, document: Pick<ApiDocument, 'paths' | 'components'>): ResponseCheck {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
   ajv.addSchema(document as object, 'openapi');
   const templates = Object.keys(document.paths).map((template) => ({

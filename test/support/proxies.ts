@@ -183,8 +183,7 @@ export class Proxy {
     if (!this.#agents.has(from)) this.#agents.set(from, new Agent({ keepAlive: true, ca: this.certificate }));
     return new Promise((resolve, reject) => {
       const { hostname, port } = new URL(this.url);
-      const ca = this.certificate;
-      const agent = unfinished ? new Agent({ ca }) : this.#agents.get(from)!;
+      const agent = unfinished ? new Agent({ ca: this.certificate }) : this.#agents.get(from)!;
       const sent = request(
         { agent, hostname, port, path, method, headers, family: 4, localAddress: from },
         (answer) => {
@@ -223,8 +222,7 @@ export function examine(): { nginx: string; caddy: string; formatted: string } {
     const env = { PATH: process.env.PATH, HOME: folder, XDG_DATA_HOME: join(folder, 'data'), SERVERS };
     const said = (command: readonly string[]) =>
       execFileSync('sh', ['-c', '"$@" 2>&1', 'sh', ...command], { env, encoding: 'utf8' });
-    const ports = { tls: 1, plain: 2, servers: [3, 4], keepaliveSeconds: 4 };
-    const nginx = NGINX.prepare(folder, ports);
+    const nginx = NGINX.prepare(folder, { tls: 1, plain: 2, servers: [3, 4], keepaliveSeconds: 4 });
     return {
       nginx: said([...nginx, '-t']),
       caddy: said(['caddy', 'validate', '--adapter', 'caddyfile', '--config', CADDY_FILE]),

@@ -80,6 +80,11 @@ export class Receiver {
     return this.server.close();
   }
 
+  /** Ends it at the end of the block that declares it by `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   #tell(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }

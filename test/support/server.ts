@@ -56,6 +56,11 @@ export class ServerProcess {
     }
     return this.child.exitCode;
   }
+
+  /** Ends it at the end of the block that declares it by `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill('SIGKILL');
+  }
 }
 
 /** Reads a member's profile at a server, or writes a new bio. */

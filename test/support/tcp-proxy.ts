@@ -71,6 +71,11 @@ export class TcpProxy {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
+  /** Ends it at the end of the block that declares it by `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   #pass(inside: Socket): void {
     if (this.#refusing) {
       this.#refused++;
