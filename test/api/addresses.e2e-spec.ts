@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
 import { freshAddress, itInOneWindow } from '../support/windows.js';
 
 /** The test's own IP address. */
@@ -42,8 +42,8 @@ describe('a client address behind a proxy', () => {
       const { id, username } = await oauth.member();
       const browser = oauth.browser();
       browser.headers['X-Forwarded-For'] = entry;
-      const page = (await browser.open('/account/sessions')) as FormPage;
-      const after = (await browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
+      const page = await browser.view('/account/sessions');
+      const after = await browser.press(page, { username, password: PASSWORD }, /\/sign-in$/);
       expect([after.status, after.url.pathname]).toEqual([200, '/account/sessions']);
       const recorded = await oauth.query(
         `SELECT host(ip) AS ip FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'

@@ -37,7 +37,6 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     /Choir/,
     () => ['list_events', { time_filter: 'upcoming', starts_before: day(7) }],
   ],
-  ['What was my last event?', /"total":\d\d/, () => ['list_events', { time_filter: 'past', limit: 1 }]],
   [
     'Which invitations have I not answered?',
     /Choir/,
@@ -63,7 +62,6 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     /Harvest/,
     () => ['list_events', { role: ['organizer'], fields: ['title', 'starts_at_local'] }],
   ],
-  ['Which of my events are in Germany?', /Harvest/, () => ['list_events', { country_code: 'DE' }]],
   [
     'What is the Harvest about, and how many places are left?',
     /Bring boots.*"spots_left":10/,
@@ -85,12 +83,6 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     ({ data: [{ id }] }) => ['list_connections', { met_at_event: id }],
   ],
   ['Do I know a Chidi?', /Chidi/, () => ['list_connections', { q: 'chidi', status: ANY_STATUS }]],
-  ['Whom did I connect with most recently?', /connected_at/, () => ['list_connections', { limit: 5 }]],
-  [
-    'How many pending requests do I have?',
-    /"total":[1-9]/,
-    () => ['list_connections', { status: ['pending_received'], limit: 1, fields: ['user'] }],
-  ],
   [
     'Where did I meet most people?',
     /"city":"Missoula"/,
@@ -102,7 +94,6 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     () => ['changes_since', { updated_since: day(-1) }],
   ],
   ['What is my last name?', /"last_name":"\w+"/, () => ['get_profile']],
-  ['How long have I been a member?', /"created_at":"20/, () => ['get_profile']],
   [
     'Change my bio.',
     /"message":"Profile updated."/,
@@ -121,11 +112,6 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     ({ data }) => ['get_achievement', { id: data.find(({ name }: Values) => name === 'Stalwart').id }],
   ],
   [
-    'What did I earn in 2012?',
-    /"total":\d/,
-    () => ['list_earned_achievements', { earned_after: '2012-01-01', earned_before: '2013-01-01' }],
-  ],
-  [
     'What is the rarest that I earned, and how many points have I?',
     /"points_earned":\d+.*"rarest_earned":/,
     () => ['achievement_statistics'],
@@ -137,25 +123,9 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     () => ['list_connections', { q: 'sam' }],
   ],
   [
-    'How many people are connected with me in Helena?',
-    /"total":1,/,
-    () => ['list_connections', { met_in_city: 'Helena', limit: 1, fields: ['user.display_name'] }],
-  ],
-  [
-    'What is my next event, and when must I leave?',
-    /"starts_at_local":"20.*"address":"Dorfstr. 1"/,
-    () => ['list_events', { time_filter: 'upcoming', limit: 1 }],
-    ({ data: [{ id }] }) => ['get_event', { id }],
-  ],
-  [
     'In which city have I been to most events?',
     /"total":\d\d.*"city":"Missoula"/,
     () => ['list_events', { role: ['attendee'], fields: ['location.city'], limit: 100 }],
-  ],
-  [
-    'Who organizes most of the events that I attend?',
-    /"organizer":\{"display_name":"[^"]+"\}/,
-    () => ['list_events', { role: ['attendee'], fields: ['organizer.display_name'], limit: 100 }],
   ],
   [
     'When did I meet Sam for the first time?',
@@ -181,27 +151,12 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     () => ['list_connections', { status: ['pending_sent'], fields: ['user.display_name', 'requested_at'] }],
   ],
   [
-    'Which of my events were canceled?',
-    /"total":\d/,
-    () => ['list_events', { status: ['cancelled'], fields: ['title', 'starts_at_local'] }],
-  ],
-  [
-    'How many points do I have, and in which category is most left to earn?',
-    /"points_earned":\d.*"by_category":\[/,
-    () => ['achievement_statistics'],
-  ],
-  [
     'Which achievements did the fewest members earn?',
     /"rarity_percentage":/,
     () => [
       'list_all_achievements',
       { sort: 'rarity_percentage', limit: 5, fields: ['name', 'earned', 'rarity_percentage'] },
     ],
-  ],
-  [
-    'Which events did I decline?',
-    /"total":\d/,
-    () => ['list_events', { rsvp_status: ['declined'], fields: ['title', 'starts_at_local'] }],
   ],
 ];
 

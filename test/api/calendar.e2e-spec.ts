@@ -7,6 +7,7 @@ import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { Database } from '../../src/database/database.js';
+import { atOnce } from '../support/concurrent.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
@@ -20,12 +21,12 @@ afterAll(() => oauth.close());
 const LINK = /value="(http[^"]*\/calendar\/[\w-]{43}\.ics)"/;
 
 async function accountPage(username: string, browser = oauth.browser()) {
-  const page = (await browser.open('/account/calendar')) as FormPage;
-  return { browser, page: (await browser.submit(page, { username, password: PASSWORD })) as FormPage };
+  const page = await browser.view('/account/calendar');
+  return { browser, page: await browser.press(page, { username, password: PASSWORD }) };
 }
 
 const make = async (browser: Browser, page: FormPage, name = 'Phone') =>
-  (await browser.submit(page, { name }, /\/calendar\/create$/)) as FormPage;
+  await browser.press(page, { name }, /\/calendar\/create$/);
 
 /** Creates a link without the page, which another test covers. */
 const linkOf = (userId: number) =>
@@ -71,11 +72,11 @@ describe('a calendar link', () => {
     const link = LINK.exec(made.html)![1]!;
     expect((await entries(link))[uidOf(event)]!.summary).toBe('Summer party');
 
-    const after = (await browser.open('/account/calendar')) as FormPage;
+    const after = await browser.view('/account/calendar');
     expect(after.html).toContain('Phone, &lt;b&gt;mine&lt;/b&gt;');
     expect(after.html).not.toMatch(LINK);
     expect(after.html).not.toContain('Not used yet');
-    const revoked = (await browser.submit(after, {}, /\/revoke$/)) as FormPage;
+    const revoked = await browser.press(after, {}, /\/revoke$/);
     expect(revoked.html).toContain('That calendar link no longer works.');
     expect((await read(link)).status).toBe(404);
     const events = await oauth.query<{ type: string; details: object }>(
@@ -87,8 +88,7 @@ describe('a calendar link', () => {
       { type: 'calendar_link.created', details },
       { type: 'calendar_link.revoked', details },
     ]);
-    const activity = (await browser.open('/account/activity')) as FormPage;
-    expect(activity.html).toContain('You revoked a calendar link');
+    expect((await browser.view('/account/activity')).html).toContain('You revoked a calendar link');
   });
 
   it.each(['', '   ', 'x'.repeat(61), '\0\u200b'])('cannot be created with the name %j', async (name) => {
@@ -103,11 +103,10 @@ describe('a calendar link', () => {
   thorough.it('cannot be created while the member has ten links', async () => {
     const { username, id } = await oauth.member();
     const { browser, page } = await accountPage(username);
-    let last = (await browser.open('/account/calendar')) as FormPage;
+    let last = await browser.view('/account/calendar');
     for (let i = 0; i < 10; i++) last = await make(browser, last, `Link ${i}`);
     expect(last.html).toContain('reached the limit of');
-    const refused = await make(browser, page, 'One more');
-    expect(refused.status).toBe(422);
+    expect((await make(browser, page, 'One more')).status).toBe(422);
     const links = oauth.api.app.get(CalendarLinks);
     const [newest] = await links.list(id);
     expect(await links.revoke(id, newest!.id, { actor: 'user' })).toBe(true);
@@ -122,13 +121,13 @@ describe('a calendar link', () => {
     const { browser, page } = await accountPage(other.username);
     const own = /\/account\/calendar\/\d+\/revoke/.exec(page.html)![0];
     const foreign = { ...page, html: page.html.replace(own, `/account/calendar/${id}/revoke`) };
-    const { html } = (await browser.submit(foreign, {}, /\/revoke$/)) as FormPage;
+    const { html } = await browser.press(foreign, {}, /\/revoke$/);
     expect(html).not.toContain('no longer works');
     const forged = {
       ...page,
       html: page.html.replaceAll(/name="csrf" value="[^"]*"/g, 'name="csrf" value="x"'),
     };
-    expect(((await browser.submit(forged, {}, /\/revoke$/)) as FormPage).status).toBe(403);
+    expect((await browser.press(forged, {}, /\/revoke$/)).status).toBe(403);
     expect((await read(link)).status).toBe(200);
   });
 
@@ -228,32 +227,28 @@ describe('a calendar link', () => {
 
   thorough.it('gets 429 after repeated reads, and so does an unknown link', async () => {
     const rateLimits = { read: 3, write: 3, auth: 2 };
-    const limited = await OauthTest.start({ rateLimits, trustProxy: 1 }, oauth);
+    await using limited = await OauthTest.start({ rateLimits, trustProxy: 1 }, oauth);
     const from = { 'X-Forwarded-For': '203.0.113.77' };
-    try {
-      const { link } = await memberWithEvent();
-      const there = link.replace(oauth.issuer, limited.issuer);
-      /** Statuses before the first 429, and the 429 response. At most one rate-limit window ends meanwhile. */
-      const untilRefused = async (url: string) => {
-        const before = new Set<number>();
-        for (let i = 0; i < 10; i++) {
-          const answer = await read(url, from);
-          if (answer.status === 429) return { before, ...answer };
-          before.add(answer.status);
-        }
-        throw new Error('there is no limit');
-      };
-      for (const [url, status] of [
-        [there, 200],
-        [`${limited.issuer}/calendar/${'b'.repeat(43)}.ics`, 404],
-      ] as const) {
-        const { before, headers, text } = await untilRefused(url);
-        expect(before).toEqual(new Set([status]));
-        expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-        expect(JSON.parse(text)).toMatchObject({ code: 'rate_limited' });
+    const { link } = await memberWithEvent();
+    const there = link.replace(oauth.issuer, limited.issuer);
+    /** Statuses before the first 429, and the 429 response. At most one rate-limit window ends meanwhile. */
+    const untilRefused = async (url: string) => {
+      const before = new Set<number>();
+      for (let i = 0; i < 10; i++) {
+        const answer = await read(url, from);
+        if (answer.status === 429) return { before, ...answer };
+        before.add(answer.status);
       }
-    } finally {
-      await limited.close();
+      throw new Error('there is no limit');
+    };
+    for (const [url, status] of [
+      [there, 200],
+      [`${limited.issuer}/calendar/${'b'.repeat(43)}.ics`, 404],
+    ] as const) {
+      const { before, headers, text } = await untilRefused(url);
+      expect(before).toEqual(new Set([status]));
+      expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(JSON.parse(text)).toMatchObject({ code: 'rate_limited' });
     }
   });
 });
@@ -504,8 +499,7 @@ describe('calendar files', () => {
   it('are generated once for concurrent requests of the same member', async () => {
     const files = oauth.api.app.get(CalendarFiles);
     const { member } = await memberWithEvent();
-    const asked = await Promise.all(Array.from({ length: 20 }, () => files.of(member.id)));
-    expect(new Set(asked).size).toBe(1);
+    expect(new Set(await atOnce(20, () => files.of(member.id))).size).toBe(1);
   });
 });
 
@@ -521,7 +515,7 @@ FROM generate_series(1, 1000) n RETURNING id
 ) INSERT INTO participants (user_id, event_id, role) SELECT u.id, made.id, 'co_organizer' FROM made, unnest($2::bigint[]) u (id)`,
       [await oauth.api.platform.user(), [busy.id, other.id]],
     );
-    const links = await Promise.all(Array.from({ length: 10 }, () => linkOf(busy.id)));
+    const links = await atOnce(10, () => linkOf(busy.id));
     const [ownLink, key] = [await linkOf(other.id), await oauth.api.key(other.id)];
     const askAll = async () => {
       const answers = await Promise.all([

@@ -8,6 +8,7 @@ import { Database } from '../../src/database/database.js';
 import { OpenApiDocument } from '../../src/openapi/openapi-document.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
+import { atOnce } from '../support/concurrent.js';
 import { isThorough, postgres, thorough } from '../support/database.js';
 import { Client } from '../support/raw-client.js';
 import { eventually, until } from '../support/timing.js';
@@ -228,7 +229,7 @@ thorough.describe('a slow request body', () => {
     'occupies no slot that complete requests need (%s, %s)',
     async (kind, line, headers) => {
       const { connections, admissions } = entryPointOf(api);
-      const clients = await Promise.all(Array.from({ length: 300 }, () => Client.open(api.url)));
+      const clients = await atOnce(300, () => Client.open(api.url));
       // Sent in small groups: if more requests than slots arrive at once, a slow host rejects some before it waits for their bodies.
       for (const [index, { socket }] of clients.entries()) {
         socket.write(
@@ -263,7 +264,7 @@ describe('a client that pipelines requests', () => {
   const flood = request('/api/public/openapi.json').repeat(1_200); // 62 KB
 
   thorough.it('without reading responses occupies less than 200 MB on 12 connections', async () => {
-    const clients = await Promise.all(Array.from({ length: 12 }, () => Client.open(api.url)));
+    const clients = await atOnce(12, () => Client.open(api.url));
     const before = process.memoryUsage();
     for (const { socket } of clients) socket.pause().write(flood);
     for (let i = 0; i < 20; i++) expect((await api.send('GET', '/livez')).status).toBe(200);
@@ -556,56 +557,47 @@ postgres.describe('GET /readyz', () => {
   });
 
   it('runs at most one statement per 250 ms during 500 requests', async () => {
-    const api = await TestApi.start();
-    try {
-      const statements = new Set<string>();
-      const start = performance.now();
-      for (let asked = 0; asked < 500; asked += 20) {
-        await Promise.all(Array.from({ length: 20 }, () => api.send('GET', '/readyz')));
-        const [row] = await api.query<{ query_start: string }>(
-          `SELECT query_start::text FROM pg_stat_activity
+    await using api = await TestApi.start();
+    const statements = new Set<string>();
+    const start = performance.now();
+    for (let asked = 0; asked < 500; asked += 20) {
+      await atOnce(20, () => api.send('GET', '/readyz'));
+      const [row] = await api.query<{ query_start: string }>(
+        `SELECT query_start::text FROM pg_stat_activity
            WHERE application_name = 'public-user-api readiness' AND datname = current_database()`,
-        );
-        statements.add(row!.query_start);
-      }
-      expect(statements.size).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - start) / 250));
-    } finally {
-      await api.close();
+      );
+      statements.add(row!.query_start);
     }
+    expect(statements.size).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - start) / 250));
   });
 });
 
 describe('HSTS', () => {
   thorough.it('is on the responses of 16 routes if PUBLIC_URL is https, and otherwise on none', async () => {
-    const https = await TestApi.start({ publicUrl: 'https://api.example' });
-    const http = await TestApi.start({}, https);
-    try {
-      for (const [method, path] of [
-        ['GET', '/api/public/problems'],
-        ['GET', '/api/public/me'],
-        ['OPTIONS', '/api/public/me'],
-        ['GET', '/api/public/nowhere'],
-        ['GET', '/nowhere'],
-        ['GET', '/docs'],
-        ['GET', '/livez'],
-        ['GET', '/oauth/jwks'],
-        ['GET', '/.well-known/openid-configuration'],
-        ['GET', '/.well-known/oauth-protected-resource/api/public'],
-        ['GET', '/oauth/authorize'],
-        ['POST', '/oauth/token'],
-        ['GET', '/oauth/userinfo'],
-        ['GET', '/account/apps'],
-        ['POST', '/account/sign-out'],
-        ['GET', '/interaction/none'],
-      ] as const) {
-        const secure = await https.send(method, path);
-        expect([path, secure.headers['strict-transport-security']]).toEqual([path, 'max-age=31536000']);
-        const plain = await http.send(method, path);
-        expect([path, plain.headers['strict-transport-security']]).toEqual([path, undefined]);
-      }
-    } finally {
-      await http.close();
-      await https.close();
+    await using https = await TestApi.start({ publicUrl: 'https://api.example' });
+    await using http = await TestApi.start({}, https);
+    for (const [method, path] of [
+      ['GET', '/api/public/problems'],
+      ['GET', '/api/public/me'],
+      ['OPTIONS', '/api/public/me'],
+      ['GET', '/api/public/nowhere'],
+      ['GET', '/nowhere'],
+      ['GET', '/docs'],
+      ['GET', '/livez'],
+      ['GET', '/oauth/jwks'],
+      ['GET', '/.well-known/openid-configuration'],
+      ['GET', '/.well-known/oauth-protected-resource/api/public'],
+      ['GET', '/oauth/authorize'],
+      ['POST', '/oauth/token'],
+      ['GET', '/oauth/userinfo'],
+      ['GET', '/account/apps'],
+      ['POST', '/account/sign-out'],
+      ['GET', '/interaction/none'],
+    ] as const) {
+      const secure = await https.send(method, path);
+      expect([path, secure.headers['strict-transport-security']]).toEqual([path, 'max-age=31536000']);
+      const plain = await http.send(method, path);
+      expect([path, plain.headers['strict-transport-security']]).toEqual([path, undefined]);
     }
   });
 });

@@ -7,22 +7,8 @@ import { isOutsideApi } from '../../src/http/pipeline/outside-api.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
+import type { ApiDocument } from '../support/openapi.js';
 import { Client } from '../support/raw-client.js';
-
-interface Parameter {
-  name: string;
-  in: string;
-  description?: string;
-  style?: string;
-  explode?: boolean;
-  schema: { type: string; items?: { $ref?: string; enum?: string[] } };
-}
-
-interface OpenApi {
-  openapi: string;
-  paths: Record<string, Record<string, { security: object[]; parameters?: Parameter[] }>>;
-  components: { schemas: Record<string, { enum?: string[] }> };
-}
 
 /** Routes whose responses change without a write to their data: after any transaction, or every half minute. */
 const MOVING = ['/api/public/sync', '/api/public/achievements/stats', '/api/public/achievements/1'];
@@ -30,15 +16,14 @@ const MOVING = ['/api/public/sync', '/api/public/achievements/stats', '/api/publ
 describe('an API response', () => {
   let api: TestApi;
   let key: string;
-  let document: OpenApi;
+  let document: ApiDocument;
   beforeAll(async () => {
     api = await TestApi.start();
     const user = await api.platform.user();
     key = await api.key(user);
-    const event = await api.platform.event({ id: 1 });
-    await api.platform.participant(event, user);
+    await api.platform.participant(await api.platform.event({ id: 1 }), user);
     await api.platform.achievement({ id: 1 });
-    document = (await api.send('GET', '/api/public/openapi.json')).body as OpenApi;
+    document = (await api.send('GET', '/api/public/openapi.json')).body as ApiDocument;
   });
   afterAll(() => api.close());
 
@@ -289,7 +274,7 @@ describe('an API response', () => {
       for (const path of gets())
         expect((await get(`${path}?surely_unknown=1`)).body.code).toBe('unknown_parameter');
       const { parameters } = document.paths['/api/public/events']!.get!;
-      const names = parameters!.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
+      const names = parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
       expect(names.join(' ')).toBe(
         'limit cursor sort time_filter starts_after starts_before status role rsvp_status is_online q city country_code updated_since',
       );

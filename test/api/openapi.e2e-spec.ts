@@ -4,45 +4,7 @@ import { ProfileController } from '../../src/resources/profile/profile.controlle
 import { DeprecatedRoute, Documents } from '../../src/http/output/openapi.js';
 import { VERSION } from '../../src/config/version.js';
 import { TestApi } from '../support/api.js';
-
-interface Parameter {
-  name: string;
-  required?: boolean;
-  in: string;
-  description?: string;
-  schema: {
-    type?: string;
-    minimum?: number;
-    maximum?: number;
-    minLength?: number;
-    examples?: unknown[];
-    default?: unknown;
-  };
-  example?: unknown;
-}
-
-interface Media {
-  schema: object;
-  examples?: Record<string, { summary?: string; value: unknown }>;
-}
-
-interface Operation {
-  operationId: string;
-  summary: string;
-  description?: string;
-  tags: string[];
-  parameters: Parameter[];
-  requestBody?: { content: Record<string, Media> };
-  responses: Record<string, Answer | { $ref: string }>;
-  'x-same-as'?: string;
-  'x-problems': string[];
-}
-
-interface Answer {
-  description: string;
-  content?: Record<string, Media>;
-  links?: Record<string, { operationId: string; parameters: Record<string, string> }>;
-}
+import type { ApiDocument, Described } from '../support/openapi.js';
 
 /** The fields of the examples that tests compare. */
 interface Shown extends Record<string, unknown> {
@@ -56,22 +18,12 @@ interface Shown extends Record<string, unknown> {
 const sum = (parts: Record<string, number>[], key: string) =>
   parts.reduce((so_far, part) => so_far + part[key]!, 0);
 
-interface Document {
-  info: { version: string; license: object; contact: object };
-  tags: { name: string; description: string }[];
-  paths: Record<string, Record<string, Operation>>;
-  components: {
-    schemas: Record<string, { properties?: Record<string, { description?: string }> }>;
-    responses: Record<string, Answer>;
-  };
-}
-
 describe('GET /api/public/openapi.json', () => {
   let api: TestApi;
-  let document: Document;
+  let document: ApiDocument;
   beforeAll(async () => {
     api = await TestApi.start();
-    document = (await api.send('GET', '/api/public/openapi.json')).body as Document;
+    document = (await api.send('GET', '/api/public/openapi.json')).body as ApiDocument;
   });
   afterAll(() => api.close());
 
@@ -130,7 +82,7 @@ describe('GET /api/public/openapi.json', () => {
 
   it('has parameters and bodies whose examples and defaults match their schemas, and cursors of at least one character', async () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
-    const platform = (await api.send('GET', '/api/platform/openapi.json')).body as Document;
+    const platform = (await api.send('GET', '/api/platform/openapi.json')).body as ApiDocument;
     let checked = 0;
     for (const [id, { paths, ...rest }] of Object.entries({ public: document, platform })) {
       ajv.addSchema({ paths, ...rest } as object, id);
@@ -167,7 +119,7 @@ describe('GET /api/public/openapi.json', () => {
 
   it('has a counterpart for the platform, whose schema accepts four valid feed lines and rejects eight invalid ones', async () => {
     const { body } = await api.send('GET', '/api/platform/openapi.json');
-    const { paths } = body as Document;
+    const { paths } = body as ApiDocument;
     const { schema } = paths['/api/platform/records']!.post!.requestBody!.content['application/x-ndjson']!;
     const accepts = new Ajv2020({ strict: false, validateFormats: false }).compile({
       ...schema,
@@ -251,7 +203,7 @@ describe('GET /api/public/openapi.json', () => {
       'NotModified BadRequest Unauthorized Forbidden NotFound EventNotFound AchievementNotFound NotAcceptable CursorExpired PreconditionFailed PayloadTooLarge UnsupportedMediaType ValidationFailed RateLimited InternalError TemporarilyUnavailable',
     );
     const pages = operations().flatMap(({ operation }) => {
-      const { schema } = (operation.responses['200'] as Answer).content!['application/json'] as {
+      const { schema } = (operation.responses['200'] as Described).content!['application/json'] as {
         schema: { $ref?: string };
       };
       return schema.$ref?.endsWith('Page') ? [schema.$ref.split('/').at(-1)!] : [];
@@ -298,8 +250,7 @@ describe('GET /api/public/openapi.json', () => {
   });
 
   it('links a list to its next page and first item, and an error to its explanation', async () => {
-    const user = await api.platform.user();
-    const key = await api.key(user);
+    const { id: user, key } = await api.member();
     for (let count = 0; count < 3; count++) {
       await api.platform.participant(await api.platform.event({ organizer_id: user }), user, {
         role: 'organizer',
@@ -312,7 +263,7 @@ describe('GET /api/public/openapi.json', () => {
     }
     const followed: string[] = [];
     for (const { path, operation } of operations()) {
-      const { links = {} } = operation.responses['200'] as Answer;
+      const { links = {} } = operation.responses['200'] as Described;
       for (const [name, { operationId, parameters }] of Object.entries(links)) {
         const query = new URLSearchParams({ limit: '1' });
         const first = await api.get(
@@ -365,8 +316,7 @@ describe('GET /api/public/openapi.json', () => {
   });
 
   it('declares no default that the server rejects when a client sends it', async () => {
-    const user = await api.platform.user();
-    const key = await api.key(user);
+    const key = await api.key(await api.platform.user());
     let sent = 0;
     for (const { path, method, operation } of operations()) {
       const defaults = operation.parameters.flatMap(({ name, schema }): [string, string][] =>
@@ -385,7 +335,7 @@ describe('GET /api/public/openapi.json', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
     ajv.addSchema(document as object, 'openapi');
     let checked = 0;
-    const check = (place: string[], { content = {} }: Answer) => {
+    const check = (place: string[], { content = {} }: Described) => {
       for (const [type, { examples = {} }] of Object.entries(content)) {
         const pointer = [...place, 'content', type, 'schema']
           .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
@@ -399,7 +349,7 @@ describe('GET /api/public/openapi.json', () => {
       }
     };
     for (const { path, method, operation } of operations()) {
-      const success = operation.responses['200'] as Answer;
+      const success = operation.responses['200'] as Described;
       check(['paths', path, method, 'responses', '200'], success);
       const { examples } = success.content!['application/json']!;
       expect([path, examples === undefined]).toEqual([path, /openapi/.test(path)]);
@@ -412,7 +362,7 @@ describe('GET /api/public/openapi.json', () => {
   it('has consistent examples: one member, one event, one achievement, matching counts, and cursors of the last item', () => {
     const shown = Object.fromEntries(
       operations().map(({ operation }) => {
-        const { examples = {} } = (operation.responses['200'] as Answer).content!['application/json']!;
+        const { examples = {} } = (operation.responses['200'] as Described).content!['application/json']!;
         return [operation.operationId, Object.values(examples)[0]?.value as Shown];
       }),
     );
@@ -466,7 +416,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(shown.listProblems!.data).toContainEqual(shown.getProblem);
     const codes = shown.listProblems!.data!.map(({ code }) => code);
     for (const { operation } of operations())
-      expect(codes).toEqual(expect.arrayContaining(operation['x-problems']));
+      expect(codes).toEqual(expect.arrayContaining([...operation['x-problems']]));
   });
 
   it('has this server’s public URL in its examples, and not the default URL', () => {

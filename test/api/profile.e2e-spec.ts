@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
-import { Database } from '../../src/database/database.js';
-import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { TestApi } from '../support/api.js';
 import { isThorough, lockWaits, postgres, thorough } from '../support/database.js';
 import { until } from '../support/timing.js';
@@ -287,24 +285,17 @@ describe('the profile', () => {
     );
 
     it.each([
-      'text/plain',
-      'application/x-www-form-urlencoded',
-      'application/merge-patch+json',
-      'application/json; charset=utf-16',
-    ])('rejects the content type %s', async (type) => {
+      ['text/plain', 415],
+      ['application/x-www-form-urlencoded', 415],
+      ['application/merge-patch+json', 415],
+      ['application/json; charset=utf-16', 415],
+      ['application/json; charset=utf-8', 200],
+      ['application/json;charset="UTF-8"', 200],
+      ['Application/JSON', 200],
+    ])('responds to a body of the content type %s with %s', async (type, status) => {
       const { key } = await api.member();
-      expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).body.code).toBe(
-        'unsupported_media_type',
-      );
+      expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).status).toBe(status);
     });
-
-    it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])(
-      'accepts the content type %s',
-      async (type) => {
-        const { key } = await api.member();
-        expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).status).toBe(200);
-      },
-    );
 
     it('accepts a body of 16,384 bytes, and rejects one more byte as payload_too_large, also in text/plain', async () => {
       const { key } = await api.member();
@@ -324,17 +315,18 @@ describe('the profile', () => {
       expect((await api.get('/profile', key)).headers.etag).toBe(put.headers.etag);
     });
 
-    it('compares If-Match strongly with the ETag of /profile', async () => {
-      const { key } = await api.member();
+    it('compares If-Match strongly with the ETag, and otherwise responds 412 with the ETag and saves nothing', async () => {
+      const { key } = await api.member({ bio: 'kept' });
       const { etag } = (await api.get('/profile', key)).headers;
-      const put = async (ifMatch: string) =>
-        (await api.put('/profile', key, { bio: 'x' }, { 'If-Match': ifMatch })).status;
-      expect(await put(`W/${etag}`)).toBe(412);
-      expect(await put('"other"')).toBe(412);
-      expect(await put('garbage')).toBe(412);
-      expect(await put(`"other", ${etag}`)).toBe(200);
-      expect(await put(etag!)).toBe(412);
-      expect(await put('*')).toBe(200);
+      const put = (ifMatch: string) => api.put('/profile', key, { bio: 'x' }, { 'If-Match': ifMatch });
+      for (const other of [`W/${etag}`, '"other"', 'garbage']) {
+        const { status, headers, body } = await put(other);
+        expect([status, body.code, headers.etag]).toEqual([412, 'precondition_failed', etag]);
+      }
+      expect((await api.get('/profile', key)).body.bio).toBe('kept');
+      expect((await put(`"other", ${etag}`)).status).toBe(200);
+      expect((await put(etag!)).status).toBe(412);
+      expect((await put('*')).status).toBe(200);
     });
 
     it('rejects the ETag of another member, and an ETag from before a restore', async () => {
@@ -353,19 +345,6 @@ describe('the profile', () => {
 UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect(await put(lost)).toBe(412);
       expect(await put(await tagOf(key))).toBe(200);
-    });
-
-    it('responds 412 with the current ETag to another If-Match, and saves nothing', async () => {
-      const { key } = await api.member({ bio: 'kept' });
-      const { etag } = (await api.get('/profile', key)).headers;
-      const { status, headers, body } = await api.put(
-        '/profile',
-        key,
-        { bio: 'lost' },
-        { 'If-Match': '"1-x"' },
-      );
-      expect([status, body.code, headers.etag]).toEqual([412, 'precondition_failed', etag]);
-      expect((await api.get('/profile', key)).body.bio).toBe('kept');
     });
 
     it('accepts an ETag that is older than the member’s latest connection', async () => {
@@ -415,33 +394,12 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
   });
 });
 
-// The embedded database prepares no statements.
-postgres.it('PUT /profile plans its statement five times, and then reuses the plan', async () => {
-  const api = await TestApi.start({ databasePoolSize: 1 });
-  try {
-    const key = await api.key(await api.platform.user());
-    for (let call = 0; call < 12; call++)
-      expect((await api.put('/profile', key, { bio: `${call}` })).status).toBe(200);
-    const plans = await workFor(new Requester(), () =>
-      api.app.get(Database).rows(
-        `SELECT custom_plans::integer AS custom, generic_plans::integer AS generic FROM pg_prepared_statements
-WHERE statement LIKE '%UPDATE users%'`,
-        [],
-      ),
-    );
-    expect(plans).toEqual([{ custom: 5, generic: 7 }]);
-  } finally {
-    await api.close();
-  }
-});
-
 postgres.it('PUT /profile retries after lock timeouts, for 2 s or until its key is revoked', async () => {
   const deadlines = { connect: 10_000, lock: 300, statement: 10_000, answer: 15_000 };
   const api = await TestApi.start({ databaseDeadlines: deadlines });
   const now = jest.spyOn(performance, 'now');
   try {
-    const member = await api.platform.user();
-    const key = await api.key(member);
+    const { id: member, key } = await api.member();
     const holder = api.dataSource.createQueryRunner();
     const held = async () => {
       await holder.startTransaction();

@@ -65,8 +65,7 @@ describe('rate limits', () => {
   });
 
   itInOneWindow('apply after the scope check, and before parameter validation and the query', async () => {
-    const user = await api.platform.user();
-    const key = await api.key(user, ['events:read']);
+    const key = await api.key(await api.platform.user(), ['events:read']);
     for (let i = 0; i < 5; i++) await api.get('/events', key);
     expect((await api.get('/me', key)).body.code).toBe('insufficient_scope');
     expect((await api.get('/events?limit=x', key)).body.code).toBe('rate_limited');
@@ -234,15 +233,11 @@ describe('the limit of OAuth routes and pages', () => {
 
 describe('a rate limit of 0', () => {
   thorough.it('disables the limit and its headers', async () => {
-    const api = await TestApi.start({ rateLimits: { read: 0, write: 0, auth: 0 } });
-    try {
-      const key = await api.key(await api.platform.user());
-      const answer = await supertest(api.url).get('/api/public/me').set('X-API-Key', key);
-      expect([answer.status, answer.headers.ratelimit]).toEqual([200, undefined]);
-      expect(answer.headers).not.toHaveProperty('x-ratelimit-limit');
-    } finally {
-      await api.close();
-    }
+    await using api = await TestApi.start({ rateLimits: { read: 0, write: 0, auth: 0 } });
+    const key = await api.key(await api.platform.user());
+    const answer = await supertest(api.url).get('/api/public/me').set('X-API-Key', key);
+    expect([answer.status, answer.headers.ratelimit]).toEqual([200, undefined]);
+    expect(answer.headers).not.toHaveProperty('x-ratelimit-limit');
   });
 });
 
@@ -253,8 +248,7 @@ describe('GET and POST /oauth/userinfo', () => {
 
   itInOneWindow.thorough('share the read limit of the token with the API, and state the limit', async () => {
     const { username } = await oauth.member();
-    const client = await oauth.client();
-    const { access_token } = await oauth.tokens(client, username);
+    const { access_token } = await oauth.tokens(await oauth.client(), username);
     const ask = (method: string) =>
       oauth.api.send(method, '/oauth/userinfo', { Authorization: `Bearer ${access_token}` });
     const first = await ask('GET');

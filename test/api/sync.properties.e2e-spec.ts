@@ -5,6 +5,7 @@ import { eraseMembers } from '../../src/accounts/erasure.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { Change, SyncAnswer } from '../../src/features/sync/sync.dto.js';
 import { TestApi } from '../support/api.js';
+import { atOnce } from '../support/concurrent.js';
 import { onPostgres, thorough } from '../support/database.js';
 import { event, importFiles, participant, type ImportedFiles } from '../support/import-files.js';
 import {
@@ -36,9 +37,7 @@ thorough.describe('polling GET /api/public/sync', () => {
   // Separate databases: the statements would change members that a test has erased, which the database rejects.
   beforeEach(async () => {
     api = await TestApi.start();
-    writers = await Promise.all(
-      Array.from({ length: WRITERS }, () => createDataSource(api.config, 'maintenance').initialize()),
-    );
+    writers = await atOnce(WRITERS, () => createDataSource(api.config, 'maintenance').initialize());
     await writeThem(api.platform);
     for (const id of FOLLOWED) keys.set(id, await api.key(id));
   });

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DeveloperRequests } from '../../src/auth/usage/developer-requests.js';
 import { USED } from '../../src/auth/usage/usage-tally.js';
 import { Usage } from '../../src/auth/usage/usage.js';
+import { atOnce } from '../support/concurrent.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
 interface Row {
@@ -83,7 +84,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
   });
 
   thorough.it('are exact after 2,000 mixed requests, although flushes run meanwhile', async () => {
-    const members = await Promise.all(Array.from({ length: 5 }, () => oauth.api.platform.user()));
+    const members = await atOnce(5, () => oauth.api.platform.user());
     const keys = await Promise.all(
       members.flatMap((member) => [oauth.api.key(member), oauth.api.key(member, ['events:read'])]),
     );
@@ -121,8 +122,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
   });
 
   it('are kept while the database rejects writes, and then counted once', async () => {
-    const member = await oauth.api.platform.user();
-    const key = await oauth.api.key(member);
+    const { id: member, key } = await oauth.api.member();
     await oauth.api.get('/me', key);
     await oauth.query('ALTER TABLE member_usage RENAME TO member_usage_away');
     await flush();
@@ -181,7 +181,7 @@ postgres.it(
     const settings = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer, RATE_LIMIT_READ: '0' };
     const servers = await Promise.all([ServerProcess.start(settings), ServerProcess.start(settings)]);
     try {
-      const members = await Promise.all(Array.from({ length: 4 }, () => oauth.member()));
+      const members = await atOnce(4, () => oauth.member());
       const client = await oauth.client();
       const credentials = await Promise.all(
         members.flatMap(({ id, username }) => [
@@ -244,7 +244,7 @@ postgres.it(
       await servers[0]!.kill('SIGTERM');
       // The account pages show only counts that their server has written.
       const browser = oauth.browser(servers[1]!.url);
-      const page = (await browser.open('/account/activity')) as FormPage;
+      const page = await browser.view('/account/activity');
       await browser.submit(page, { username: members[0]!.username, password: PASSWORD });
       expect(await stored()).toEqual({ uses: expected, keys: ofKeys });
       const before = await stored();
@@ -263,21 +263,14 @@ postgres.it(
 );
 
 postgres.it('usage records are deleted with their member, and no record is added later', async () => {
-  const oauth = await OauthTest.start();
-  try {
-    const member = await oauth.api.platform.user();
-    const key = await oauth.api.key(member);
-    await oauth.api.get('/me', key);
-    await oauth.api.app.get(Usage).flush();
-    await oauth.api.get('/me', key);
-    const platformKey = await oauth.api.platformKey();
-    const erased = await oauth.api.feed(platformKey, [
-      { type: 'users', op: 'delete', record: { id: member } },
-    ]);
-    expect(erased.body.deleted).toBe(1);
-    await oauth.api.app.get(Usage).flush();
-    expect(await oauth.query('SELECT FROM member_usage WHERE user_id = $1', [member])).toEqual([]);
-  } finally {
-    await oauth.close();
-  }
+  await using oauth = await OauthTest.start();
+  const { id: member, key } = await oauth.api.member();
+  await oauth.api.get('/me', key);
+  await oauth.api.app.get(Usage).flush();
+  await oauth.api.get('/me', key);
+  const platformKey = await oauth.api.platformKey();
+  const erased = await oauth.api.feed(platformKey, [{ type: 'users', op: 'delete', record: { id: member } }]);
+  expect(erased.body.deleted).toBe(1);
+  await oauth.api.app.get(Usage).flush();
+  expect(await oauth.query('SELECT FROM member_usage WHERE user_id = $1', [member])).toEqual([]);
 });
