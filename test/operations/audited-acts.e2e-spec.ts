@@ -120,7 +120,7 @@ async function ownWebhook() {
 async function at(path: string): Promise<{ id: number; browser: Browser; page: FormPage }> {
   const { id, username } = await oauth.member();
   const { browser } = await atSecurity(oauth, username);
-  return { id, browser, page: (await browser.open(path)) as FormPage };
+  return { id, browser, page: await browser.view(path) };
 }
 
 /** A member with two sessions, who granted an app access. */
@@ -141,7 +141,7 @@ const redeemed = async (form: Record<string, string>) => {
 async function atConsent(): Promise<{ browser: Browser; page: FormPage }> {
   const { username } = await oauth.member();
   const browser = oauth.browser();
-  const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+  const page = await browser.view(oauth.request(await oauth.client()).url);
   const consent = await browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/);
   return { browser, page: consent as FormPage };
 }
@@ -151,7 +151,7 @@ const atSignInMethods = () => at('/account/security');
 async function withPasskey() {
   const { browser, id } = await memberWithPasskey(oauth);
   const [passkey] = await ways.listPasskeys(id);
-  const page = (await browser.open('/account/security')) as FormPage;
+  const page = await browser.view('/account/security');
   return { id, browser, page, passkey: passkey!.id };
 }
 

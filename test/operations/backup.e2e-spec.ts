@@ -7,14 +7,7 @@ import type { TestApi } from '../support/api.js';
 import { pua, puaJson, startPua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { commandsOf, query, runCommands, statusOf } from '../support/drills.js';
-import {
-  freePort,
-  OauthTest,
-  type Browser,
-  type FormPage,
-  PASSWORD,
-  REDIRECT_URI,
-} from '../support/oauth.js';
+import { freePort, OauthTest, type Browser, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { soon, until } from '../support/timing.js';
 
@@ -226,7 +219,7 @@ postgres.describe('the backup scripts', () => {
       expect(await statusOf(server, keys.rotated)).toBe(200);
       expect(await statusOf(server, keys.late)).toBe(401);
 
-      const isSignedIn = async () => !/type="password"/.test(((await browser.open('/account/sessions')) as FormPage).html); // prettier-ignore
+      const isSignedIn = async () => !/type="password"/.test((await browser.view('/account/sessions')).html); // prettier-ignore
       expect(await isSignedIn()).toBe(true);
       const codes = await query<{ used: boolean; brief: boolean }>(
         environment.DATABASE_URL!,

@@ -173,7 +173,7 @@ postgres.describe('a replica created by deploy/compose', () => {
     await pua(environment, ['db', 'migrate']);
     await pua(environment, ['users', 'create', '--username', 'ada', '--bio', 'on both']);
     const { key } = await pua<{ key: string }>(environment, ['keys', 'create', '--user', 'ada', '--name', 'test', '--scopes', 'profile:read']); // prettier-ignore
-    const server = await ServerProcess.start(environment);
+    await using server = await ServerProcess.start(environment);
     const read = async () => (await (await profileAt(server.url, key)).json()) as { bio?: string };
     const readFromReplica = async () => {
       const metrics = await fetch(`http://127.0.0.1:${environment.METRICS_PORT}/metrics`);
@@ -187,17 +187,13 @@ postgres.describe('a replica created by deploy/compose', () => {
         return (await readFromReplica()) > before ? bio : undefined;
       });
     };
-    try {
-      expect(await readThere()).toBe('on both');
-      await stop();
-      expect((await read()).bio).toBe('on both'); // on the primary
-      writeFileSync(join(PGDATA, 'as-it-was'), '');
-      await start();
-      expect(existsSync(join(PGDATA, 'as-it-was'))).toBe(true);
-      await pua(environment, ['users', 'update', 'ada', '--bio', 'after the pause']);
-      await eventually(async () => ((await readThere()) === 'after the pause' ? true : undefined));
-    } finally {
-      await server.kill();
-    }
+    expect(await readThere()).toBe('on both');
+    await stop();
+    expect((await read()).bio).toBe('on both'); // on the primary
+    writeFileSync(join(PGDATA, 'as-it-was'), '');
+    await start();
+    expect(existsSync(join(PGDATA, 'as-it-was'))).toBe(true);
+    await pua(environment, ['users', 'update', 'ada', '--bio', 'after the pause']);
+    await eventually(async () => ((await readThere()) === 'after the pause' ? true : undefined));
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { rowsWith } from '../support/audit.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { importFiles } from '../support/import-files.js';
-import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
 
 let count = 0;
 
@@ -28,8 +28,7 @@ async function member() {
   await platform.connection(id, friend);
   const event = await platform.event({ organizer_id: id });
   await platform.participant(event, id, { role: 'organizer' });
-  const other = await platform.event();
-  await platform.participant(other, id);
+  await platform.participant(await platform.event(), id);
   await platform.progress(id, await platform.achievement(), { earned_at: '2024-01-01T10:00:00Z' });
   return { id, username: `${mark}${username}`, mark, friend, event };
 }
@@ -52,8 +51,7 @@ describe('pua users erase', () => {
       `keys create --user ${id} --name ${mark}’s --scopes profile:read`.split(' '),
     );
     const browser = oauth.browser();
-    const page = (await browser.open('/account/apps')) as FormPage;
-    await browser.submit(page, { username, password: PASSWORD });
+    await browser.submit(await browser.view('/account/apps'), { username, password: PASSWORD });
     expect(await holding(mark)).not.toEqual([]);
 
     expect(await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes'])).toEqual({
@@ -70,8 +68,7 @@ describe('pua users erase', () => {
     expect(await oauth.me(tokens.access_token)).toBe(401);
     expect((await oauth.refresh(client, tokens.refresh_token)).status).toBe(400);
     expect((await oauth.api.get('/me', key.key)).status).toBe(401);
-    const account = (await browser.open('/account/apps')) as FormPage;
-    expect(account.html).toContain('password');
+    expect((await browser.view('/account/apps')).html).toContain('password');
 
     // Other members see no connection to the erased member, and the event remains.
     const friends = await oauth.api.get('/profile', await oauth.api.key(friend));

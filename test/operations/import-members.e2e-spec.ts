@@ -8,6 +8,7 @@ import { eraseMembers } from '../../src/accounts/erasure.js';
 import { importRecords } from '../../src/import/import-records.js';
 import { streamSource } from '../../src/import/sources.js';
 import { TestApi } from '../support/api.js';
+import { atOnce } from '../support/concurrent.js';
 import { startPua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { BASE, event, importsInto, removeImported, user, writeFolder } from '../support/import-files.js';
@@ -162,7 +163,7 @@ postgres.describe('an import of existing members', () => {
     // The state of the first import into a database after an autovacuum.
     await rows('ANALYZE users, pending_members');
     await rows(`INSERT INTO users (id, username) SELECT n, 'u' || n FROM generate_series(1, ${members}) n`);
-    const keys = await Promise.all(Array.from({ length: 40 }, (_, n) => api.key(1 + n * 500)));
+    const keys = await atOnce(40, (n) => api.key(1 + n * 500));
     let isRunning = true;
     const put = async (n: number) =>
       (await api.put('/profile', keys[n % keys.length]!, { bio: `I am number ${n}` })).status;

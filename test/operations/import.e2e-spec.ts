@@ -167,14 +167,6 @@ describe('pua import', () => {
       await api.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART WITH 100');
     });
 
-    thorough.it('an event’s new start into its participants’ rows', async () => {
-      await load({ ...BASE, participants: [participant(1, 2)] });
-      await load({ events: [event(1, { starts_at: '2031-01-01 00:00:00' })] });
-      expect(await rows('SELECT starts_at FROM participants')).toEqual([
-        { starts_at: new Date('2031-01-01T00:00:00Z') },
-      ]);
-    });
-
     thorough.it('records with their ids; new ids are higher than imported ids', async () => {
       await load({ users: [user(5000)], achievements: [achievement(600)] });
       expect(await api.platform.user()).toBeGreaterThan(5000);
@@ -255,8 +247,7 @@ describe('pua import', () => {
     it('keeps only the fields that the member changed through the API', async () => {
       const platform = user(1, { first_name: 'Ada', last_name: 'L.', bio: 'old' });
       await load({ users: [platform] });
-      const key = await api.key(1);
-      await api.put('/profile', key, { bio: 'mine', first_name: null, last_name: 'L.' });
+      await api.put('/profile', await api.key(1), { bio: 'mine', first_name: null, last_name: 'L.' });
       const later = { ...platform, first_name: 'A.', last_name: 'Lovelace', bio: 'new', username: 'ada' };
       const { files } = await load({ users: [later, user(2, { bio: 'b' })] }, { keepProfile: true });
       expect(files.users).toMatchObject({ inserted: 1, updated: 1 });
@@ -377,19 +368,6 @@ describe('pua import', () => {
         { id: 3, user_id: 1 },
         { id: 3, user_id: 3 },
       ]);
-    });
-
-    thorough.it('a record only once, even if its removal is repeated', async () => {
-      await load({ ...people, participants: [participant(1, 1)], connections: [connection(1, 1, 2)] });
-      const gone: ImportedFiles = {
-        participants: [{ event_id: 1, user_id: 1, deleted: true }],
-        connections: [{ id: 1, deleted: true }],
-      };
-      await load(gone);
-      const before = await everything();
-      const { files } = await load(gone);
-      expect(files.participants).toMatchObject({ deleted: 0, unchanged: 1 });
-      expect(await everything()).toEqual(before);
     });
 
     thorough.it.each<[what: string, files: ImportedFiles, reject: RegExp]>([

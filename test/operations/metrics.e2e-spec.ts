@@ -8,7 +8,7 @@ import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import { TestApi } from '../support/api.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { createTestDatabase, postgres, type TestDatabase } from '../support/database.js';
-import { freePort, OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
+import { freePort, OauthTest, PASSWORD } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 import { itInOneWindow } from '../support/windows.js';
@@ -153,8 +153,7 @@ describe('metrics of features', () => {
     const signIn = (address: string, password: string) => async () => {
       const browser = oauth.browser();
       browser.headers['X-Forwarded-For'] = address;
-      const page = (await browser.open('/account/apps')) as FormPage;
-      await browser.submit(page, { username, password }, /\/sign-in$/);
+      await browser.submit(await browser.view('/account/apps'), { username, password }, /\/sign-in$/);
     };
     const result = (name: string) => `sign_ins_total{result="${name}",way="account",method="password"}`;
     const hashed = 'password_hashing_duration_seconds_count';

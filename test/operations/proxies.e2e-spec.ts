@@ -217,8 +217,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('two servers behind %s, whic
 
   it('reject oversized bodies, feeds and URLs, with a problem document for bodies and feeds', async () => {
     const { id } = await oauth.member();
-    const key = { 'X-API-Key': await oauth.api.key(id) };
-    const json = { ...key, 'Content-Type': 'application/json' };
+    const json = { 'X-API-Key': await oauth.api.key(id), 'Content-Type': 'application/json' };
     for (const size of [17 * KB, 300 * KB, 5 * KB * KB]) {
       const body = `{"bio":"${'x'.repeat(size)}"}`;
       for (const length of [{ 'Content-Length': String(body.length) }, { 'Transfer-Encoding': 'chunked' }]) {
@@ -292,8 +291,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('two servers behind %s, whic
     const { next } = JSON.parse((await proxy.ask('GET', '/api/platform/changes', { headers })).body) as {
       next: string;
     };
-    const wait = PATIENCE_MS / 1000 + 2;
-    const path = `/api/platform/changes?wait=${wait}&after=${next}`;
+    const path = `/api/platform/changes?wait=${PATIENCE_MS / 1000 + 2}&after=${next}`;
     expect((await proxy.ask('GET', path, { headers })).status).toBe(200);
   });
 

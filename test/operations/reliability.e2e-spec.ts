@@ -9,27 +9,24 @@ import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import { TestApi } from '../support/api.js';
+import { atOnce } from '../support/concurrent.js';
 import { DEADLINES, hold, postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/timing.js';
 
 it('periodic work runs while requests hold every connection of their pool', async () => {
-  const api = await TestApi.start({ databasePoolSize: 1 });
-  try {
-    const pool = (api.app.get(DataSource).driver as unknown as { master: Pool }).master;
-    const held = await workFor(new Requester(), () => pool.connect());
-    const done: string[] = [];
-    const all = api.app.get(PeriodicWork).declared();
-    for (const { schedule, run } of all) {
-      await run(new AbortController().signal);
-      done.push(schedule.work);
-    }
-    expect(done).toEqual(expect.arrayContaining(['webhooks', 'logouts', 'signing_keys']));
-    expect(api.app.get(Database).poolState()).toEqual({ busy: 1, idle: 0, waiting: 0 });
-    held.release();
-  } finally {
-    await api.close();
+  await using api = await TestApi.start({ databasePoolSize: 1 });
+  const pool = (api.app.get(DataSource).driver as unknown as { master: Pool }).master;
+  const held = await workFor(new Requester(), () => pool.connect());
+  const done: string[] = [];
+  const all = api.app.get(PeriodicWork).declared();
+  for (const { schedule, run } of all) {
+    await run(new AbortController().signal);
+    done.push(schedule.work);
   }
+  expect(done).toEqual(expect.arrayContaining(['webhooks', 'logouts', 'signing_keys']));
+  expect(api.app.get(Database).poolState()).toEqual({ busy: 1, idle: 0, waiting: 0 });
+  held.release();
 });
 
 postgres.describe('the server with a failing database', () => {
@@ -110,7 +107,7 @@ postgres.describe('the server with a failing database', () => {
   it('responds 503 while the pool and its queue are full, and recovers', async () => {
     const runner = await hold(api.dataSource, 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
     try {
-      const answers = await Promise.all(Array.from({ length: 200 }, () => put('flood')));
+      const answers = await atOnce(200, () => put('flood'));
       // 200 callers also run in this process.
       for (const answer of answers) expectUnavailable(answer);
     } finally {

@@ -80,8 +80,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     const clientId = await oauth.client();
     const load = new Load();
 
-    const reader = await oauth.member();
-    const read = { 'X-API-Key': await oauth.api.key(reader.id) };
+    const read = { 'X-API-Key': await oauth.api.key((await oauth.member()).id) };
     for (const path of ['/profile', '/events', '/connections', '/achievements'])
       load.add(`GET ${path}`, () => proxy.ask('GET', `/api/public${path}`, { headers: read }));
 

@@ -5,7 +5,7 @@ import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { onPostgres, postgres } from '../support/database.js';
-import { ALL, csrfOf, freePort, OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
+import { ALL, csrfOf, freePort, OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import { profileAt, ServerProcess } from '../support/server.js';
 
 /**
@@ -71,7 +71,7 @@ describe('a secret that is issued, sent or typed', () => {
       nonce: 'nonce-'.repeat(8),
     });
     keep('verifier', verifier);
-    const signIn = (await browser.open(url)) as FormPage;
+    const signIn = await browser.view(url);
     keep('interaction', signIn.url.pathname.split('/').pop());
     keep('form token', csrfOf(signIn));
     keep('mistyped password', 'my-secret-mistyped-password');
@@ -79,8 +79,7 @@ describe('a secret that is issued, sent or typed', () => {
     await browser.submit(signIn, { username: secrets.get('mistyped password')!, password: 'x' }, /sign-in$/);
     await browser.open(`${signIn.url.pathname}/unknown`);
     keep('password', PASSWORD);
-    const back = await browser.authorize(signIn.url, { username });
-    keep('code', back.searchParams.get('code'));
+    keep('code', (await browser.authorize(signIn.url, { username })).searchParams.get('code'));
     const form = {
       grant_type: 'authorization_code',
       client_id: clientId,
@@ -188,7 +187,7 @@ describe('a secret that is issued, sent or typed', () => {
     for (const [name, { value }] of browser.cookies) keep(`cookie ${name}`, value);
     await browser.open('/account/apps');
     await browser.open('/account/sessions');
-    const logout = (await browser.open(`/oauth/logout?id_token_hint=${body.id_token}`)) as FormPage;
+    const logout = await browser.view(`/oauth/logout?id_token_hint=${body.id_token}`);
     await browser.submit(logout, { logout: 'yes' });
     for (const [name, { value }] of browser.cookies) keep(`later cookie ${name}`, value);
 
@@ -211,7 +210,7 @@ describe('a secret that is issued, sent or typed', () => {
     const other = await oauth.member({ email: 'member@platform.example' });
     const own = oauth.browser(at);
     const submit = async (path: string, fields: Record<string, string | string[]>, action: RegExp) =>
-      (await own.submit((await own.open(path)) as FormPage, fields, action)) as FormPage;
+      await own.press(await own.view(path), fields, action);
     await submit('/account/calendar', { username: other.username, password: PASSWORD }, /sign-in$/);
     const made = await submit('/account/calendar', { name: 'Phone' }, /create$/);
     keep('calendar link', /\/calendar\/([\w-]{43})\.ics/.exec(made.html)?.[1]);
@@ -243,7 +242,7 @@ describe('a secret that is issued, sent or typed', () => {
     );
     expect(changed.html).toContain('password');
     const asking = oauth.browser(at);
-    const forgot = (await asking.open('/account/password-reset')) as FormPage;
+    const forgot = await asking.view('/account/password-reset');
     await asking.submit(forgot, { username: other.username }, /send$/);
     keep('link to a new password', randomBytes(32).toString('base64url'));
     await asking.open(`/account/new-password/${secrets.get('link to a new password')}`);
@@ -301,8 +300,7 @@ UNION ALL SELECT 'signing key', private_jwk FROM signing_keys`,
   });
 
   postgres.it('is in no log line', () => {
-    const lines = server!.output.trim().split('\n');
-    expect(lines.length).toBeGreaterThan(40);
+    expect(server!.output.trim().split('\n').length).toBeGreaterThan(40);
     expectNone(server!.output);
   });
 });

@@ -14,7 +14,6 @@ import { puaProcess } from '../support/command-line.js';
 import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import { query } from '../support/drills.js';
 import { freePort } from '../support/oauth.js';
-import { Client } from '../support/raw-client.js';
 import { profileAt, ServerProcess } from '../support/server.js';
 
 /** Runs a program to its end. */
@@ -213,8 +212,7 @@ postgres.describe('the first start', () => {
       await server.kill('SIGKILL');
       await writing;
       server = await ServerProcess.start(settings);
-      const answer = await profileAt(server.url, key);
-      const { bio } = (await answer.json()) as { bio: string };
+      const { bio } = (await (await profileAt(server.url, key)).json()) as { bio: string };
       // The last write may be stored without its response.
       expect([answered, answered + 1]).toContain(Number(bio));
     }
@@ -235,28 +233,6 @@ postgres.describe('the first start', () => {
       expect(refused).toMatchObject({ code: 1, stdout: expect.not.stringContaining('ready') });
       expect(refused.stderr).toMatch(/^The database contains demo members, .*\n$/);
     }
-    server = await ServerProcess.start(settings);
-  });
-
-  it('finishes the current request on SIGTERM, accepts no other request, and exits with 0', async () => {
-    const body = JSON.stringify({ bio: 'last words' });
-    const client = await Client.open(server.url);
-    client.socket.write(
-      `PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
-        `Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
-    );
-    await client.until((text) => text.includes('100 Continue'));
-    const ended = server.kill('SIGTERM');
-    while (
-      await fetch(`${server.url}/livez`).then(
-        () => true,
-        () => false,
-      )
-    );
-    client.socket.write(body);
-    await once(client.socket, 'close');
-    expect(client.text).toMatch(/HTTP\/1\.1 200 OK[^]*last words/);
-    expect(await ended).toBe(0);
     server = await ServerProcess.start(settings);
   });
 });

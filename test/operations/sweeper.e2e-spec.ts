@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { batchStatement, deleteExpired, expiredRows, Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { postgres, thorough } from '../support/database.js';
-import { csrfOf, OauthTest, PASSWORD, scopesOn, type FormPage } from '../support/oauth.js';
+import { csrfOf, OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
+import { blocksOf, explain, scansOf, type Plan } from '../support/plans.js';
 
 describe('the sweeper', () => {
   let oauth: OauthTest;
@@ -81,8 +82,8 @@ AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const browser = oauth.browser();
-    const signIn = (await browser.open(oauth.request(clientId).url)) as FormPage;
-    const consent = (await browser.submit(signIn, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+    const signIn = await browser.view(oauth.request(clientId).url);
+    const consent = await browser.press(signIn, { username, password: PASSWORD }, /sign-in$/);
     const body = new URLSearchParams({ csrf: csrfOf(consent), decision: 'allow' });
     for (const scope of scopesOn(consent.html)) body.append('scope', scope);
     const allowed = await browser.send(`${consent.url.pathname}/consent`, { method: 'POST', body });
@@ -174,8 +175,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
   });
 
   postgres.it('sends no revocation notification about grants that expired with their tokens', async () => {
-    const clientId = await oauth.client();
-    await oauth.tokens(clientId, (await oauth.member()).username);
+    await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     await oauth.age('oauth_tokens', 200 * 86_400);
     const listener = new Client({ connectionString: oauth.api.environment.DATABASE_URL });
     await listener.connect();
@@ -192,14 +192,6 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
   });
 });
 
-interface Plan {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Shared Hit Blocks': number;
-  readonly 'Shared Read Blocks': number;
-  readonly Plans?: readonly Plan[];
-}
-
 const ROWS = 100_000;
 const EXPIRED = 3_000;
 /** All tables except the ring of rejections, which is limited to 10,000 rows. */
@@ -215,16 +207,12 @@ postgres.describe('the sweeper over 100,000 rows in each table', () => {
   });
   afterAll(() => oauth.close());
 
-  const explain = async (statement: string, values: unknown[]) => {
+  const planOf = async (statement: string, values: unknown[]) => {
     let plan: Plan | undefined;
     await oauth.dataSource
       .transaction(async (manager) => {
         await manager.query('SET LOCAL enable_bitmapscan = off'); // as PostgreSQL chooses for larger tables
-        const [row] = await manager.query<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>(
-          `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`,
-          values,
-        );
-        plan = row!['QUERY PLAN'][0].Plan;
+        plan = await explain(manager, 'ANALYZE, BUFFERS, ', statement, values);
         throw new Error('undone');
       })
       .catch((error: Error) => {
@@ -232,18 +220,12 @@ postgres.describe('the sweeper over 100,000 rows in each table', () => {
       });
     return plan!;
   };
-  const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
-
-  const blocksOf = (plan: Plan) => plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 
   it('finds expired rows by indexes, deletes all in one sweep, and starts batches after deleted rows', async () => {
     for (const rows of GROWING) {
-      const plan = await explain(batchStatement(rows), ['-infinity']);
-      const scanned = nodes(plan)
-        .filter((node) => node['Node Type'] === 'Seq Scan')
-        .map((node) => node['Relation Name']);
+      const plan = await planOf(batchStatement(rows), ['-infinity']);
       // Some pages of the table and its indexes for each of the 1,000 rows.
-      expect([rows.name, scanned, blocksOf(plan) < 60_000]).toEqual([rows.name, [], true]);
+      expect([rows.name, scansOf(plan), blocksOf(plan) < 60_000]).toEqual([rows.name, [], true]);
     }
 
     expect(await oauth.api.app.get(Sweeper).sweep()).toEqual({
@@ -269,7 +251,7 @@ WHERE key IN (SELECT key FROM oauth_state LIMIT 20000)`,
       const [{ last } = { last: '' }] = await oauth.query<{ last: string }>(
         'SELECT min(expires_at)::text AS last FROM oauth_state',
       );
-      const blocks = async (from: string) => blocksOf(await explain(batchStatement(rows), [from]));
+      const blocks = async (from: string) => blocksOf(await planOf(batchStatement(rows), [from]));
       expect(await blocks(last)).toBeLessThan((await blocks('-infinity')) - 10_000);
     } finally {
       await reader.end();
