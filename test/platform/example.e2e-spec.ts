@@ -59,32 +59,24 @@ describe('examples/platform', () => {
   thorough.it.each([1, 10, 5_000])(
     'feeds a folder in batches of %s lines, and a later import changes nothing',
     async (batch) => {
-      const api = await TestApi.start();
-      try {
-        const folder = smallFolder();
-        const { code, stdout, stderr } = await feedFolder(api.url, await api.platformKey(), folder, batch);
-        expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-        expect(stdout).toMatch(/received: 26,\n {2}created: 25,\n[^]*unchanged: 1,/);
-        const before = await brought(api.dataSource);
-        const { imported, files } = await importRecords(api.dataSource, folderSource(folder));
-        expect([imported, files.users]).toMatchObject([true, { inserted: 0, updated: 0, unchanged: 25 }]);
-        expect(await brought(api.dataSource)).toEqual(before);
-      } finally {
-        await api.close();
-      }
+      await using api = await TestApi.start();
+      const folder = smallFolder();
+      const { code, stdout, stderr } = await feedFolder(api.url, await api.platformKey(), folder, batch);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/received: 26,\n {2}created: 25,\n[^]*unchanged: 1,/);
+      const before = await brought(api.dataSource);
+      const { imported, files } = await importRecords(api.dataSource, folderSource(folder));
+      expect([imported, files.users]).toMatchObject([true, { inserted: 0, updated: 0, unchanged: 25 }]);
+      expect(await brought(api.dataSource)).toEqual(before);
     },
   );
 
   thorough.it('fails at a bad line, and names the line', async () => {
-    const api = await TestApi.start();
-    try {
-      const folder = writeFolder({ users: [{ id: 1, username: 'a' }, { id: 2 }] });
-      const { code, stderr } = await feedFolder(api.url, await api.platformKey(), folder, 10);
-      expect(code).toBe(1);
-      expect(stderr).toContain('line 2: missing: record.username: is required');
-    } finally {
-      await api.close();
-    }
+    await using api = await TestApi.start();
+    const folder = writeFolder({ users: [{ id: 1, username: 'a' }, { id: 2 }] });
+    const { code, stderr } = await feedFolder(api.url, await api.platformKey(), folder, 10);
+    expect(code).toBe(1);
+    expect(stderr).toContain('line 2: missing: record.username: is required');
   });
 
   (available ? postgres.it : it.skip)(

@@ -89,8 +89,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
   });
 
   it('with platform:write is required for POST /api/platform/records', async () => {
-    const user = await api.platform.user();
-    const member = await api.feed(await api.key(user), []);
+    const member = await api.feed(await api.key(await api.platform.user()), []);
     expect([member.status, member.body.code]).toEqual([403, 'wrong_credential_kind']);
     expect((await api.send('POST', '/api/platform/records')).body.code).toBe('missing_credentials');
     const reader = await api.feed(await api.platformKey(['platform:read']), []);
@@ -114,16 +113,12 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
   });
 
   itInOneWindow.thorough('has a separate limit, RATE_LIMIT_PLATFORM', async () => {
-    const limited = await TestApi.start({ platformRateLimit: 2 });
-    try {
-      const key = await limited.platformKey();
-      expect((await limited.feed(key, [])).headers.ratelimit).toMatch(/^"platform";r=1;t=\d+$/);
-      await limited.feed(key, []);
-      expect((await limited.feed(key, [])).body.code).toBe('rate_limited');
-      expect((await limited.feed(await limited.platformKey(), [])).status).toBe(200);
-    } finally {
-      await limited.close();
-    }
+    await using limited = await TestApi.start({ platformRateLimit: 2 });
+    const key = await limited.platformKey();
+    expect((await limited.feed(key, [])).headers.ratelimit).toMatch(/^"platform";r=1;t=\d+$/);
+    await limited.feed(key, []);
+    expect((await limited.feed(key, [])).body.code).toBe('rate_limited');
+    expect((await limited.feed(await limited.platformKey(), [])).status).toBe(200);
   });
 
   describe('GET /api/platform/openapi.json', () => {

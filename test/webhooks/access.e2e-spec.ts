@@ -6,7 +6,7 @@ import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { Upkeep } from '../../src/operations/upkeep.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { OauthTest, type Browser, type FormPage, type TokenBody } from '../support/oauth.js';
+import { OauthTest, type Browser, type TokenBody } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
@@ -103,7 +103,7 @@ describe('access.ended', () => {
       'the member ends the access on /account/apps',
       'member',
       async ({ browser }) => {
-        await browser.submit((await browser.open('/account/apps')) as FormPage, {}, /\/apps\/revoke$/);
+        await browser.submit(await browser.view('/account/apps'), {}, /\/apps\/revoke$/);
       },
     ],
     ['the member ends all access', 'member', ({ id }) => apps().revokeAll(id, { actor: 'user' })],
@@ -144,8 +144,7 @@ describe('access.ended', () => {
     expect(await told()).toEqual([
       { type: 'access.ended', member: id, scopes: BOTH, access_ends_at: at, reason },
     ]);
-    const refused = await oauth.refresh(clientId, tokens.refresh_token);
-    expect(refused.status).toBe(400);
+    expect((await oauth.refresh(clientId, tokens.refresh_token)).status).toBe(400);
     await sweep();
     expect(await told()).toHaveLength(1);
   });
@@ -232,8 +231,7 @@ describe('access.ended', () => {
   it('is not sent to another app', async () => {
     const { id, username } = await oauth.member();
     await access(username, '30');
-    const other = await oauth.client();
-    const elsewhere = await endpointFor({ clientId: other }, TYPES);
+    const elsewhere = await endpointFor({ clientId: await oauth.client() }, TYPES);
     await apps().revoke(id, null, { actor: 'user' });
     expect([await told(elsewhere), await reasons()]).toEqual([[], [['access.ended', 'member']]]);
   });
@@ -376,8 +374,7 @@ describe('A key', () => {
       ]);
     await pass(2);
     for (let i = 0; i < 2; i++) await noticeEnds();
-    const at = expect.any(String);
-    const message = { member: userId, scopes: ['events:read'], access_ends_at: at };
+    const message = { member: userId, scopes: ['events:read'], access_ends_at: expect.any(String) };
     expect(await told(of)).toEqual([{ type: 'credential.ending', ...message, reason: null }]);
     await pass(7);
     for (let i = 0; i < 2; i++) await noticeEnds();

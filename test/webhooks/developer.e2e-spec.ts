@@ -23,10 +23,9 @@ afterAll(async () => {
 async function developer() {
   const { id, username } = await oauth.member();
   const browser = oauth.browser();
-  const signIn = (await browser.open('/developer')) as FormPage;
-  await browser.submit(signIn, { username, password: PASSWORD });
+  await browser.submit(await browser.view('/developer'), { username, password: PASSWORD });
   const submit = async (path: string, fields: Record<string, string | string[]>, action: RegExp) =>
-    (await browser.submit((await browser.open(path)) as FormPage, fields, action)) as FormPage;
+    await browser.press(await browser.view(path), fields, action);
   const fields = { name: 'Own app', type: 'web', redirect_uris: REDIRECT_URI, scopes: ['profile:read'] };
   const { url } = await submit('/developer/new-client', fields, /^\/developer\/clients$/);
   return { id, browser, submit, app: url.pathname.split('/').at(-1)! };
@@ -46,7 +45,7 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     await oauth.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [member.id]);
     await receiver.untilReceived(before + 1);
     await eventually(async () => (await webhooks.deliveries(id))[0]?.status === 'delivered' || undefined);
-    const open = async () => (await ada.browser.open(`/developer/clients/${clientId}`)) as FormPage;
+    const open = async () => await ada.browser.view(`/developer/clients/${clientId}`);
     return { ada, clientId, id, secret, member, message: receiver.received[before]!.id, open, before };
   }
 
@@ -85,12 +84,12 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
     const { clientId, message, id } = await told();
     const eve = await developer();
     const { app: own } = eve;
-    const csrf = csrfOf((await eve.browser.open('/developer')) as FormPage);
+    const csrf = csrfOf(await eve.browser.view('/developer'));
     const send = async (path: string, token = csrf) => {
       const body = new URLSearchParams({ csrf: token, form: newFormId() });
       return (await eve.browser.send(path, { method: 'POST', body })).status;
     };
-    expect(((await eve.browser.open(`/developer/clients/${own}`)) as FormPage).html).not.toContain(message);
+    expect((await eve.browser.view(`/developer/clients/${own}`)).html).not.toContain(message);
     for (const client of [clientId, own])
       for (const one of [message, id, `msg_${'0'.repeat(32)}`])
         expect([client, one, await send(`/developer/clients/${client}/messages/${one}/redeliver`)]).toEqual([
@@ -109,10 +108,10 @@ describe('/developer/clients/:client, of an app with webhook endpoints', () => {
       `INSERT INTO auth_events (type, actor, user_id, details) SELECT 'webhook.redelivered', 'user', $1, '{}' FROM generate_series(1, 100)`,
       [ada.id],
     );
-    const bounded = (await ada.browser.submit(page, {}, /\/redeliver$/)) as FormPage;
+    const bounded = await ada.browser.press(page, {}, /\/redeliver$/);
     expect([bounded.status, bounded.html]).toEqual([429, expect.stringContaining('Too many changes')]);
     await webhooks.disable(id, 'admin');
-    const late = (await ada.browser.submit(page, {}, /\/redeliver$/)) as FormPage;
+    const late = await ada.browser.press(page, {}, /\/redeliver$/);
     expect(late.html).toContain('The message was not sent again');
     expect((await open()).html).not.toContain(`/developer/clients/${clientId}/messages/${message}`);
     expect(receiver.received).toHaveLength(before + 1);
@@ -127,7 +126,7 @@ describe('/developer/webhooks/:app', () => {
     const fields = { name: 'Own key', scopes: ['events:read'], days: '7' };
     const { html } = await submit('/developer/new-key', fields, /^\/developer\/keys$/);
     const key = /pua_test_([0-9A-Za-z]{12})_/.exec(html)![1]!;
-    const page = async (of = app) => (await browser.open(`/developer/webhooks/${of}`)) as FormPage;
+    const page = async (of = app) => await browser.view(`/developer/webhooks/${of}`);
     const create = (fields: Record<string, string | string[]> = {}, of = app) =>
       submit(
         `/developer/webhooks/${of}`,
@@ -135,7 +134,7 @@ describe('/developer/webhooks/:app', () => {
         new RegExp(`/webhooks/${of}$`),
       );
     const form = async (action: RegExp, from?: FormPage) =>
-      (await browser.submit(from ?? (await page()), {}, action)) as FormPage;
+      await browser.press(from ?? (await page()), {}, action);
     return { ...made, key, page, create, form };
   }
   const secretIn = ({ html }: FormPage) => /<code>(whsec_[^<]+)<\/code>/.exec(html)?.[1];
@@ -154,15 +153,12 @@ describe('/developer/webhooks/:app', () => {
     ] as const) {
       const made = await ada.create({}, of);
       expect(secretIn(made)).toMatch(/^whsec_/);
-      expect(
-        secretIn((await ada.browser.open(made.url.pathname + made.url.search)) as FormPage),
-      ).toBeUndefined();
+      expect(secretIn(await ada.browser.view(made.url.pathname + made.url.search))).toBeUndefined();
       const page = await ada.page(of);
       expect(page.html).toContain(`<code>${type}</code>`);
       expect(page.html).toContain(new URL(receiver.url).href);
       const before = receiver.received.length;
-      const tested = await ada.form(/\/test$/, page);
-      expect(tested.html).toContain('A test message is on its way.');
+      expect((await ada.form(/\/test$/, page)).html).toContain('A test message is on its way.');
       await receiver.untilReceived(before + 1);
       await ada.form(/\/test$/, page); // the same form again
       const tests = `SELECT count(*)::int AS count FROM webhook_deliveries WHERE endpoint_id = $1`;
@@ -174,19 +170,18 @@ describe('/developer/webhooks/:app', () => {
     const ada = await withKey();
     const form = await ada.page();
     const send = async () =>
-      (await ada.browser.submit(
+      await ada.browser.press(
         form,
         { url: receiver.url, types: ['profile.updated'] },
         new RegExp(`/webhooks/${ada.app}$`),
-      )) as FormPage;
+      );
     const [first, second] = [await send(), await send()];
     expect(secretIn(first)).toBeDefined();
     expect([second.status, second.url.pathname]).toEqual([200, `/developer/webhooks/${ada.app}`]);
     expect(await endpoints(ada.app)).toHaveLength(1);
 
     const page = await ada.page();
-    const rotated = await ada.form(/\/rotate$/, page);
-    expect(secretIn(rotated)).not.toBe(secretIn(first));
+    expect(secretIn(await ada.form(/\/rotate$/, page))).not.toBe(secretIn(first));
     await ada.form(/\/rotate$/, page);
     expect((await ada.page()).html).toContain('The previous secret also signs until');
     for (let i = 0; i < 2; i++)
@@ -220,11 +215,11 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
     expect(await endpoints(ada.app)).toEqual([]);
     const form = await ada.page();
     for (let i = 0; i < 5; i++) await ada.create();
-    const full = (await ada.browser.submit(
+    const full = await ada.browser.press(
       form,
       { url: receiver.url, types: ['profile.updated'] },
       new RegExp(`/webhooks/${ada.app}$`),
-    )) as FormPage;
+    );
     expect([full.status, full.html]).toEqual([409, expect.stringContaining('You can have 5 webhooks')]);
     expect(await endpoints(ada.app)).toHaveLength(5);
   });

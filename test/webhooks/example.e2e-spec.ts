@@ -13,9 +13,7 @@ import { eventually } from '../support/timing.js';
 const PROGRAM = 'examples/webhooks/receiver.mjs';
 
 let api: TestApi;
-beforeAll(async () => {
-  api = await TestApi.start();
-});
+beforeAll(async () => void (api = await TestApi.start()));
 afterAll(() => api.close());
 
 it('examples/webhooks accepts a signed message, prints a repeated message once, and rejects an unsigned message', async () => {
@@ -35,8 +33,7 @@ it('examples/webhooks accepts a signed message, prints a repeated message once, 
     expect((await lines.next()).value).toBe('webhook.test {}');
     const forged = await fetch(url, { method: 'POST', body: '{"type":"webhook.test","data":{}}' });
     expect(forged.status).toBe(401);
-    const userId = await api.platform.user();
-    await api.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [userId]);
+    await api.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [await api.platform.user()]);
     expect((await lines.next()).value).toContain('profile.updated');
     const delivered = () =>
       eventually(async () =>

@@ -12,6 +12,7 @@ import {
   testConfig,
   type TestDatabase,
 } from '../support/database.js';
+import { atOnce } from '../support/concurrent.js';
 import { Platform } from '../support/platform.js';
 import { Receiver } from '../support/receiver.js';
 import { ServerProcess } from '../support/server.js';
@@ -41,7 +42,7 @@ postgres.describe('instances that send webhooks', () => {
   const rename = (ids: readonly number[]) =>
     dataSource.query(`UPDATE users SET bio = 'x' || random() WHERE id = ANY ($1)`, [ids]);
   const endpoint = (url: string) => webhooks.create({ url, types: ['profile.updated'], actor: 'admin' });
-  const members = (count: number) => Promise.all(Array.from({ length: count }, () => platform.user()));
+  const members = (count: number) => atOnce(count, () => platform.user());
   const rowsOf = (id: string) =>
     dataSource.query<{ user_id: number; status: string; lease: number | null }[]>(
       `SELECT user_id, status, EXTRACT(epoch FROM leased_until - now())::float8 AS lease FROM webhook_deliveries
@@ -52,41 +53,32 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
   const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b);
 
   it('claim messages for at most 20 s, and another instance sends them after one is killed', async () => {
-    const receiver = await Receiver.start();
-    const first = await ServerProcess.start(database.environment);
-    let second: ServerProcess | undefined;
-    try {
-      const ids = await members(20);
-      const { id } = await endpoint(receiver.url);
-      receiver.respond = () => undefined; // never responds, so messages stay claimed
-      await rename(ids);
-      await receiver.untilReceived(8);
-      await first.kill('SIGKILL');
-      receiver.respond = (_, response) => void response.writeHead(204).end();
-      const leases = (await rowsOf(id)).flatMap(({ lease }) => lease ?? []);
-      expect(leases).toHaveLength(8);
-      for (const lease of leases) expect(lease).toBeLessThanOrEqual(20);
-      second = await ServerProcess.start(database.environment);
-      // Ends the leases now instead of waiting 20 s.
-      await dataSource.query('UPDATE webhook_deliveries SET leased_until = now() WHERE endpoint_id = $1', [
-        id,
-      ]);
-      await receiver.until(() => receiver.received.length >= 28);
-      await eventually(
-        async () => (await rowsOf(id)).every(({ status }) => status === 'delivered') || undefined,
-      );
-      expect((await rowsOf(id)).map(({ user_id }) => user_id)).toEqual(sorted(ids));
-      await webhooks.disable(id, 'admin');
-    } finally {
-      await first.kill('SIGKILL');
-      await second?.kill('SIGKILL');
-      await receiver.close();
-    }
+    await using receiver = await Receiver.start();
+    await using first = await ServerProcess.start(database.environment);
+    const ids = await members(20);
+    const { id } = await endpoint(receiver.url);
+    receiver.respond = () => undefined; // never responds, so messages stay claimed
+    await rename(ids);
+    await receiver.untilReceived(8);
+    await first.kill('SIGKILL');
+    receiver.respond = (_, response) => void response.writeHead(204).end();
+    const leases = (await rowsOf(id)).flatMap(({ lease }) => lease ?? []);
+    expect(leases).toHaveLength(8);
+    for (const lease of leases) expect(lease).toBeLessThanOrEqual(20);
+    await using _second = await ServerProcess.start(database.environment);
+    // Ends the leases now instead of waiting 20 s.
+    await dataSource.query('UPDATE webhook_deliveries SET leased_until = now() WHERE endpoint_id = $1', [id]);
+    await receiver.until(() => receiver.received.length >= 28);
+    await eventually(
+      async () => (await rowsOf(id)).every(({ status }) => status === 'delivered') || undefined,
+    );
+    expect((await rowsOf(id)).map(({ user_id }) => user_id)).toEqual(sorted(ids));
+    await webhooks.disable(id, 'admin');
   });
 
   it('create one message per change and endpoint and deliver each, although one instance is killed repeatedly, and another has two workers', async () => {
-    const receiver = await Receiver.start();
-    const other = await Receiver.start();
+    await using receiver = await Receiver.start();
+    await using other = await Receiver.start();
     const environment = { ...database.environment, WORKERS: '2' };
     const servers = [await ServerProcess.start(database.environment), await ServerProcess.start(environment)];
     try {
@@ -116,28 +108,21 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       for (const { id } of endpoints) await webhooks.disable(id, 'admin');
     } finally {
       await Promise.all(servers.map((server) => server.kill('SIGKILL')));
-      await receiver.close();
-      await other.close();
     }
   });
 
   it('release an unfinished message at shutdown', async () => {
-    const receiver = await Receiver.start();
-    const first = await ServerProcess.start(database.environment);
-    try {
-      const [id] = await members(1);
-      const { id: hook } = await endpoint(receiver.url);
-      receiver.respond = () => undefined;
-      await rename([id!]);
-      await receiver.untilReceived(1);
-      expect(await first.kill('SIGTERM')).toBe(0);
-      const [row] = await rowsOf(hook);
-      expect(row).toMatchObject({ status: 'pending', lease: null });
-      await webhooks.disable(hook, 'admin');
-    } finally {
-      await first.kill('SIGKILL');
-      await receiver.close();
-    }
+    await using receiver = await Receiver.start();
+    await using first = await ServerProcess.start(database.environment);
+    const [id] = await members(1);
+    const { id: hook } = await endpoint(receiver.url);
+    receiver.respond = () => undefined;
+    await rename([id!]);
+    await receiver.untilReceived(1);
+    expect(await first.kill('SIGTERM')).toBe(0);
+    const [row] = await rowsOf(hook);
+    expect(row).toMatchObject({ status: 'pending', lease: null });
+    await webhooks.disable(hook, 'admin');
   });
 
   /** Access of six members in an app: three have ended, three end in three days. */
@@ -197,7 +182,7 @@ SELECT sha256(convert_to(id, 'UTF8')), 'RefreshToken', id, '{}', now() + interva
   )(
     'report each end of access or of a key once if %s is killed while %s waits to write %s',
     async (killed, work, table, end) => {
-      const receiver = await Receiver.start();
+      await using receiver = await Receiver.start();
       const servers: ServerProcess[] = [];
       const start = async () => servers.push(await ServerProcess.start(database.environment));
       const { ended, ending, endpoints, kind, notice } = await end(receiver.url);
@@ -234,7 +219,6 @@ SELECT sha256(convert_to(id, 'UTF8')), 'RefreshToken', id, '{}', now() + interva
         for (const id of endpoints) await webhooks.disable(id, 'admin');
       } finally {
         await Promise.all(servers.map((server) => server.kill('SIGKILL')));
-        await receiver.close();
       }
     },
   );

@@ -11,13 +11,9 @@ describe('pua webhooks', () => {
   let api: TestApi;
   let receiver: Receiver;
 
-  beforeAll(async () => {
-    api = await TestApi.start();
-  });
+  beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
-  beforeEach(async () => {
-    receiver = await Receiver.start();
-  });
+  beforeEach(async () => void (receiver = await Receiver.start()));
   afterEach(() => receiver.close());
 
   const json = <T>(command: string) => puaJson<T>(api.environment, `webhooks ${command}`);
