@@ -15,6 +15,7 @@ import { onDatabase } from '../../src/cli/database.js';
 import { loadConfig } from '../../src/config/config.js';
 import { MIGRATIONS } from '../../src/database/schema/tables.js';
 import { TestApi } from '../support/api.js';
+import { atOnce } from '../support/concurrent.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { PROCESS, pua, puaJson, puaProcess, startPua } from '../support/command-line.js';
 import {
@@ -30,6 +31,7 @@ import { soon } from '../support/timing.js';
 
 type Key = KeyDetails & { key: string };
 
+const CREATE_KEY = 'keys create --user 1 --name x --scopes=';
 const SECRET_KEY = Buffer.alloc(32, 'test').toString('base64');
 const seconds = (time: string | null) => Date.parse(`${time}Z`) / 1000;
 
@@ -62,14 +64,6 @@ describe('pua', () => {
   const refused = (key: string) => soon(async () => (await api.get('/me', key)).status === 401);
 
   describe('in general', () => {
-    it('prints the help of keys create, with an example, on stdout', async () => {
-      const { code, stdout, stderr } = await pua(api.environment, 'keys create --help');
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toMatch(
-        /^Usage: npx pua keys create \[options\]\n[^]*\nExample:\n {2}\$ npx pua keys create --user/,
-      );
-    });
-
     it('names every command in its help, for which it loads no command and no library except Commander', async () => {
       const url = new URL('../../dist/src/cli/program.js', import.meta.url).href;
       const script = `
@@ -116,11 +110,6 @@ describe('pua', () => {
       ['one argument too many', 'keys show a b', /too many arguments/],
       ['a revocation without a reason', 'keys revoke a', /required option '--reason/],
       ['a period without unit', 'audit --since 24', /whole number followed by s, m, h or d/],
-      [
-        'a period without unit for keys that expire',
-        'keys list --ending 30',
-        /whole number followed by s, m, h or d/,
-      ],
       ['a rejection of an app without a reason', 'clients reject a', /required option '--reason/],
       [
         'an access duration that is not offered',
@@ -144,6 +133,23 @@ describe('pua', () => {
       ],
       ['both repair and watch mode', 'doctor --watch --mend', /--mend/],
       ['a watch mode with an invalid period', 'doctor --watch often', /--watch/],
+      [
+        'an unknown scope of a key',
+        `${CREATE_KEY} --scopes profile:read,admin`,
+        /no scope admin\. The scopes are: profile:read, profile:write/,
+      ],
+      ['a key’s lifetime of more than a year', `${CREATE_KEY} --expires 366d`, /from 1s to 365d/],
+      ['a key’s lifetime of zero', `${CREATE_KEY} --expires 0s`, /from 1s to 365d/],
+      ['a key without expiry and reason', `${CREATE_KEY} --no-expiry`, /--no-expiry requires --reason/],
+      [
+        'no expiry and a lifetime',
+        `${CREATE_KEY} --no-expiry --reason x --expires 1d`,
+        /cannot be used with/,
+      ],
+      ['a reason for a key that expires', `${CREATE_KEY} --reason x`, /--reason is only for --no-expiry/],
+      ['a key’s invalid network', `${CREATE_KEY} --cidr 203.0.113.0/33`, /must be a network such as/],
+      ['a key’s unknown environment', `${CREATE_KEY} --env staging`, /Allowed choices are live, test/],
+      ['a key’s empty name', `${CREATE_KEY} --name=`, /1 to 100 characters/],
     ])('reports %s as a usage error on stderr', async (_, command, message) => {
       const { code, stdout, stderr } = await pua(api.environment, command);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -219,8 +225,7 @@ describe('pua', () => {
 
     it('escapes control characters in JSON without changing the value', async () => {
       const first_name = 'Red \u009b31m \u202e \u007f\u{e0041} é 😀';
-      const user = await api.platform.user({ first_name });
-      const { stdout } = await run(`users show ${user} --json`);
+      const { stdout } = await run(`users show ${await api.platform.user({ first_name })} --json`);
       expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
       expect(stdout).toContain('\\u009b31m \\u202e \\u007f\\udb40\\udc41 é 😀');
       expect(JSON.parse(stdout)).toMatchObject({ first_name });
@@ -285,27 +290,6 @@ describe('pua', () => {
       expect(endless).toMatchObject({ expires_at: null, no_expiry_reason: reason });
     });
 
-    it.each<[string, string, RegExp]>([
-      [
-        'an unknown scope',
-        '--scopes profile:read,admin',
-        /no scope admin\. The scopes are: profile:read, profile:write/,
-      ],
-      ['a lifetime of more than a year', '--expires 366d', /from 1s to 365d/],
-      ['a lifetime of zero', '--expires 0s', /from 1s to 365d/],
-      ['no expiry without a reason', '--no-expiry', /--no-expiry requires --reason/],
-      ['both no expiry and a lifetime', '--no-expiry --reason x --expires 1d', /cannot be used with/],
-      ['a reason for a key that expires', '--reason x', /--reason is only for --no-expiry/],
-      ['an invalid network', '--cidr 203.0.113.0/33', /must be a network such as/],
-      ['an unknown environment', '--env staging', /Allowed choices are live, test/],
-      ['an empty name', '--name=', /1 to 100 characters/],
-    ])('reports %s as a usage error', async (_, more, message) => {
-      const base = 'keys create --user 1 --name x --scopes=';
-      const { code, stdout, stderr } = await pua(api.environment, `${base} ${more}`);
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toMatch(message);
-    });
-
     thorough.it('warns if the owner is disabled', async () => {
       const user = await api.platform.user({ disabled_at: '2024-01-01T00:00:00Z' });
       const args = ['--name', 'x', '--scopes', ''];
@@ -348,16 +332,6 @@ describe('pua', () => {
         expect(JSON.stringify(list) + stdout).not.toContain(secret);
     });
 
-    it('list prints keys in columns', async () => {
-      const user = await api.platform.user({ username: 'columns' });
-      const { id } = await createKey(user);
-      const { stdout } = await run('keys list');
-      expect(stdout).toMatch(/^ID +USER +NAME +ENV +SCOPES +STATUS +EXPIRES +LAST USED +EXPOSED$/m);
-      expect(stdout).toMatch(
-        new RegExp(`^${id} +${user} columns +test +test +profile:read +active +20`, 'm'),
-      );
-    });
-
     it('accept a complete key instead of its id, and never repeat the secret of an unknown or truncated key', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect(await json('keys show', key)).toMatchObject({ id });
@@ -369,18 +343,11 @@ describe('pua', () => {
         expect(/[0-9A-Za-z]{13}/.exec(stderr)).toBe(null);
       }
     });
-
-    it('show fails for an unknown id', async () => {
-      const { code, stderr } = await run('keys show AAAAAAAAAAAA');
-      expect(code).toBe(1);
-      expect(stderr).toBe('There is no key AAAAAAAAAAAA: `npx pua keys list` shows all\n');
-    });
   });
 
   describe('keys rotate', () => {
     it('creates a key with the same settings, and keeps the old key valid for a day', async () => {
-      const user = await api.platform.user();
-      const old = await createKey(user, { cidrs: ['127.0.0.0/8'] });
+      const old = await createKey(await api.platform.user(), { cidrs: ['127.0.0.0/8'] });
       const { key, ...made } = await json<Key>('keys rotate', old.id);
       const { id, last_four, created_at, expires_at, key: _key, ...same } = old;
       expect(made).toMatchObject(same);
@@ -430,16 +397,16 @@ describe('pua', () => {
       expect(await told(revoked.id)).toMatch(/is revoked: create a new one/);
       expect(await told(expired.id)).toMatch(/has expired: create a new one/);
       expect(await told(rotated.id)).toMatch(`rotate its successor ${successor.id}`);
-      expect(await told('AAAAAAAAAAAA')).toMatch(/There is no key/);
+      expect(await told('AAAAAAAAAAAA')).toBe(
+        'There is no key AAAAAAAAAAAA: `npx pua keys list` shows all\n',
+      );
       expect((await json<{ data: [] }>(`keys list --user ${user}`)).data).toHaveLength(4);
     });
 
     postgres.it('creates one successor for concurrent rotations', async () => {
       const user = await api.platform.user();
       const { id } = await createKey(user);
-      const ended = await Promise.all(
-        Array.from({ length: 4 }, () => puaProcess(api.environment, ['keys', 'rotate', id])),
-      );
+      const ended = await atOnce(4, () => puaProcess(api.environment, ['keys', 'rotate', id]));
       expect(ended.filter(({ code }) => code === 0)).toHaveLength(1);
       expect(ended.filter(({ code }) => code === 1)).toHaveLength(3);
       expect((await json<{ data: [] }>(`keys list --user ${user}`)).data).toHaveLength(2);
@@ -452,7 +419,7 @@ describe('pua', () => {
       expect(await json('keys revoke', key, '--reason', 'leaked')).toMatchObject({ id, changed: true });
       expect((await api.get('/me', key)).status).toBe(401);
       const { data } = await json<{ data: object[] }>('audit --key', key, '--type', 'key.revoked');
-      expect(data).toEqual([expect.objectContaining({ key_id: id })]);
+      expect(data).toMatchObject([{ actor: 'admin', key_id: id, details: { reason: 'leaked' } }]);
       expect(JSON.stringify(data)).not.toContain(key.slice(22));
     });
 
@@ -509,12 +476,10 @@ describe('pua', () => {
         id: user,
         username: 'changed',
       });
-      const { data } = await json<{ data: { details: object }[] }>(
-        'audit --user changed --type user.updated',
-      );
-      expect(data.map(({ details }) => details)).toEqual([
-        { changed: ['username'] },
-        { changed: ['first_name', 'bio'] },
+      const { data } = await json<{ data: object[] }>('audit --user changed --type user.updated');
+      expect(data).toMatchObject([
+        { actor: 'admin', details: { changed: ['username'] } },
+        { actor: 'admin', details: { changed: ['first_name', 'bio'] } },
       ]);
     });
 
@@ -678,37 +643,6 @@ describe('pua', () => {
   });
 
   describe('audit', () => {
-    it('lists seven acts of an admin on one member, without a secret, the newest first', async () => {
-      const user = await puaJson<{ id: number }>(
-        api.environment,
-        'users create --username watched --password-stdin',
-        'a secret password',
-      );
-      const first = await createKey(user.id);
-      const second = await json<Key>('keys rotate', first.id);
-      await run('keys revoke', second.id, '--reason', 'found in a log');
-      await run('users disable watched');
-      await run('users enable watched');
-      await pua(api.environment, 'users set-password watched --password-stdin', 'another password');
-      type Event = { type: string; actor: string; key_id: string; details: object };
-      const { data } = await json<{ data: Event[] }>('audit --user watched');
-      expect(data.map(({ type }) => type)).toEqual([
-        'user.password_set',
-        'user.enabled',
-        'user.disabled',
-        'key.revoked',
-        'key.rotated',
-        'key.created',
-        'user.created',
-      ]);
-      expect(new Set(data.map(({ actor }) => actor))).toEqual(new Set(['admin']));
-      expect(data[3]).toMatchObject({ key_id: second.id, details: { reason: 'found in a log' } });
-      expect(data[4]).toMatchObject({ key_id: first.id, details: { replaced_by: second.id } });
-      const text = JSON.stringify(data);
-      for (const secret of [first.key, second.key, 'a secret password', 'another password'])
-        expect(text).not.toContain(secret);
-    });
-
     thorough.it('filters by type, object and time', async () => {
       const user = await api.platform.user({ username: 'filtered' });
       const { id } = await createKey(user);
@@ -816,29 +750,25 @@ SELECT 'user.created', 'admin', $1, now() - interval '1 hour' + n / 3 * interval
           [user, name],
         );
       await record('before');
-      const child = startPua(api.environment, 'audit --follow --json --user followed');
+      using child = startPua(api.environment, 'audit --follow --json --user followed');
       const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
       const next = async () =>
         (JSON.parse((await lines.next()).value as string) as { details: { name: string } }).details.name;
-      try {
-        expect(await next()).toBe('before');
-        await record('one');
-        expect(await next()).toBe('one');
-        // The transaction of this event commits after the transaction of a later event.
-        await api.dataSource.transaction(async (manager) => {
-          await record('late', manager);
-          if (!onPostgres) return; // the embedded database has one session: no other client writes meanwhile
-          await record('two');
-          expect(await next()).toBe('two');
-        });
-        expect(await next()).toBe('late');
-        child.kill('SIGINT');
-        expect((await lines.next()).done).toBe(true);
-        await (child.exitCode ?? once(child, 'close'));
-        expect([child.exitCode, child.signalCode]).toEqual([0, null]);
-      } finally {
-        child.kill('SIGKILL');
-      }
+      expect(await next()).toBe('before');
+      await record('one');
+      expect(await next()).toBe('one');
+      // The transaction of this event commits after the transaction of a later event.
+      await api.dataSource.transaction(async (manager) => {
+        await record('late', manager);
+        if (!onPostgres) return; // the embedded database has one session: no other client writes meanwhile
+        await record('two');
+        expect(await next()).toBe('two');
+      });
+      expect(await next()).toBe('late');
+      child.kill('SIGINT');
+      expect((await lines.next()).done).toBe(true);
+      await (child.exitCode ?? once(child, 'close'));
+      expect([child.exitCode, child.signalCode]).toEqual([0, null]);
     });
 
     postgres.it('exits silently with --follow when the reader of its output closes the pipe', async () => {
@@ -977,8 +907,7 @@ postgres.describe('pua on an embedded database without a server', () => {
       );
       const { stdout } = await run('audit --type user.created --json');
       expect((JSON.parse(stdout) as { data: unknown[] }).data).toHaveLength(names.length);
-      const status = await run('db status --json');
-      const { applied } = JSON.parse(status.stdout) as { applied: string[] };
+      const { applied } = JSON.parse((await run('db status --json')).stdout) as { applied: string[] };
       expect(applied).toEqual(MIGRATIONS.map((migration) => migration.name));
     }
   });
@@ -1001,8 +930,7 @@ describe('pua doctor', () => {
   beforeAll(async () => {
     api = await TestApi.start();
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];
-    const event = await api.platform.event({ organizer_id: ada });
-    await api.platform.participant(event, bob);
+    await api.platform.participant(await api.platform.event({ organizer_id: ada }), bob);
     await api.platform.connection(ada, bob);
     await api.platform.progress(ada, await api.platform.achievement(), { earned_at: '2024-01-01T00:00:00Z' });
   });
@@ -1178,7 +1106,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
 
   thorough.it('with --watch prints quick checks and changes, and exits with 1 if one fails', async () => {
     type Line = { time: string; name: string; was: string | null; status: string; mend: string | null };
-    const child = startPua(api.environment, 'doctor --watch 1s --json');
+    using child = startPua(api.environment, 'doctor --watch 1s --json');
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
     const next = async () => JSON.parse((await lines.next()).value as string) as Line;
     /** Skips lines of other checks, which may fail for a moment on a busy host. */
@@ -1186,37 +1114,33 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
       for (let line = await next(); ; line = await next()) if (line.name === name) return line;
     };
     const disable = () => api.query('ALTER TABLE participants DISABLE TRIGGER participants_removed');
-    try {
-      const names = new Set<string>();
-      while (!names.has('webhooks')) {
-        const { time, name } = await next();
-        expect(time).toMatch(/^\d{4}.*Z$/);
-        names.add(name);
-      }
-      expect([...names]).toEqual(
-        expect.arrayContaining(['settings', 'database', 'migrations', 'signing keys', 'schema']),
-      );
-      expect(names).not.toContain('totals'); // slow with much data
-      await disable();
-      const broken = await nextOf('trigger participants.participants_removed');
-      expect(broken).toMatchObject({ was: null, status: 'fail' });
-      await api.query(/ALTER [^;]+/.exec(broken.mend!)![0]);
-      expect(await nextOf(broken.name)).toMatchObject({ was: 'fail', status: 'ok', mend: null });
-      await disable();
-      expect(await nextOf(broken.name)).toMatchObject({ was: 'ok', status: 'fail' });
-      child.kill('SIGINT');
-      while (!(await lines.next()).done);
-      await (child.exitCode ?? once(child, 'close'));
-      expect([child.exitCode, child.signalCode]).toEqual([1, null]);
-      await api.query(/ALTER [^;]+/.exec(broken.mend!)![0]);
-    } finally {
-      child.kill('SIGKILL');
+    const names = new Set<string>();
+    while (!names.has('webhooks')) {
+      const { time, name } = await next();
+      expect(time).toMatch(/^\d{4}.*Z$/);
+      names.add(name);
     }
+    expect([...names]).toEqual(
+      expect.arrayContaining(['settings', 'database', 'migrations', 'signing keys', 'schema']),
+    );
+    expect(names).not.toContain('totals'); // slow with much data
+    await disable();
+    const broken = await nextOf('trigger participants.participants_removed');
+    expect(broken).toMatchObject({ was: null, status: 'fail' });
+    await api.query(/ALTER [^;]+/.exec(broken.mend!)![0]);
+    expect(await nextOf(broken.name)).toMatchObject({ was: 'fail', status: 'ok', mend: null });
+    await disable();
+    expect(await nextOf(broken.name)).toMatchObject({ was: 'ok', status: 'fail' });
+    child.kill('SIGINT');
+    while (!(await lines.next()).done);
+    await (child.exitCode ?? once(child, 'close'));
+    expect([child.exitCode, child.signalCode]).toEqual([1, null]);
+    await api.query(/ALTER [^;]+/.exec(broken.mend!)![0]);
   });
 
   postgres.it('with --watch reports that the database is unavailable, and available again', async () => {
-    const proxy = await TcpProxy.start(api.environment.DATABASE_URL!);
-    const child = startPua({ ...api.environment, DATABASE_URL: proxy.url }, 'doctor --watch 1s');
+    await using proxy = await TcpProxy.start(api.environment.DATABASE_URL!);
+    using child = startPua({ ...api.environment, DATABASE_URL: proxy.url }, 'doctor --watch 1s');
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
     const untilIsSaid = async (what: RegExp) => {
       for (;;) {
@@ -1225,19 +1149,14 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
         if (what.test(value)) return;
       }
     };
-    try {
-      await untilIsSaid(/^\S+Z ok +webhooks: /);
-      proxy.cut();
-      await untilIsSaid(/^\S+Z ok → fail +database: The database cannot be reached/);
-      proxy.mend();
-      await untilIsSaid(/^\S+Z fail → ok +database: PostgreSQL/);
-      child.kill('SIGTERM');
-      await (child.exitCode ?? once(child, 'close'));
-      expect([child.exitCode, child.signalCode]).toEqual([0, null]);
-    } finally {
-      child.kill('SIGKILL');
-      await proxy.close();
-    }
+    await untilIsSaid(/^\S+Z ok +webhooks: /);
+    proxy.cut();
+    await untilIsSaid(/^\S+Z ok → fail +database: The database cannot be reached/);
+    proxy.mend();
+    await untilIsSaid(/^\S+Z fail → ok +database: PostgreSQL/);
+    child.kill('SIGTERM');
+    await (child.exitCode ?? once(child, 'close'));
+    expect([child.exitCode, child.signalCode]).toEqual([0, null]);
   });
 
   it('writes its findings for Prometheus into a file, and leaves the other files unchanged', async () => {
