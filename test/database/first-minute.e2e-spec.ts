@@ -13,6 +13,7 @@ import { postgres, testConfig } from '../support/database.js';
 import * as imported from '../support/import-files.js';
 import { CALLS } from '../support/member-calls.js';
 import { OauthTest, PASSWORD, type FormPage, type TokenBody } from '../support/oauth.js';
+import { stepsOf, type Plan } from '../support/plans.js';
 import { eventually } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
@@ -113,19 +114,6 @@ const rowsOf = (from: number, to: number) =>
     .replaceAll('$FROM', String(from))
     .replaceAll('$TO', String(to))
     .split(';\n');
-
-interface Plan {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Index Name'?: string;
-  readonly 'Actual Rows'?: number;
-  readonly 'Actual Loops'?: number;
-  readonly 'Rows Removed by Filter'?: number;
-  readonly 'Rows Removed by Index Recheck'?: number;
-  readonly Plans?: readonly Plan[];
-}
-
-const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
 
 postgres.describe('the first minute of a new database', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-first-minute-'));
@@ -253,7 +241,7 @@ postgres.describe('the first minute of a new database', () => {
       await browser.submit(wrong as FormPage, { username: member.username, password: 'wrong' }, /\/sign-in$/);
 
       const atAccount = oauth.browser();
-      const signIn = (await atAccount.open('/account/apps')) as FormPage;
+      const signIn = await atAccount.view('/account/apps');
       await atAccount.submit(signIn, { username: member.username, password: PASSWORD });
       for (const page of ['', '/apps', '/sessions', '/activity', '/keys', '/security', '/calendar'])
         expect(await atAccount.open(`/account${page}`)).toMatchObject({ status: 200 });
@@ -319,7 +307,7 @@ postgres.describe('the first minute of a new database', () => {
   function faultsOf(plans: readonly { text: string; plan: Plan }[], growing: ReadonlySet<string>): string[] {
     const faults = new Set<string>();
     for (const { text, plan } of plans.filter(({ text: sql }) => !BATCH.test(sql) && !UNREAD.test(sql)))
-      for (const node of nodes(plan)) {
+      for (const node of stepsOf(plan)) {
         const table = node['Relation Name'];
         if (!table || !growing.has(table) || !node['Actual Loops']) continue;
         const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);

@@ -41,8 +41,7 @@ INSERT INTO connections (id, user_id, peer_id, status, connected_at)
 SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${DMITRI}, ${CHLOE}, 'accepted', now() FROM c`;
 
   it('match searches for the new name only, once a rename through the API is copied', async () => {
-    const answer = await api.put('/profile', björn, { first_name: 'Håkan' });
-    expect(answer.status).toBe(200);
+    expect((await api.put('/profile', björn, { first_name: 'Håkan' })).status).toBe(200);
     await api.platform.copyNames();
     expect(await found('håkan')).toEqual([BJÖRN]);
     expect(await found('before2')).toEqual([]);

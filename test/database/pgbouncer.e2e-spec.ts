@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPgbouncer } from '../../bin/pgbouncer.mjs';
 import { ReadConnection } from '../../src/database/postgres/read-connection.js';
+import { atOnce } from '../support/concurrent.js';
 import { lockWaits, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { eventually, until } from '../support/timing.js';
@@ -93,7 +94,7 @@ postgres.describe('with PgBouncer in transaction mode', () => {
 
   it('frequent reads stay prepared in the sessions, under a name derived from their text', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
-    await Promise.all(Array.from({ length: 200 }, () => call('/profile', key)));
+    await atOnce(200, () => call('/profile', key));
     const rows = await inEverySession('SELECT name, statement FROM pg_prepared_statements');
     expect(rows.map(({ statement }) => statement as string)).toContainEqual(
       expect.stringMatching(/profile|users/),

@@ -6,6 +6,7 @@ import { loadConfig } from '../../src/config/config.js';
 import { openPool } from '../../src/database/postgres/session.js';
 import { PipelinedReads } from '../../src/database/postgres/pipelined-reads.js';
 import type { NamedStatement } from '../../src/database/postgres/read-connection.js';
+import { atOnce } from '../support/concurrent.js';
 import { postgres } from '../support/database.js';
 
 postgres.describe('pipelined reads', () => {
@@ -43,7 +44,7 @@ postgres.describe('pipelined reads', () => {
 
   it('return their results even if this process was too busy to read the responses in time', async () => {
     await connected();
-    const answers = Promise.all(Array.from({ length: 40 }, () => rows(ONE, [])));
+    const answers = atOnce(40, () => rows(ONE, []));
     await turn(); // the statement is sent
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000); // the responses have arrived, and all timeouts are due
     expect(await answers).toEqual(Array.from({ length: 40 }, () => [{ one: 1 }]));

@@ -5,6 +5,7 @@ import { repairCopiesAndTotals } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
 import { asSuperuser, postgres } from '../support/database.js';
 import { CALLS } from '../support/member-calls.js';
+import { blocksOf, explain, scansOf, stepsOf, type Plan } from '../support/plans.js';
 
 const LOADED = ['users', 'events', 'participants', 'connections', 'achievements', 'user_achievements'];
 /** Tables that grow with the platform. The catalog of achievements is read completely if the response contains all of it. */
@@ -16,17 +17,6 @@ const USERS = 200_000;
 const [USUAL, MANY_EVENTS, MANY_CONNECTIONS, LIKE_MOST] = [7, 8, 9, 6];
 /** Maximum rows of a member that the short statement of a filtered list reads. */
 const FEW = 200;
-
-interface Plan {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Actual Rows'?: number;
-  'Actual Loops'?: number;
-  'Rows Removed by Filter'?: number;
-  'Shared Hit Blocks'?: number;
-  'Shared Read Blocks'?: number;
-  Plans?: Plan[];
-}
 
 postgres.describe('query plans over 200,000 members', () => {
   let api: TestApi;
@@ -104,27 +94,17 @@ postgres.describe('query plans over 200,000 members', () => {
 
   const plansOf = async (options = '') => {
     const plans: Plan[] = [];
-    for (const { text, values } of statements.splice(0)) {
-      const [row] = await api.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
-        `EXPLAIN (${options}FORMAT JSON) ${text}`,
-        values,
-      );
-      plans.push(row!['QUERY PLAN'][0]!.Plan);
-    }
+    for (const { text, values } of statements.splice(0))
+      plans.push(await explain(api.dataSource, options, text, values));
     return plans;
   };
-  const scans = (plan: Plan): string[] => [
-    ...(plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name']!] : []),
-    ...(plan.Plans ?? []).flatMap(scans),
-  ];
-
   it.each(CALLS)('%s scans no growing table sequentially', async (call) => {
     statements.length = 0;
     const first = await api.get(call, key);
     expect(first.status).toBe(200);
     const next = (first.body as { pagination?: { next_cursor: string | null } }).pagination?.next_cursor;
     if (next) await api.get(`${call}${call.includes('?') ? '&' : '?'}cursor=${next}`, key);
-    const scanned = (await plansOf()).flatMap(scans).filter((table) => GROWING.includes(table));
+    const scanned = (await plansOf()).flatMap(scansOf).filter((table) => GROWING.includes(table));
     expect(scanned).toEqual([]);
   });
 
@@ -139,12 +119,10 @@ postgres.describe('query plans over 200,000 members', () => {
     for (const plan of await plansOf('VERBOSE, ')) expect(JSON.stringify(plan).match(called)).toBeNull();
   });
 
-  const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
-  const blocksOf = (plan: Plan) => plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
   /** Rows of the table that were read, including those that were then filtered out. */
   const readOf = (plans: Plan[], table: string) =>
     plans
-      .flatMap(nodes)
+      .flatMap(stepsOf)
       .filter((node) => node['Relation Name'] === table)
       .reduce((sum, node) => sum + Math.max(1, node['Actual Rows']!) * node['Actual Loops']!, 0);
 
@@ -158,8 +136,8 @@ postgres.describe('query plans over 200,000 members', () => {
       const { next_cursor: next } = (first.body as { pagination: { next_cursor: string | null } }).pagination;
       if (next) expect((await api.get(`${call}&limit=20&cursor=${next}`, credential)).status).toBe(200);
       for (const plan of await plansOf('ANALYZE, ')) {
-        expect(scans(plan).filter((table) => GROWING.includes(table))).toEqual([]);
-        expect(nodes(plan).filter((node) => node['Node Type'].startsWith('Gather'))).toEqual([]);
+        expect(scansOf(plan).filter((table) => GROWING.includes(table))).toEqual([]);
+        expect(stepsOf(plan).filter((node) => node['Node Type'].startsWith('Gather'))).toEqual([]);
         expect(readOf([plan], 'users')).toBeLessThanOrEqual(2 * 21); // an incremental sort reads one more row
         expect(readOf([plan], 'events')).toBeLessThanOrEqual(20_000 + 21 * 2);
         expect(readOf([plan], 'event_totals')).toBeLessThanOrEqual(2 * 21);

@@ -8,6 +8,7 @@ import { relation } from '../../src/model/response.js';
 import { Participant } from '../../src/resources/events/table.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
+import type { ApiDocument } from '../support/openapi.js';
 
 /** Runs of each statement: more than the five custom plans that PostgreSQL creates in each session. */
 const RUNS = 10;
@@ -45,13 +46,6 @@ interface OwnQuery extends ListQuery {
   readonly before?: string;
   readonly is_draft?: boolean;
   readonly other_than?: number;
-}
-
-interface Document {
-  readonly paths: Record<
-    string,
-    Record<string, { parameters?: { name: string; in: string; schema: { enum?: string[] } }[] }>
-  >;
 }
 
 /**
@@ -119,10 +113,10 @@ postgres.describe('prepared statements', () => {
   /** Every GET route, with each value of the parameters that have few values. */
   async function reads(): Promise<string[]> {
     const { body } = await oauth.api.send('GET', '/api/public/openapi.json');
-    return Object.entries((body as Document).paths).flatMap(([template, { get }]) => {
+    return Object.entries((body as ApiDocument).paths).flatMap(([template, { get }]) => {
       if (!get) return [];
       const path = template.replace(/\{\w+\}/g, '1').replace('/api/public', '');
-      const choices = (get.parameters ?? []).filter(
+      const choices = get.parameters.filter(
         ({ in: place, name }) => place === 'query' && ['sort', 'action'].includes(name),
       );
       return [
@@ -139,8 +133,7 @@ postgres.describe('prepared statements', () => {
     expect(paths).toEqual(expect.arrayContaining(['/profile', '/events', '/events?sort=title&id=1']));
     const key = await oauth.api.key(user.id);
     const { access_token } = await oauth.tokens(clientId, user.username);
-    const event = await oauth.api.platform.event({ organizer_id: user.id });
-    expect(event).toBeGreaterThan(0);
+    expect(await oauth.api.platform.event({ organizer_id: user.id })).toBeGreaterThan(0);
     const { next } = (await oauth.api.get('/sync', key)).body as { next: string };
     paths.push(`/sync?cursor=${next}`);
     for (let run = 0; run < READS; run++) {

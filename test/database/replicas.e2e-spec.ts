@@ -185,34 +185,29 @@ postgres.describe('streaming replicas', () => {
     const { status, headers } = await profileAt(urls[0]!, itsKey, 'overwritten', { 'If-Match': etag });
     expect(status).toBe(412);
     for (const instance of [0, 1]) {
-      const current = await profileAt(urls[instance]!, itsKey);
-      expect(current.headers.get('etag')).toBe(headers.get('etag'));
+      expect((await profileAt(urls[instance]!, itsKey)).headers.get('etag')).toBe(headers.get('etag'));
     }
   });
 
   it('are skipped for a member after a webhook message about a change that the replicas lack', async () => {
     const { id, key } = await member();
-    const receiver = await Receiver.start();
+    await using receiver = await Receiver.start();
     const webhooks = new WebhooksService(api.dataSource, api.config);
     const found: unknown[] = [];
-    try {
-      receiver.respond = ({ message }, response) => {
-        const looks = message.data.member_id === id ? [0, 1] : [];
-        void Promise.all(looks.map((instance) => bioOf(key, instance))).then((bios) => {
-          found.push(...bios);
-          response.writeHead(204).end();
-        });
-      };
-      const { url } = receiver;
-      const endpoint = await webhooks.create({ url, types: ['profile.updated'], actor: 'admin' });
-      await pause();
-      await write(id, 'told by a webhook');
-      await eventually(() => found.length >= 2 || undefined);
-      expect(found).toEqual(found.map(() => 'told by a webhook'));
-      await webhooks.disable(endpoint.id, 'admin');
-    } finally {
-      await receiver.close();
-    }
+    receiver.respond = ({ message }, response) => {
+      const looks = message.data.member_id === id ? [0, 1] : [];
+      void Promise.all(looks.map((instance) => bioOf(key, instance))).then((bios) => {
+        found.push(...bios);
+        response.writeHead(204).end();
+      });
+    };
+    const { url } = receiver;
+    const endpoint = await webhooks.create({ url, types: ['profile.updated'], actor: 'admin' });
+    await pause();
+    await write(id, 'told by a webhook');
+    await eventually(() => found.length >= 2 || undefined);
+    expect(found).toEqual(found.map(() => 'told by a webhook'));
+    await webhooks.disable(endpoint.id, 'admin');
   });
 
   it('are named by the doctor, with their faults', async () => {
@@ -430,8 +425,7 @@ postgres.describe('streaming replicas', () => {
     await someRounds();
     expect(await put('without any', key, 0)).toBe(200);
     expect(await bioOf(key, 1)).toBe('without any');
-    const ready = new URL('/readyz', urls[0]);
-    expect((await fetch(ready)).status).toBe(200);
+    expect((await fetch(new URL('/readyz', urls[0]))).status).toBe(200);
     const started = await createApp(api.config);
     await started.listen(0, '127.0.0.1');
     const { port } = started.getHttpServer().address() as { port: number };

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startPostgres } from '../../bin/postgres.mjs';
 import { MemberReads } from '../../src/database/member-reads.js';
 import { TestApi } from '../support/api.js';
+import { atOnce } from '../support/concurrent.js';
 import { migrateAt, postgres, QUICK } from '../support/database.js';
 import { eventually } from '../support/timing.js';
 
@@ -86,12 +87,10 @@ postgres.describe('PostgreSQL’s own log', () => {
   });
 
   it('has the right request id for each of many requests that share two connections', async () => {
-    const members = await Promise.all(
-      Array.from({ length: 20 }, async () => {
-        const id = await plain.platform.user();
-        return { id, key: await plain.key(id) };
-      }),
-    );
+    const members = await atOnce(20, async () => {
+      const id = await plain.platform.user();
+      return { id, key: await plain.key(id) };
+    });
     const statuses = await Promise.all(
       members.flatMap(({ id, key: own }) =>
         ['/api/public/profile', '/api/public/events?q=nothing'].map(
@@ -140,23 +139,19 @@ postgres.describe('PostgreSQL’s own log', () => {
   });
 
   it('also has the request ids on a replica, for short reads and lists', async () => {
-    const api = await TestApi.start({ ...marked.config, databaseReadUrls: [replica.url] }, plain);
-    try {
-      const { reads } = api.app.get(MemberReads);
-      for (const [path, last] of [
-        ['/api/public/profile', 'FROM users'],
-        ['/api/public/events?q=nothing', 'participants'],
-      ] as const) {
-        const id = await eventually(async () => {
-          const before = reads.replica;
-          const next = randomUUID();
-          await call(api, path, next);
-          return reads.replica > before ? next : undefined;
-        });
-        expect((await statementsOf(id, last, 1)).length).toBeGreaterThan(0);
-      }
-    } finally {
-      await api.close();
+    await using api = await TestApi.start({ ...marked.config, databaseReadUrls: [replica.url] }, plain);
+    const { reads } = api.app.get(MemberReads);
+    for (const [path, last] of [
+      ['/api/public/profile', 'FROM users'],
+      ['/api/public/events?q=nothing', 'participants'],
+    ] as const) {
+      const id = await eventually(async () => {
+        const before = reads.replica;
+        const next = randomUUID();
+        await call(api, path, next);
+        return reads.replica > before ? next : undefined;
+      });
+      expect((await statementsOf(id, last, 1)).length).toBeGreaterThan(0);
     }
   });
 });

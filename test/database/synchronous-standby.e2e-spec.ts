@@ -8,7 +8,7 @@ import { startPostgres } from '../../bin/postgres.mjs';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { puaProcess } from '../support/command-line.js';
 import { DEADLINES, migrateAt, postgres, QUICK } from '../support/database.js';
-import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
 import { profileAt } from '../support/server.js';
 import { until } from '../support/timing.js';
 
@@ -121,14 +121,13 @@ postgres.describe('a synchronous standby', () => {
     const { refresh_token } = await oauth.tokens(clientId, username);
     const { refresh_token: unused } = await oauth.tokens(clientId, username);
     const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+    const page = await browser.view(oauth.request(clientId).url);
     await standby.stop();
 
     const writes = [
       async () => (await oauth.token(code)).status,
       async () => (await oauth.refresh(clientId, refresh_token)).status,
-      async () =>
-        ((await browser.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage).status,
+      async () => (await browser.press(page, { username, password: PASSWORD }, /sign-in$/)).status,
       async () =>
         (await oauth.post('/oauth/par', Object.fromEntries(oauth.request(clientId).url.searchParams))).status,
     ];

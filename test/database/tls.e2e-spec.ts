@@ -156,14 +156,9 @@ WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
       expect(await checkReplicas(api.dataSource, [url])).toMatchObject([
         { status: 'warn', message: expect.stringMatching(reason) },
       ]);
-      const beside = await TestApi.start({ ...api.config, databaseReadUrls: [url] }, api);
-      try {
-        const key = await api.key(await api.platform.user());
-        expect((await beside.get('/profile', key)).status).toBe(200);
-        expect(await beside.app.get(MemberReads).lags()).toEqual([Infinity]);
-      } finally {
-        await beside.close();
-      }
+      await using beside = await TestApi.start({ ...api.config, databaseReadUrls: [url] }, api);
+      expect((await beside.get('/profile', await api.key(await api.platform.user()))).status).toBe(200);
+      expect(await beside.app.get(MemberReads).lags()).toEqual([Infinity]);
     },
   );
 

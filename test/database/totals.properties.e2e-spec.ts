@@ -9,6 +9,7 @@ import { derivedOfConnections } from '../../src/resources/connections/derived.js
 import { eventsAccess } from '../../src/resources/events/access.js';
 import { derivedOfParticipants } from '../../src/resources/events/derived.js';
 import { TestApi } from '../support/api.js';
+import { atOnce } from '../support/concurrent.js';
 import { onPostgres, thorough } from '../support/database.js';
 import {
   DEADLOCK,
@@ -38,9 +39,7 @@ thorough.describe('the schema’s triggers, after random histories', () => {
   let writers: DataSource[];
   beforeAll(async () => {
     api = await TestApi.start();
-    writers = await Promise.all(
-      Array.from({ length: WRITERS }, () => createDataSource(api.config, 'maintenance').initialize()),
-    );
+    writers = await atOnce(WRITERS, () => createDataSource(api.config, 'maintenance').initialize());
     await writeThem(api.platform);
   });
   afterAll(async () => {

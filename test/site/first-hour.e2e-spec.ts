@@ -118,12 +118,6 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     return grace;
   }
 
-  it('`npm start` prints two commands that send the first request', async () => {
-    const [pasted] = / *export API_KEY=.*\n *curl .*/.exec(printed)!;
-    const { stdout } = await run('sh', ['-c', `${pasted} -s`]);
-    expect(JSON.parse(stdout)).toMatchObject({ display_name: 'Ada Lovelace' });
-  });
-
   it('a developer creates a browser app, in which another member signs in and sees their name', async () => {
     const [ada, grace] = [await makeApp('Trailmix'), await useApp()];
     expect([ada.clicks(), grace.clicks()]).toEqual([4, 3]);

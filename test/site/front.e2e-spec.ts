@@ -243,8 +243,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it('a problem document after a POST to an unknown URL', async () => {
-    const response = await get('/nothing', HTML, 'POST');
-    expect(await response.json()).toMatchObject({ code: 'not_found' });
+    expect(await (await get('/nothing', HTML, 'POST')).json()).toMatchObject({ code: 'not_found' });
   });
 
   it.each([

@@ -50,8 +50,7 @@ postgres.describe('the samples of the API reference', () => {
     const listed = { method: 'GET', path, headers: { 'If-None-Match': TYPED } };
     expect(await samples(page, 'listEvents')).toEqual(written(listed));
 
-    const event = await tryIt(page, 'getEvent');
-    await event.getByLabel('id').fill(TYPED);
+    await (await tryIt(page, 'getEvent')).getByLabel('id').fill(TYPED);
     const of = { method: 'GET', path: `/api/public/events/${encodeURIComponent(TYPED)}` };
     expect(await samples(page, 'getEvent')).toEqual(written(of));
 
