@@ -3,14 +3,13 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
 import supertest from 'supertest';
-import type { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
 import { postgresCounts } from '../../src/auth/rate-limits/count-stores.js';
 import { Counter } from '../../src/auth/rate-limits/rate-limits.js';
 import type { Config } from '../../src/config/config.js';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { TestApi } from '../support/api.js';
-import { createTestDatabase, hold, postgres, testConfig, type TestDatabase } from '../support/database.js';
+import { hold, postgres } from '../support/database.js';
+import { openDatabase, type OpenDatabase } from '../support/open-database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
 import { freshAddress, inOneWindow, itInOneWindow } from '../support/windows.js';
@@ -21,13 +20,11 @@ const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15
 const NEVER_MS = 2 ** 31 - 1;
 
 postgres.describe('shared rate-limit counts', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
+  let database: OpenDatabase;
   let proxy: TcpProxy;
   let ended: (() => Promise<void>)[] = [];
   beforeAll(async () => {
-    database = await createTestDatabase();
-    dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+    database = await openDatabase();
     proxy = await TcpProxy.start(database.environment.DATABASE_URL!);
   });
   afterEach(async () => {
@@ -38,8 +35,7 @@ postgres.describe('shared rate-limit counts', () => {
   });
   afterAll(async () => {
     await proxy.close();
-    await dataSource.destroy();
-    await database.drop();
+    await database.close();
   });
 
   /** An instance with its own connection, which ends with the test. */
@@ -145,7 +141,7 @@ postgres.describe('shared rate-limit counts', () => {
     const caller = randomUUID();
     let admitted = take(counter, caller, 30, 10);
     await counter.exchange();
-    await dataSource.query('TRUNCATE rate_limit_counts');
+    await database.dataSource.query('TRUNCATE rate_limit_counts');
     for (let i = 0; i < 5; i++) {
       admitted += take(counter, caller, 30, 5);
       await counter.exchange();

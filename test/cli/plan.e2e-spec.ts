@@ -1,26 +1,23 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { lastMigrations, migrate, collectStatements, stepsOf } from '../../src/database/schema/migrate.js';
 import { planMigration, planMigrations, split, type PlannedStep } from '../../src/database/schema/plan.js';
 import { MIGRATIONS } from '../../src/database/schema/tables.js';
 import { pua, puaJson } from '../support/command-line.js';
-import { createReleasedDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
+import { createReleasedDatabase, postgres } from '../support/database.js';
+import { openDatabase, type OpenDatabase } from '../support/open-database.js';
 
 /** The last migration of 1.1.0: an operator has not run later migrations. */
 const BEFORE = 'InlineFunctionsOfLists1763700122000';
 const AFTER = MIGRATIONS.slice(MIGRATIONS.findIndex(({ name }) => name === BEFORE) + 1);
 
-let database: TestDatabase;
+let database: OpenDatabase;
 let dataSource: DataSource;
 beforeAll(async () => {
-  database = await createReleasedDatabase();
-  dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+  database = await openDatabase('maintenance', createReleasedDatabase());
+  ({ dataSource } = database);
 });
-afterAll(async () => {
-  await dataSource.destroy();
-  await database.drop();
-});
+afterAll(() => database.close());
 
 const rollBack = () => pua(database.environment, `db rollback --to ${BEFORE} --yes`);
 
@@ -35,13 +32,16 @@ describe('pua db rollback --to', () => {
     expect((await lastMigrations(dataSource, BEFORE)).map(({ name }) => name)).toEqual(AFTER.map(({ name }) => name).toReversed()); // prettier-ignore
   });
 
-  it('undoes all later migrations, last first, and does nothing when repeated', async () => {
+  it('undoes all later migrations, last first, does nothing when repeated, and never undoes the first', async () => {
     const names = AFTER.map(({ name }) => name).toReversed();
     expect((await rollBack()).stdout).toBe(names.map((name) => `${name}\n`).join(''));
     const { applied } = await puaJson<{ applied: string[] }>(database.environment, 'db status');
     expect(applied.at(-1)).toBe(BEFORE);
     const nothing = `Nothing has run after ${BEFORE}\n`;
     expect(await rollBack()).toEqual({ code: 0, stdout: '', stderr: nothing });
+    const stderr = 'The first migration cannot be undone: drop the database instead\n';
+    for (const yes of ['', '--yes'])
+      expect(await pua(database.environment, `db rollback ${yes}`)).toEqual({ code: 1, stdout: '', stderr });
   });
 
   it('rejects a migration that has not run, and names the command that shows applied migrations', async () => {

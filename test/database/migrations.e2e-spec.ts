@@ -16,13 +16,12 @@ import { startPua } from '../support/command-line.js';
 import {
   createEmptyDatabase,
   createReleasedDatabase,
-  createTestDatabase,
   hold,
   postgres,
   testConfig,
   waitingForLock,
-  type TestDatabase,
 } from '../support/database.js';
+import { openDatabase, type OpenDatabase } from '../support/open-database.js';
 
 /** Tables of the database: columns with type, nullability and position in the key; references; unique constraints. */
 const TABLES = `
@@ -80,16 +79,13 @@ function tablesOfEntities({ entityMetadatas, driver }: DataSource): Table[] {
 }
 
 describe('migrations', () => {
-  let database: TestDatabase;
+  let database: OpenDatabase;
   let dataSource: DataSource;
   beforeAll(async () => {
-    database = await createTestDatabase();
-    dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+    database = await openDatabase();
+    ({ dataSource } = database);
   });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  afterAll(() => database.close());
 
   const schema = () => readObjects(dataSource.manager);
 
@@ -110,17 +106,12 @@ describe('migrations', () => {
   });
 
   postgres.it('create the same tables that docs/schema.sql creates in an empty database', async () => {
-    const empty = await createEmptyDatabase();
-    const dataSource = await createDataSource(testConfig(empty.environment), 'maintenance').initialize();
-    try {
-      await dataSource.query(`SET check_function_bodies = off; ${readFileSync('docs/schema.sql', 'utf8')}`);
-      const isTable = ({ name }: { name: string }) => name.startsWith('table ');
-      expect((await readObjects(dataSource.manager)).filter(isTable)).toEqual(readExpected().filter(isTable));
-      expect(await findDamage(dataSource.manager)).toEqual([]); // the doctor would find no fault after a restore
-    } finally {
-      await dataSource.destroy();
-      await empty.drop();
-    }
+    await using empty = await openDatabase('maintenance', createEmptyDatabase());
+    const { dataSource } = empty;
+    await dataSource.query(`SET check_function_bodies = off; ${readFileSync('docs/schema.sql', 'utf8')}`);
+    const isTable = ({ name }: { name: string }) => name.startsWith('table ');
+    expect((await readObjects(dataSource.manager)).filter(isTable)).toEqual(readExpected().filter(isTable));
+    expect(await findDamage(dataSource.manager)).toEqual([]); // the doctor would find no fault after a restore
   });
 
   it('match the entities: columns, types, keys and references', async () => {
@@ -146,16 +137,13 @@ WHERE indexrelid = 'users_username_key'::regclass`,
   });
 
   describe('on a database of 1.1.0', () => {
-    let old: TestDatabase;
+    let old: OpenDatabase;
     let dataSource: DataSource;
     beforeEach(async () => {
-      old = await createReleasedDatabase();
-      dataSource = await createDataSource(testConfig(old.environment), 'maintenance').initialize();
+      old = await openDatabase('maintenance', createReleasedDatabase());
+      ({ dataSource } = old);
     });
-    afterEach(async () => {
-      await dataSource.destroy();
-      await old.drop();
-    });
+    afterEach(() => old.close());
 
     const rows = async () => {
       const [row] = await dataSource.query<object[]>(`SELECT

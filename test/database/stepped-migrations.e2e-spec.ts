@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { beforeAll, beforeEach, afterEach, describe, expect, it } from '@jest/globals';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { puaProcess, startPua } from '../support/command-line.js';
-import { createEmptyDatabase, createTestDatabase, lockWaits, postgres, testConfig, type TestDatabase } from '../support/database.js'; // prettier-ignore
+import { createEmptyDatabase, createTestDatabase, lockWaits, postgres, type TestDatabase } from '../support/database.js'; // prettier-ignore
+import { openDatabase, type OpenDatabase } from '../support/open-database.js';
 import { makeNextVersion } from '../support/next-version.js';
 import { eventually } from '../support/timing.js';
 
@@ -48,16 +48,13 @@ describe('a migration with steps', () => {
   let next: string;
   beforeAll(() => void (next = makeNextVersion(MIGRATIONS)));
 
-  let database: TestDatabase;
+  let database: OpenDatabase;
   let dataSource: DataSource;
   const open = async (made: Promise<TestDatabase>) => {
-    database = await made;
-    dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+    database = await openDatabase('maintenance', made);
+    ({ dataSource } = database);
   };
-  afterEach(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  afterEach(() => database.close());
 
   const migrate = async () => {
     const { code, stdout, stderr } = await puaProcess(database.environment, ['db', 'migrate', '--json'], next);

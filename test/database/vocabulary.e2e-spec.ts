@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
 import {
   CONNECTION_SOURCES,
   CONNECTION_STATUSES,
@@ -18,7 +17,7 @@ import {
   RSVP_STATUSES_BY_ROLE,
   type Length,
 } from '../../src/values/vocabulary.js';
-import { createTestDatabase, testConfig, type TestDatabase } from '../support/database.js';
+import { openDatabase, type OpenDatabase } from '../support/open-database.js';
 
 /** A CHECK of one of the platform's tables, over these columns. */
 interface Check {
@@ -46,18 +45,15 @@ const lengths = Object.entries(LENGTHS).flatMap(([table, columns]) =>
 );
 
 describe('the limits that the code and the database share', () => {
-  let database: TestDatabase;
+  let database: OpenDatabase;
   let dataSource: DataSource;
   let checks: Check[];
   beforeAll(async () => {
-    database = await createTestDatabase();
-    dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+    database = await openDatabase();
+    ({ dataSource } = database);
     checks = await dataSource.query<Check[]>(CHECKS);
   });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  afterAll(() => database.close());
 
   /** Whether all checks that cover only these columns accept the values: `{ role: "'attendee'::text" }`. */
   const accepted = async (table: string, values: Record<string, string>) => {

@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { WriteGate } from '../../src/database/postgres/bounded-client.js';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
-import { createTestDatabase, testConfig } from '../support/database.js';
+import { openDatabase } from '../support/open-database.js';
 
 /** A gate that rejects writes, since three writes were not confirmed. */
 function closedGate(): WriteGate {
@@ -11,14 +10,11 @@ function closedGate(): WriteGate {
 }
 
 it('the write gate rejects calls of this schema’s volatile functions, and allows calls of its other functions', async () => {
-  const { environment, drop } = await createTestDatabase();
-  const dataSource = await createDataSource(testConfig(environment), 'maintenance').initialize();
-  const functions = await dataSource.query<{ name: string; writes: boolean }[]>(
+  await using database = await openDatabase();
+  const functions = await database.dataSource.query<{ name: string; writes: boolean }[]>(
     `SELECT proname AS name, provolatile = 'v' AS writes FROM pg_proc
 WHERE pronamespace = 'public'::regnamespace AND prorettype <> 'trigger'::regtype ORDER BY 1`,
   );
-  await dataSource.destroy();
-  await drop();
   const isRejected = ({ name }: { name: string }) => {
     try {
       closedGate().pass(`SELECT ${name}($1) AS done`);

@@ -1,17 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { migrate, rollback } from '../../src/database/schema/migrate.js';
 import { TestApi } from '../support/api.js';
 import { pua, puaJson } from '../support/command-line.js';
-import {
-  asSuperuser,
-  createEmptyDatabase,
-  postgres,
-  testConfig,
-  type TestDatabase,
-} from '../support/database.js';
+import { asSuperuser, createEmptyDatabase, postgres, testConfig } from '../support/database.js';
+import { openDatabase, type OpenDatabase } from '../support/open-database.js';
 import { ServerProcess } from '../support/server.js';
 
 const [, DOCUMENTED] = /## The database's role\n[^]*?```sql\n([^]*?)```/.exec(
@@ -145,20 +139,15 @@ postgres.describe('the documented smaller role', () => {
 });
 
 postgres.describe('a schema other than public', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
+  let database: OpenDatabase;
   beforeAll(async () => {
-    database = await createEmptyDatabase();
-    dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+    database = await openDatabase('maintenance', createEmptyDatabase());
     const { pathname } = new URL(database.environment.DATABASE_URL!);
-    await dataSource.query(
+    await database.dataSource.query(
       `CREATE SCHEMA other; ALTER DATABASE ${pathname.slice(1)} SET search_path = other, public`,
     );
   });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  afterAll(() => database.close());
 
   it.each(['db migrate', 'db status', 'users list', 'doctor'])(
     'is rejected without a stack trace: pua %s',

@@ -9,9 +9,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
 import { VERSION } from '../../src/config/version.js';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { puaProcess } from '../support/command-line.js';
-import { createTestDatabase, postgres, testConfig } from '../support/database.js';
+import { createTestDatabase, postgres } from '../support/database.js';
+import { openDatabase } from '../support/open-database.js';
 import { query } from '../support/drills.js';
 import { freePort } from '../support/oauth.js';
 import { profileAt, ServerProcess } from '../support/server.js';
@@ -351,18 +351,14 @@ postgres.describe('a failed start', () => {
   });
 
   it('reports that the schema is newer', async () => {
-    const database = await createTestDatabase();
-    const config = testConfig(database.environment);
-    const dataSource = await createDataSource(config, 'maintenance').initialize();
-    await dataSource.query(
+    await using database = await openDatabase();
+    await database.dataSource.query(
       `INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`,
     );
     const DATABASE_URL = database.environment.DATABASE_URL!;
     expect(await fail({ DATABASE_URL })).toMatch(
       /FromTheFuture9999999999999.*: use the version that added them/,
     );
-    await dataSource.destroy();
-    await database.drop();
   });
 });
 

@@ -1,31 +1,27 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
 import type { Attempt } from '../../src/runtime/outbox.js';
 import type { Message } from '../../src/webhooks/webhook-sender.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { createTestDatabase, hold, postgres, testConfig, type TestDatabase } from '../support/database.js';
+import { hold, postgres } from '../support/database.js';
+import { openDatabase, type OpenDatabase } from '../support/open-database.js';
 import { Platform } from '../support/platform.js';
 
 const TAKEN: Attempt = { taken: true, status: 204, error: null, seconds: 0.1, gone: false, retryAfter: 0 };
 const FAILED: Attempt = { ...TAKEN, taken: false, status: 500 };
 
 describe('claimed webhook messages', () => {
-  let database: TestDatabase;
+  let database: OpenDatabase;
   let dataSource: DataSource;
   let webhooks: WebhooksService;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
-    const config = testConfig(database.environment);
-    dataSource = await createDataSource(config, 'telling').initialize();
-    webhooks = new WebhooksService(dataSource, config);
+    database = await openDatabase('telling');
+    ({ dataSource } = database);
+    webhooks = new WebhooksService(dataSource, database.config);
   });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  afterAll(() => database.close());
 
   const endpoint = async () =>
     (await webhooks.create({ url: 'https://app.example/hooks', types: ['profile.updated'], actor: 'admin' }))
@@ -152,7 +148,7 @@ ORDER BY i`,
 });
 
 describe('created webhook messages', () => {
-  let database: TestDatabase;
+  let database: OpenDatabase;
   let dataSource: DataSource;
   let platform: Platform;
   let endpointId: string;
@@ -161,9 +157,8 @@ describe('created webhook messages', () => {
   let event: number;
 
   beforeEach(async () => {
-    database = await createTestDatabase();
-    const config = testConfig(database.environment);
-    dataSource = await createDataSource(config, 'telling').initialize();
+    database = await openDatabase('telling');
+    ({ dataSource } = database);
     platform = new Platform(dataSource);
     event = await platform.event();
     members = [];
@@ -184,17 +179,14 @@ SELECT sha256(convert_to(id::text, 'UTF8')), 'RefreshToken', id, '{}', now() + i
     );
     // A new endpoint gets changes since the oldest open transaction, even of another test. This wait excludes the rows above.
     await platform.settleChanges();
-    ({ id: endpointId } = await new WebhooksService(dataSource, config).create({
+    ({ id: endpointId } = await new WebhooksService(dataSource, database.config).create({
       url: 'https://app.example/hooks',
       types: ['profile.updated', 'events.updated'],
       clientId: 'app',
       actor: 'admin',
     }));
   });
-  afterEach(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  afterEach(() => database.close());
 
   const renameEvent = (title: string) =>
     dataSource.query('UPDATE events SET title = $2 WHERE id = $1', [event, title]);

@@ -2,16 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { DataSource } from 'typeorm';
-import {
-  createTestDatabase,
-  hold,
-  lockWaits,
-  postgres,
-  testConfig,
-  type TestDatabase,
-} from '../support/database.js';
+import { hold, lockWaits, postgres } from '../support/database.js';
+import { openDatabase, type OpenDatabase } from '../support/open-database.js';
 import { atOnce } from '../support/concurrent.js';
 import { Platform } from '../support/platform.js';
 import { Receiver } from '../support/receiver.js';
@@ -19,25 +12,21 @@ import { ServerProcess } from '../support/server.js';
 import { eventually, until } from '../support/timing.js';
 
 postgres.describe('instances that send webhooks', () => {
-  let database: TestDatabase;
+  let database: OpenDatabase;
   let dataSource: DataSource;
   let webhooks: WebhooksService;
   let keys: ApiKeysService;
   let platform: Platform;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
-    const config = testConfig(database.environment);
-    dataSource = await createDataSource(config, 'maintenance').initialize();
-    webhooks = new WebhooksService(dataSource, config);
-    keys = new ApiKeysService(dataSource, config);
+    database = await openDatabase();
+    ({ dataSource } = database);
+    webhooks = new WebhooksService(dataSource, database.config);
+    keys = new ApiKeysService(dataSource, database.config);
     platform = new Platform(dataSource);
     await (await ServerProcess.start(database.environment)).kill(); // the first start writes an audit event, also while a test locks the log
   });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  afterAll(() => database.close());
 
   const rename = (ids: readonly number[]) =>
     dataSource.query(`UPDATE users SET bio = 'x' || random() WHERE id = ANY ($1)`, [ids]);
