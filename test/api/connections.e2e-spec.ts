@@ -188,12 +188,6 @@ describe('GET /api/public/connections', () => {
     const errors = body.errors.map((error: Fields) => [error.parameter, error.allowed]);
     expect(errors).toEqual([[parameter, allowed]]);
   });
-
-  it('has no route for a single connection', async () => {
-    const { id, key } = await api.member();
-    const { status, body } = await api.get(`/connections/${await connected(id)}`, key);
-    expect([status, body.code]).toEqual([404, 'not_found']);
-  });
 });
 
 describe('GET /api/public/connections: people met at an event', () => {

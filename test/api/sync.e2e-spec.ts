@@ -232,32 +232,19 @@ describe('GET /api/public/sync', () => {
     });
 
     it.each([
-      [
-        'users',
-        `username = username, first_name = first_name, last_name = last_name, stored_display_name = stored_display_name,
-bio = bio, profile_picture = profile_picture, created_at = created_at, disabled_at = disabled_at`,
-        'id',
-      ],
-      [
-        'participants',
-        `role = role, rsvp_status = rsvp_status, responded_at = responded_at, checked_in_at = checked_in_at`,
-        'user_id',
-      ],
-      [
-        'connections',
-        `status = status, source = source, met_at_event_id = met_at_event_id, requested_at = requested_at,
-connected_at = connected_at`,
-        'user_id',
-      ],
-      [
-        'user_achievements',
-        'progress = progress, earned_at = earned_at, pin_position = pin_position',
-        'user_id',
-      ],
-    ])('no change if rows of %s are rewritten unchanged', async (table, assignments, owner) => {
+      ['users', 'id'],
+      ['participants', 'user_id'],
+      ['connections', 'user_id'],
+      ['user_achievements', 'user_id'],
+    ])('no change if rows of %s are rewritten unchanged', async (table, owner) => {
       const of = await world();
       const cursor = await start(of.key);
-      const rows = `UPDATE ${table} SET ${assignments} WHERE ${owner} = $1 RETURNING 1`;
+      const [{ same } = { same: '' }] = await sql<{ same: string }>(
+        `SELECT string_agg(format('%1$I = %1$I', attname), ', ') AS same FROM pg_attribute
+WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`,
+        [table],
+      );
+      const rows = `UPDATE ${table} SET ${same} WHERE ${owner} = $1 RETURNING 1`;
       expect((await sql<[]>(rows, [of.id]))[0]).not.toEqual([]);
       expect(await since(of.key, cursor)).toEqual([]);
     });
