@@ -26,7 +26,6 @@ async function member() {
   return { id, key: await api.key(id) };
 }
 
-/** Adds this many active members. */
 async function members(count: number): Promise<number[]> {
   const rows = await api.query<{ id: number }>(
     `INSERT INTO users (username) SELECT 'crowd ' || gen_random_uuid() FROM generate_series(1, $1) RETURNING id`,

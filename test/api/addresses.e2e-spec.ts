@@ -4,7 +4,6 @@ import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import { freshAddress, itInOneWindow } from '../support/windows.js';
 
-/** The test's own IP address. */
 const SOCKET = '127.0.0.1';
 
 /** Values of X-Forwarded-For that proxies write, and the addresses that these values mean. */

@@ -13,7 +13,6 @@ import { Database } from '../../src/database/database.js';
 const PATH = '/api/public/mcp';
 const CURRENT = '2026-07-28';
 const READING = Object.keys(READ_SCOPES);
-/** Result of a tool. */
 const OF_TOOLS = new Set(
   'invalid_parameter unknown_parameter missing_parameter invalid_cursor insufficient_scope event_not_found achievement_not_found precondition_failed rate_limited internal_error temporarily_unavailable'.split(
     ' ',
@@ -60,7 +59,6 @@ const eventOf = async (user: number, fields: Record<string, unknown> = {}): Prom
   await api.platform.participant(event, user, { role: 'organizer' });
   return event;
 };
-/** The response of a tool. */
 const answerOf = ({ body }: Response): any => JSON.parse(body.result.content[0].text);
 /** An API response body as tools return it: without null and false values. */
 const withoutNothing = (body: unknown) =>

@@ -8,7 +8,6 @@ import { thorough } from '../support/database.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
-/** All subsets. */
 function subsetsOf<T>(items: readonly T[]): T[][] {
   return items.reduce<T[][]>((sets, item) => sets.flatMap((set) => [set, [...set, item]]), [[]]);
 }

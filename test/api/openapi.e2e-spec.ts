@@ -390,7 +390,6 @@ describe('GET /api/public/openapi.json', () => {
     expect(updated!.profile).toMatchObject({ id: me!.id, username: me!.username });
     expect(shown.getCredential).toMatchObject({ user_id: me!.id });
     expect(item('listEvents', 'getEvent')!.organizer).toMatchObject({ id: me!.id, username: me!.username });
-    // Counts.
     const total = (name: string) => shown[name]!.pagination!.total;
     const { total: all, earned, by_category, by_rarity } = shown.getAchievementStatistics!;
     expect([all, earned]).toEqual([total('listAllAchievements'), total('listEarnedAchievements')]);
@@ -400,7 +399,6 @@ describe('GET /api/public/openapi.json', () => {
       achievements_count: earned,
       connections_count: total('listConnections'),
     });
-    // Pages.
     for (const [name, { data, pagination }] of Object.entries(shown).filter(
       ([, value]) => value?.pagination,
     )) {
@@ -412,7 +410,6 @@ describe('GET /api/public/openapi.json', () => {
       const last = position === null ? null : (JSON.parse(position) as unknown[]).toSpliced(1, 1);
       expect([name, last]).toEqual([name, has_more ? ['after', data!.at(-1)!.id] : null]);
     }
-    // Codes.
     expect(shown.listProblems!.data).toContainEqual(shown.getProblem);
     const codes = shown.listProblems!.data!.map(({ code }) => code);
     for (const { operation } of operations())

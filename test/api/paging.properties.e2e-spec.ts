@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { TestApi } from '../support/api.js';
 import { onPostgres, thorough } from '../support/database.js';
 
-/** Sort keys of the oracle. */
 type Value = string | number | null;
 
 /** A row in the oracle: its value for each sort of the list. */

@@ -333,7 +333,6 @@ GROUP BY resource, user_id, kind`,
   });
 
   describe('with include=data', () => {
-    /** Reads the records through their own routes. */
     const routesOf = (key: string): Partial<Record<Resource, (id: number) => Promise<string>>> => {
       const text = async (path: string) => (await api.get(path, key)).text;
       return {

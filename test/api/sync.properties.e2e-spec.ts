@@ -194,7 +194,6 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
       for (const [name, record] of await this.read()) this.copy.set(name, record);
     }
 
-    /** Reads each record by its own route. */
     async read() {
       const key = keys.get(this.id)!;
       const found = new Map<string, string>();

@@ -277,7 +277,6 @@ postgres.describe('the first minute of a new database', () => {
     work: () => Promise<void>,
   ): Promise<{ text: string; plan: Plan }[]> {
     const log = () => readFileSync(join(folder, 'data/log/log')).subarray(done);
-    /** @returns the log since the last mark */
     const mark = async () => {
       const text = `mark ${++marks}`;
       await admin.query(`DO $$ BEGIN RAISE LOG '${text}'; END $$`);

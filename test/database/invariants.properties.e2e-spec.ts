@@ -205,7 +205,6 @@ thorough.describe('the counts', () => {
       });
     }
 
-    /** Connected members of the member. */
     connected(member: number): number[] {
       return [...this.#connections]
         .filter(([, status]) => status === 'accepted')

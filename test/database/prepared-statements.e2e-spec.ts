@@ -104,7 +104,6 @@ postgres.describe('prepared statements', () => {
     }
   }
 
-  /** Statements with more than five custom plans, as texts. */
   const plannedAnew = (rows: readonly Prepared[]) =>
     rows
       .filter(({ name, custom_plans }) => name !== 'all' && custom_plans > 5)

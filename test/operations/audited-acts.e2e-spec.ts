@@ -109,7 +109,6 @@ async function invited() {
   return { ...app, tester };
 }
 
-/** A webhook of a member's own app. */
 async function ownWebhook() {
   const owner = { userId: (await oauth.member()).id, ip: null };
   const { id } = await newWebhook(await oauth.client({ owner, actor: 'user' }));
@@ -155,7 +154,6 @@ async function withPasskey() {
   return { id, browser, page, passkey: passkey!.id };
 }
 
-/** A member with a calendar link. */
 async function withLink(): Promise<number> {
   const { id } = await oauth.member();
   await links.create(id, 'phone', BY);

@@ -64,7 +64,6 @@ describe('POST /api/platform/records', () => {
     body.errors.map(({ line, pointer, code }) => [line, pointer, code]);
   const bio = async (member: number) =>
     (await rows<{ bio: string | null }>('SELECT bio FROM users WHERE id = $1', [member]))[0]?.bio;
-  /** All tables that a feed may change. */
   const everything = async () => {
     await api.platform.settle();
     return rows(`SELECT (SELECT json_agg(t ORDER BY id) FROM users t) AS users, (SELECT json_agg(t ORDER BY id) FROM events t) AS events,
@@ -615,7 +614,6 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
   });
 
   postgres.describe('concurrent with other feeds', () => {
-    /** Waits until this many statements of feeds wait for a lock. */
     const waiting = (count: number) =>
       until(async () => (await lockWaits(api.dataSource, 'import_')).length === count);
 

@@ -24,7 +24,6 @@ import { eventually } from '../support/timing.js';
 const WITHHELD = ['webhook_attempts_total', { outcome: 'withheld' }, 1];
 const ALL_SCOPES = RESOURCES.map(readScope).join(' ');
 
-/** A message's row in the database. */
 interface Delivery {
   readonly id: string;
   readonly type: string;
@@ -91,7 +90,6 @@ describe('webhooks', () => {
     of: { clientId?: string; keyId?: string } = {},
     types: readonly string[] = ['profile.updated'],
   ) => webhooks.create({ url: receiver.url, types, ...of, actor: 'admin' });
-  /** The receiver's response from now on. */
   const answerWith = (status: number, headers = {}) => {
     receiver.respond = (_, response) => void response.writeHead(status, headers).end();
   };
