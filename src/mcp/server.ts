@@ -1,9 +1,8 @@
 import type { JSONRPCResponse, RequestTypeMap, Server } from '@modelcontextprotocol/server';
 import { apiNameOf, type Config } from '../config/config.js';
 import { VERSION } from '../config/version.js';
-import { recordProblem, type ProblemFilter } from '../http/output/problem.filter.js';
+import { recordProblem, textOf, type ProblemFilter } from '../http/output/problem.filter.js';
 import { Problem } from '../http/output/problems.js';
-import { withoutSecrets } from '../values/secret-forms.js';
 import type { Asked, Toolbox } from './toolbox.js';
 
 export type Sdk = typeof import('@modelcontextprotocol/server');
@@ -121,8 +120,7 @@ export function makeServer(
     },
     (problem) => {
       if (problem.definition.status === 403) throw errorOf(problem); // so that clients request another scope
-      const text = withoutSecrets(JSON.stringify(factsOf(problem))); // a name could be a secret
-      return { isError: true, content: [{ type: 'text', text }] };
+      return { isError: true, content: [{ type: 'text', text: textOf(factsOf(problem)) }] };
     },
   );
 

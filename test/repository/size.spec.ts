@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
  * Maximum lines of each folder, and of comments in percent of src. Lower a limit when the project gets smaller; raise one only with an
  * entry in docs/decisions. The targets: src 34,500, test 42,000, bench 5,000, migrations 1,700.
  */
-const MOST = { src: 40_500, test: 54_500, bench: 5_000, migrations: 1_700, comments: 10 };
+const MOST = { src: 39_800, test: 52_800, bench: 5_000, migrations: 1_700, comments: 10 };
 
 const read = (pattern: string, isCounted: (path: string) => boolean = () => true) =>
   globSync(pattern, { exclude: (path) => path === '.data' || path.includes('/.data/') })

@@ -51,7 +51,7 @@ export class ProblemFilter implements ExceptionFilter {
     const headers = { ...options.headers, ...(isAway ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}) };
     if (this.page(problem, headers, request, response)) return;
     recordProblem(problem, request);
-    const text = JSON.stringify({
+    const body = textOf({
       type: `${this.config.publicUrl}${API_PREFIX}/problems/${code}`,
       title,
       status,
@@ -62,7 +62,6 @@ export class ProblemFilter implements ExceptionFilter {
       errors: options.errors,
       ...options.extensions,
     });
-    const body = withoutSecrets(text); // the path or a name could be a secret
     response.writeHead(status, {
       ...SHARED_HEADERS, // even if the route does not set them (docs/api-contract.md §8: on every route)
       ...headers,
@@ -111,6 +110,9 @@ export class ProblemFilter implements ExceptionFilter {
     return new Problem('internal_error', { cause: error });
   }
 }
+
+/** Encodes facts of a problem as JSON, without secrets: the path, or a name that the caller chose, could be one. */
+export const textOf = (facts: object): string => withoutSecrets(JSON.stringify(facts));
 
 /** Records a request's problem for the log, the metrics and the app's developer. */
 export function recordProblem(problem: Problem, { context }: Pick<Request, 'context'>): void {
