@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { Database } from '../../src/database/database.js';
 import { repairCopiesAndTotals } from '../../src/operations/doctor/totals.js';
+import { CLAIM } from '../../src/webhooks/webhook-deliveries.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TestApi } from '../support/api.js';
 import { asSuperuser, postgres } from '../support/database.js';
 import { CALLS } from '../support/member-calls.js';
@@ -222,4 +224,30 @@ postgres.describe('query plans over 200,000 members', () => {
       expect(JSON.stringify(plan)).not.toMatch(new RegExp(`\\b(${names.join('|')})\\(`));
     }
   });
+});
+
+postgres.it('a claim of webhook messages never reads all messages of the endpoint', async () => {
+  await using api = await TestApi.start();
+  const webhooks = new WebhooksService(api.dataSource, api.config);
+  const { id } = await webhooks.create({
+    url: 'https://receiver.example/',
+    types: ['profile.updated'],
+    actor: 'admin',
+  });
+  await asSuperuser(api, (superuser) => superuser.query('ANALYZE webhook_deliveries'));
+  const used = new Set<string | undefined>();
+  for (let rows = 0; rows < 300; rows += 10) {
+    await api.dataSource.transaction(async (manager) => {
+      await manager.query('SET LOCAL enable_sort = off'); // as in a claim
+      const plan = await explain(manager, '', CLAIM, [[id], 4, 100, 60, [-1]]);
+      for (const step of stepsOf(plan)) used.add(step['Index Name']);
+    });
+    await api.query(
+      `INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at)
+SELECT $1, 'profile.updated', n, n, now() FROM generate_series($2::int, $2 + 9) n`,
+      [id, rows + 1],
+    );
+  }
+  expect([...used]).toContain('webhook_deliveries_order_idx');
+  expect([...used]).not.toContain('webhook_deliveries_endpoint_idx');
 });
