@@ -64,6 +64,7 @@ describe('an API response', () => {
       ['events?rsvp_status=gone', /^rsvp_status must be one or more of going, [a-z_, ]+\.$/],
       ['achievements?action=none', 'action must be one of all, stats, detail, pinned.'],
       ['me?x=1', 'This route has no parameter x. It accepts no parameters.'],
+      ['me?=1', 'This route has no parameter with an empty name. It accepts no parameters.'],
       ['events?cursor=x', /^cursor was altered, /],
       [
         'connections?limit=0&sort=up&a=1&status=x',

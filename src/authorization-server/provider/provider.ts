@@ -327,7 +327,8 @@ const secondsLeft = (ctx: KoaContextWithOIDC) => TokenExchange.of(ctx)?.token?.s
 /** Drops unknown scopes (OpenID Connect Core §3.1.2.1). @throws InvalidScope if none is left */
 function knownScopes(text: string): string[] {
   const scopes = text.split(' ').filter((scope) => SUPPORTED_SCOPES.includes(scope));
-  if (scopes.length === 0) throw new errors.InvalidScope('scope is missing', '');
+  if (scopes.length === 0)
+    throw new errors.InvalidScope('scope must contain at least one of scopes_supported', '');
   return scopes;
 }
 

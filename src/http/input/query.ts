@@ -143,7 +143,7 @@ function check(query: QueryClass, sent: Sent): object {
       faults.push({
         parameter: name,
         code: 'unknown_parameter',
-        detail: `This route has no parameter ${name.toWellFormed()}. ${names}`,
+        detail: `This route has no parameter ${name.toWellFormed() || 'with an empty name'}. ${names}`,
         ...(usual && { fix: usual.fix }),
       });
     } else if (parameter.schema.type === 'array') single[name] = list.map(([, value]) => value).join();
