@@ -1,7 +1,7 @@
 import type { JSONRPCResponse, RequestTypeMap, Server } from '@modelcontextprotocol/server';
 import { apiNameOf, type Config } from '../config/config.js';
 import { VERSION } from '../config/version.js';
-import { recordProblem, textOf, type ProblemFilter } from '../http/output/problem.filter.js';
+import { recordProblem, encodeFacts, type ProblemFilter } from '../http/output/problem.filter.js';
 import { Problem } from '../http/output/problems.js';
 import type { Asked, Toolbox } from './toolbox.js';
 
@@ -120,7 +120,7 @@ export function makeServer(
     },
     (problem) => {
       if (problem.definition.status === 403) throw errorOf(problem); // so that clients request another scope
-      return { isError: true, content: [{ type: 'text', text: textOf(factsOf(problem)) }] };
+      return { isError: true, content: [{ type: 'text', text: encodeFacts(factsOf(problem)) }] };
     },
   );
 

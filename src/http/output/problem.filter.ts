@@ -51,7 +51,7 @@ export class ProblemFilter implements ExceptionFilter {
     const headers = { ...options.headers, ...(isAway ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}) };
     if (this.page(problem, headers, request, response)) return;
     recordProblem(problem, request);
-    const body = textOf({
+    const body = encodeFacts({
       type: `${this.config.publicUrl}${API_PREFIX}/problems/${code}`,
       title,
       status,
@@ -112,7 +112,7 @@ export class ProblemFilter implements ExceptionFilter {
 }
 
 /** Encodes facts of a problem as JSON, without secrets: the path, or a name that the caller chose, could be one. */
-export const textOf = (facts: object): string => withoutSecrets(JSON.stringify(facts));
+export const encodeFacts = (facts: object): string => withoutSecrets(JSON.stringify(facts));
 
 /** Records a request's problem for the log, the metrics and the app's developer. */
 export function recordProblem(problem: Problem, { context }: Pick<Request, 'context'>): void {
