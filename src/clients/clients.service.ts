@@ -15,7 +15,14 @@ import type { AuthMethod } from './profiles.js';
 import { SigningKeysService } from './signing-keys.service.js';
 import { allowedOriginsOf, checkClient, type ChangeableClient, type NewClient } from './client-rules.js';
 import { isChanged, readClient, storedKeysOf, UnknownClient, writeClient } from './registrations.js';
-import { APPLIED_FOR, changesToReview, REVIEW_STATE, wantedClient, type ReviewState } from './reviews.js';
+import {
+  APPLIED_FOR,
+  changesToReview,
+  REVIEW_STATE,
+  wantedClient,
+  withoutUnreviewed,
+  type ReviewState,
+} from './reviews.js';
 
 export type { ChangeableClient, NewClient } from './client-rules.js';
 
@@ -140,13 +147,12 @@ export class ClientsService {
       checkClient(after, this.config.production, before.name);
       const isOther = APPLIED_FOR.some((column) => isChanged(column, before, after));
       const pending_changes = owner && live.approved_at ? changesToReview(live, after) : live.pending_changes;
-      const kept = owner ? Object.keys(pending_changes ?? {}) : [];
       const written = await writeClient(
         manager,
         live,
         {
           ...after,
-          ...Object.fromEntries(kept.map((column) => [column, live[column as keyof OauthClient]])),
+          ...(owner && pending_changes ? withoutUnreviewed(live, after, pending_changes) : {}),
           pending_changes,
           applied_at: owner && isOther ? null : live.applied_at,
         },

@@ -70,6 +70,24 @@ export function changesToReview(
   return Object.keys(changes).length === 0 ? null : changes;
 }
 
+/** Returns the columns of waiting changes as they apply before the approval: without new scopes and origins, otherwise unchanged. */
+export function withoutUnreviewed(
+  approved: ReviewedColumns,
+  wanted: ReviewedColumns,
+  waiting: NonNullable<OauthClient['pending_changes']>,
+): Partial<ReviewedColumns> {
+  const origins = approved.redirect_uris.map(parseOrigin);
+  const scopes = wanted.scopes.filter((scope) => approved.scopes.includes(scope));
+  const redirect_uris = wanted.redirect_uris.filter((uri) => origins.includes(parseOrigin(uri)));
+  const columns: ReviewedColumns = {
+    ...approved,
+    ...(scopes.length > 0 ? { scopes } : {}),
+    ...(redirect_uris.length > 0 ? { redirect_uris } : {}),
+  };
+  const names = REVIEWED.filter((name) => name in waiting);
+  return Object.fromEntries(names.map((name) => [name, columns[name]]));
+}
+
 /** Manages reviews of the apps that members register. */
 @Injectable()
 export class ClientReviews {

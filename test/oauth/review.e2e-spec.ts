@@ -389,6 +389,18 @@ describe('A change of an approved app', () => {
     expect(await clients.find(id)).toMatchObject({ ...change, pending_changes: null, review: 'approved' });
   });
 
+  it('waits only in its new scopes and origins: removals apply at once', async () => {
+    const { id, owner } = await approvedApp();
+    const redirect_uris = ['https://app.example/other', OTHER_URI];
+    const scopes = ['profile:read', 'connections:read'] as const;
+    await clients.update(id, () => ({ redirect_uris, scopes: [...scopes] }), 'user', owner);
+    expect(await clients.find(id)).toMatchObject({
+      redirect_uris: ['https://app.example/other'],
+      scopes: ['profile:read'],
+      pending_changes: { redirect_uris, scopes },
+    });
+  });
+
   it('needs no approval after the developer reverts it; the same change again has no effect', async () => {
     const { id, owner } = await approvedApp();
     const name = (wanted: string) => clients.update(id, () => ({ name: wanted }), 'user', owner);
