@@ -424,7 +424,7 @@ describe('an app or key', () => {
       expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
     const overview = (await mallory.open('/developer')).html;
     expect(overview).toContain('You have no apps.');
-    expect(overview).toContain('You have no keys.');
+    expect(overview).toContain('You have not created any keys.');
     expect(await clients().find(clientId)).toMatchObject({ name: 'Ada’s', disabled_at: null });
     expect(await clients().find(ofPlatform)).toMatchObject({ disabled_at: null });
   });
