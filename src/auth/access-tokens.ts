@@ -9,7 +9,8 @@ import { Database } from '../database/database.js';
 import { keyed } from '../database/sql.js';
 import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import type { KnownCredential } from './credential-cache.js';
-import type { Credential } from './principal.js';
+import type { Caller, Credential } from './principal.js';
+import { RateLimits } from './rate-limits/rate-limits.js';
 import { isScope } from './scopes.js';
 import { rejection, SUPPORTED_DPOP_ALGORITHMS } from './www-authenticate.js';
 
@@ -70,6 +71,7 @@ export class AccessTokens {
     private readonly config: Config,
     private readonly database: Database,
     private readonly keys: TokenKeys,
+    private readonly rateLimits: RateLimits,
   ) {}
 
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
@@ -111,7 +113,12 @@ export class AccessTokens {
   }
 
   /** Checks for an unused proof of the key that the token is bound to (RFC 9449 §7.1). @throws Problem invalid_credentials */
-  async checkProof(credential: Credential, thumbprint: string, request: Request): Promise<void> {
+  async checkProof(
+    credential: Credential,
+    caller: Caller,
+    thumbprint: string,
+    request: Request,
+  ): Promise<void> {
     const { publicUrl } = this.config;
     const refuse = (reason: string) =>
       rejection(publicUrl, credential, request, reason, 'invalid_dpop_proof');
@@ -119,6 +126,9 @@ export class AccessTokens {
     const urls = [publicUrl + path, ...(path === ASSISTANTS_PATH ? [`${publicUrl}${path}/`] : [])];
     const id = await idOfProof(request, urls, credential.secret, thumbprint);
     if (id === undefined) throw refuse('no valid proof');
+    // A call over its limit is always rejected, so its proof is not stored.
+    request.overLimit = this.rateLimits.reached(request.limit!, caller);
+    if (request.overLimit) return;
     const keys = this.keys.everyKeyOf('DPoP', `${thumbprint} ${id}`);
     // Stores the id for twice the time, since a proof is valid for PROOF_SECONDS before and after its `iat`.
     const first = await this.database.prepared(USE_ONCE, [keys, 2 * PROOF_SECONDS]);

@@ -42,6 +42,10 @@ export class CredentialsGuard implements CanActivate {
     if (access === undefined) return false;
     const request = requestOf(context);
     this.usage.watch(request, access);
+    // Counts an assistant's message (a POST) as a read: tools that write also count a write.
+    const reads =
+      request.method === 'GET' || request.method === 'HEAD' || request.context.path === ASSISTANTS_PATH;
+    request.limit = reads ? 'read' : 'write';
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl, request);
     const goOn = (principal: Caller) => this.#count(principal, request, responseOf(context));
@@ -69,16 +73,13 @@ export class CredentialsGuard implements CanActivate {
     request.context.userId = principal.userId ?? undefined;
     request.context.confirm = this.#confirm;
     response.gather('X-OAuth-Scopes', principal.scopesText);
-    // Counts an assistant's message (a POST) as a read: tools that write also count a write.
-    const reads =
-      request.method === 'GET' || request.method === 'HEAD' || request.context.path === ASSISTANTS_PATH;
-    const ofMember = reads ? 'read' : 'write';
-    const limit = principal.userId === null ? 'platform' : ofMember;
+    const limit = principal.userId === null ? 'platform' : request.limit!;
     // Requests from a disallowed network or page must not consume the limit of the credential's owner.
     const counted = request.misuse
       ? { ...principal, credentialId: `${principal.credentialId}:misuse` }
       : principal;
-    request.overLimit = this.rateLimits.countCall(limit, counted, response);
+    const overLimit = this.rateLimits.countCall(limit, counted, response);
+    request.overLimit ??= overLimit;
     return true;
   }
 }

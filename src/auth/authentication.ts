@@ -20,7 +20,7 @@ export class Authentication {
     private readonly accessTokens: AccessTokens,
   ) {}
 
-  /** Sets {@link Request.misuse}. Synchronous if the credential is cached and needs no query. @throws Problem invalid_credentials */
+  /** Sets `misuse` and `overLimit`. Synchronous if the credential is cached and needs no query. @throws Problem invalid_credentials */
   authenticate(credential: Credential, request: Request): Caller | Promise<Caller> {
     const known = this.#know(credential, request);
     return known instanceof Promise
@@ -62,7 +62,8 @@ export class Authentication {
       return this.#refuse(credential, request, 'a token that is not bound');
     if (!proven && thumbprint !== undefined)
       return this.#refuse(credential, request, 'a bound token without its proof');
-    if (thumbprint !== undefined) return this.accessTokens.checkProof(credential, thumbprint, request);
+    if (thumbprint !== undefined)
+      return this.accessTokens.checkProof(credential, principal, thumbprint, request);
     if (principal.kind !== 'api_key') return undefined;
     const origin = request.headers.origin ?? request.headers['sec-fetch-site'];
     if (origin !== undefined) {

@@ -69,6 +69,8 @@ declare module 'express-serve-static-core' {
     principal?: Caller;
     /** The scope of the called route, which the credential must still have after a wait. Null for none. */
     scope?: string | null;
+    /** The limit that counts the request if a member is the caller. */
+    limit?: 'read' | 'write';
     /** The response if the caller's limit is used up. */
     overLimit?: Problem | undefined;
     /** The response if a valid credential comes from a network or page that may not use it. */

@@ -66,14 +66,14 @@ export class UserinfoController {
     if (other) throw new Problem('ambiguous_credentials');
     if (!credential) throw missingCredentials(this.config.publicUrl, request);
     this.usage.watch(request, 'openid');
+    request.limit = 'read'; // also a POST, since it changes nothing
     const principal = await this.#authenticate(credential, request).catch((error: unknown) => {
       throw this.rateLimits.afterRefusal(error, credential, addressOf(request));
     });
     request.principal = principal;
     request.context.userId = principal.userId;
-    // A POST also counts as a read, since it changes nothing.
-    const overLimit = this.rateLimits.countCall('read', principal, response);
-    if (overLimit) throw overLimit;
+    const overLimit = this.rateLimits.countCall(request.limit, principal, response);
+    if (overLimit || request.overLimit) throw (overLimit ?? request.overLimit)!;
     const readsProfile = principal.scopes.includes('profile:read');
     if (readsProfile) request.scope = 'profile:read';
     const values = [principal.credentialId, readsProfile];

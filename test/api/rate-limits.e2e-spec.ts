@@ -4,6 +4,7 @@ import { Database } from '../../src/database/database.js';
 import { isUnderApi } from '../../src/http/pipeline/api-headers.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
+import { dpopKey } from '../support/client-kinds.js';
 import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { until } from '../support/timing.js';
@@ -268,5 +269,27 @@ describe('GET and POST /oauth/userinfo', () => {
     expect(headers['access-control-expose-headers']).toContain('RateLimit');
     expect(await oauth.me(access_token)).toBe(429);
     expect((await ask('DELETE')).status).toBe(405);
+  });
+});
+
+describe('a token that is bound to a key', () => {
+  itInOneWindow('stores no DPoP proofs of calls over the limit, also at userinfo', async () => {
+    await using oauth = await OauthTest.start({ rateLimits: { ...limits, auth: 20 } });
+    const prove = await dpopKey(oauth);
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    const { access_token } = (await oauth.token(form, await prove())).body;
+    const call = async (path: string) => {
+      const proof = await prove(path, 'GET', access_token);
+      return (await oauth.api.send('GET', path, { Authorization: `DPoP ${access_token}`, ...proof })).status;
+    };
+    const proofs = async () =>
+      (await oauth.query(`SELECT FROM oauth_state WHERE model = 'ReplayDetection'`)).length;
+    const before = await proofs();
+    for (let i = 0; i < limits.read; i++) expect(await call('/api/public/me')).toBe(200);
+    const within = await proofs();
+    expect(within).toBeGreaterThan(before);
+    for (const path of ['/api/public/me', '/oauth/userinfo', '/api/public/profile'])
+      expect(await call(path)).toBe(429);
+    expect(await proofs()).toBe(within);
   });
 });

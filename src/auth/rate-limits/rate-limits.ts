@@ -60,13 +60,19 @@ export class RateLimits implements OnApplicationShutdown {
     await this.#counter.end();
   }
 
+  /** Returns the problem over the limit, without counting a request. */
+  reached(name: 'read' | 'write', caller: Caller): Problem | undefined {
+    const quota = this.#quotas[name];
+    return quota === 0 ? undefined : refusalOf(this.#counter.take(name, keyOf(caller), quota, 0));
+  }
+
   /** Counts a request and sets the rate-limit headers. @returns the problem over the limit; callers first report a missing scope */
   countCall(
     name: 'read' | 'write' | 'platform',
-    { userId, credentialId, kind }: Pick<Caller, 'userId' | 'credentialId'> & { kind: CredentialKind },
+    caller: Pick<Caller, 'userId' | 'credentialId'> & { kind: CredentialKind },
     response: Response,
   ): Problem | undefined {
-    const count = this.#take(name, `${userId ?? 'platform'}:${credentialId}`, kind);
+    const count = this.#take(name, keyOf(caller), caller.kind);
     if (!count) return undefined;
     response.gather('RateLimit-Policy', `"${name}";q=${this.#quotas[name]};w=${WINDOW_SECONDS}`);
     response.gather('RateLimit', `"${name}";r=${count.left};t=${count.resetSeconds}`);
@@ -103,6 +109,9 @@ export class RateLimits implements OnApplicationShutdown {
   }
 }
 
+const keyOf = ({ userId, credentialId }: Pick<Caller, 'userId' | 'credentialId'>) =>
+  `${userId ?? 'platform'}:${credentialId}`;
+
 function refusalOf(count: ReturnType<Counter['take']> | undefined): Problem | undefined {
   if (count?.admitted !== false) return undefined;
   return new Problem('rate_limited', {
@@ -137,13 +146,13 @@ export class Counter {
     private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {}
 
-  /** Counts a request if the quota admits it. @returns also the requests left, and the seconds until the next window */
-  take(limit: string, caller: string, quota: number) {
+  /** Counts `requests` (0 or 1) if the quota admits one. @returns also the requests left, and the seconds until the next window */
+  take(limit: string, caller: string, quota: number, requests = 1) {
     const seconds = Date.now() / 1000;
     const window = Math.floor(seconds / WINDOW_SECONDS);
     const calls = this.#callsOf(limit, caller, window);
     const left = quota - calls.known - calls.unsent;
-    if (left > 0) {
+    if (left > 0 && requests > 0) {
       calls.unsent++;
       if (this.store) this.#changed.add(calls);
     }
