@@ -220,6 +220,23 @@ describe('an app with a back-channel logout URI', () => {
     await allDone();
   });
 
+  it.each([
+    ['7200', 7_200],
+    ['999999', 36_000],
+  ])('that responds with 503 and Retry-After: %s is notified again %d s later', async (value, seconds) => {
+    const { clientId, receiver } = await toldApp();
+    receiver.respond = (_, response) => void response.writeHead(503, { 'Retry-After': value }).end();
+    await WAYS['the member signs out on the account pages']!(await signIn(clientId), '');
+    await until(async () => {
+      const [logout] = await oauth.query<{ wait: number }>(
+        'SELECT extract(epoch FROM due_at - now())::int AS wait FROM oauth_logouts WHERE client_id = $1',
+        [clientId],
+      );
+      return logout!.wait > seconds - 600 && logout!.wait <= seconds;
+    }, 'the delayed attempt');
+    await oauth.query('DELETE FROM oauth_logouts WHERE client_id = $1', [clientId]);
+  });
+
   it('that responds with 410 loses its logout URI, and an audit event records the loss', async () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) => void response.writeHead(410).end();
