@@ -46,16 +46,24 @@ describe('GET and POST /account/apps', () => {
     expect((await oauth.refresh(cut, devices[0]!.refresh_token)).status).toBe(400);
   });
 
-  it('list an app’s scopes in the order of the consent page', async () => {
-    const { username } = await oauth.member();
+  it('list scopes in one order, which the consent page and the page of keys also use', async () => {
+    const { id, username, clientId, browser } = await oauth.memberAndClient();
     const scope = 'achievements:read openid profile:read events:read';
-    await oauth.tokens(await oauth.client(), username, { scope });
-    const { html } = await oauth.browser().signIn('/account/apps', username);
-    const places = ['Know who you are', 'See your profile', 'See the events', 'See your achievements'].map(
-      (text) => html.indexOf(text),
-    );
-    expect(places).not.toContain(-1);
-    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    await oauth.tokens(clientId, username, { scope });
+    await oauth.api.key(id, ['achievements:read', 'profile:read', 'events:read']);
+    const apps = await browser.signIn('/account/apps', username);
+    const consent = await browser.view(oauth.request(clientId, { scope, prompt: 'consent' }).url);
+    const keys = await browser.view('/account/keys');
+    for (const [{ html }, own] of [
+      [apps, ['Know who you are']],
+      [consent, ['Know who you are']],
+      [keys, []],
+    ] as const) {
+      const shown = [...own, 'See your profile', 'See the events', 'See your achievements'];
+      const places = shown.map((text) => html.indexOf(text));
+      expect(places).not.toContain(-1);
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+    }
   });
 
   it('show an app’s last use within 30 seconds', async () => {

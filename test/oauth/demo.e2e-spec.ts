@@ -59,12 +59,16 @@ postgres.describe('the demo app in Chromium', () => {
   afterEach(() => oauth.query('DELETE FROM oauth_consents')); // so that the consent page appears again
   afterAll(() => oauth.close());
 
-  async function signIn(page: Page, untick: readonly string[] = [], at = oauth.issuer): Promise<void> {
-    await page.goto(`${at}/demo`);
-    await page.getByRole('button', { name: 'Sign in' }).click();
+  async function fillIn(page: Page): Promise<void> {
     await page.getByLabel('Username').fill('ada');
     await page.getByLabel('Password').fill(DEMO_PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  async function signIn(page: Page, untick: readonly string[] = [], at = oauth.issuer): Promise<void> {
+    await page.goto(`${at}/demo`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await fillIn(page);
     for (const label of untick) await page.getByLabel(label).uncheck();
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.getByText('Signed in, with').waitFor();
@@ -154,16 +158,22 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     expect(await later.textContent()).toContain('invalid_credentials');
   });
 
-  it('shows a framed notice if the member cancels the sign-in', async () => {
-    const { page } = await open();
-    await page.goto(`${oauth.issuer}/demo`);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('button', { name: 'Cancel and go back to the app' }).click();
-    const notice = page.locator('.notice:visible');
-    await notice.getByText('Nothing was shared').waitFor();
-    expect(await page.locator('#status').textContent()).toBe('');
-    expect(await notice.evaluate((frame) => getComputedStyle(frame).borderTopStyle)).toBe('solid');
-  });
+  it.each(['cancels the sign-in', 'denies the consent'])(
+    'shows a framed notice if the member %s',
+    async (way) => {
+      const { page } = await open();
+      await page.goto(`${oauth.issuer}/demo`);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      if (way === 'denies the consent') {
+        await fillIn(page);
+        await page.getByRole('button', { name: 'Deny' }).click();
+      } else await page.getByRole('button', { name: 'Cancel and go back to the app' }).click();
+      const notice = page.locator('.notice:visible');
+      await notice.getByText('Nothing was shared').waitFor();
+      expect(await page.locator('#status').textContent()).toBe('');
+      expect(await notice.evaluate((frame) => getComputedStyle(frame).borderTopStyle)).toBe('solid');
+    },
+  );
 
   it('shows a missing scope, and requests the scope again', async () => {
     const { page } = await open();

@@ -282,6 +282,9 @@ describe('a member’s app', () => {
 describe('a member’s API key', () => {
   it('reads the member’s data with the chosen scopes, and is shown once', async () => {
     const ada = await developer();
+    const empty = (await ada.open('/developer')).html.matchAll(/<div class="card empty">(.*?)<\/div>/gs);
+    const buttons = [...empty].map(([, card]) => /<a class="button" href="([^"]+)"/.exec(card!)?.[1]);
+    expect(buttons).toEqual(['/developer/new-client', '/developer/new-key']);
     const key = await ada.makeKey();
     expect(key).toMatch(/^pua_test_/);
     expect(await (await call('/api/public/me', { 'X-API-Key': key })).json()).toMatchObject({ id: ada.id });

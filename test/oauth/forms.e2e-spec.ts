@@ -73,6 +73,9 @@ describe('a form that creates a resource', () => {
     const next = await signed.browser.press(pages[2]!, { name: 'Laptop' }, /create$/);
     expect(next.html).toMatch(LINK);
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(2);
+    const without = await signed.browser.press(next, { name: 'Tablet', form: '' }, /create$/);
+    expect(without.status).toBe(400); // could not be recognized if it was sent again
+    expect(await count('calendar_links WHERE user_id', signed.id)).toBe(2);
   });
 
   it('creates or rotates a key once, even if sent several times, and shows the key once', async () => {
