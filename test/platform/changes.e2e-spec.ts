@@ -8,6 +8,7 @@ import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { Database } from '../../src/database/database.js';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
+import { MAX_CONCURRENT } from '../../src/http/pipeline/entry-point.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Upkeep } from '../../src/operations/upkeep.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
@@ -457,18 +458,35 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
       await eventually(() => oauth.api.app.get(PlatformChangesService).waiting === 0 || undefined);
     });
 
+    async function revoke(revoked: string): Promise<void> {
+      const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
+      await keys.revoke(revoked.split('_')[2]!, 'leaked', 'admin');
+      await until(() => oauth.api.app.get(CredentialCache).find('api_key', revoked) === undefined);
+    }
+
     it('rejects a long poll whose key is revoked while it waits', async () => {
       const { key: ada } = await member();
       const revoked = await oauth.api.platformKey(['platform:read']);
       const answer = get(`?after=${start}&wait=30`, revoked);
       await waiting();
-      await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(
-        revoked.split('_')[2]!,
-        'leaked',
-        'admin',
-      );
-      await until(() => oauth.api.app.get(CredentialCache).find('api_key', revoked) === undefined);
+      await revoke(revoked);
       await put(ada, { bio: 'after the revocation' });
+      const { status, body } = await answer;
+      expect([status, body.code, body.data]).toEqual([401, 'invalid_credentials', undefined]);
+    });
+
+    it('rejects a long poll whose key is revoked after a change, while it waits for a slot', async () => {
+      const { key: ada } = await member();
+      const revoked = await oauth.api.platformKey(['platform:read']);
+      const answer = get(`?after=${start}&wait=30`, revoked);
+      await waiting();
+      await until(() => admission().state().atWork === 0);
+      for (let n = 0; n < MAX_CONCURRENT; n++)
+        admission().enter({ address: '192.0.2.1', credential: '' }, () => undefined);
+      await put(ada, { bio: 'before the revocation' });
+      await until(() => admission().state().waiting === 1);
+      await revoke(revoked);
+      for (let n = 0; n < MAX_CONCURRENT; n++) admission().leave();
       const { status, body } = await answer;
       expect([status, body.code, body.data]).toEqual([401, 'invalid_credentials', undefined]);
     });
