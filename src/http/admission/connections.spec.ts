@@ -5,6 +5,8 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { listen } from '../../../test/support/listen.js';
 import { until } from '../../../test/support/timing.js';
+import type { Config } from '../../config/config.js';
+import { EntryPoint } from '../pipeline/entry-point.js';
 import { CONNECTION_BOUNDS, Connections, type ConnectionBounds } from './connections.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -396,6 +398,21 @@ describe('connections', () => {
     next.write(get('/next'));
     expect(await read(next, (text) => text.includes('/next'))).toContain('200 OK');
     expect([neighbor.closed, second.closed]).toEqual([false, false]);
+  });
+
+  it.each([
+    [0, CONNECTION_BOUNDS.openOfPeer],
+    [1, CONNECTION_BOUNDS.openOfPeer + 1],
+  ])('are, with TRUST_PROXY=%d, at most %d of 1,025 from one address', async (trustProxy, most) => {
+    const server = createServer();
+    const config = { publicUrl: 'http://localhost', trustProxy } as Config;
+    const { connections } = new EntryPoint(server, () => undefined, config);
+    let accepted = 0;
+    server.on('connection', () => accepted++);
+    const { port } = new URL(await listen(server));
+    ends.push(() => void server.close());
+    for (let n = 0; n <= CONNECTION_BOUNDS.openOfPeer; n++) await open(Number(port));
+    await until(() => accepted === CONNECTION_BOUNDS.openOfPeer + 1 && connections.state().open === most);
   });
 
   it('end two requests at once when the awaited bodies, all from one address, exceed the limit of 20', async () => {
