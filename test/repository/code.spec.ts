@@ -168,6 +168,10 @@ thorough.describe('the code', () => {
     expect(commands.filter((path) => made.test(readFileSync(path, 'utf8')))).toEqual([]);
   });
 
+  it('constructs no PublicHttps: Nest provides one, whose limits and network rules all requests share', () => {
+    expect(paths.filter((path) => /\bnew PublicHttps\(/.test(readFileSync(path, 'utf8')))).toEqual([]);
+  });
+
   it('calls setInterval in two files only', () => {
     const repeating = paths.filter((path) => /\bsetInterval\(/.test(readFileSync(path, 'utf8')));
     expect(repeating).toEqual(['src/database/member-reads.ts', 'src/database/postgres/pipelined-reads.ts']);

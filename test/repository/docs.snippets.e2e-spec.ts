@@ -347,6 +347,8 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     await prepare(snippet);
     const [redirectUri] = /https:\/\/app\.example\/callback/.exec(snippet.code)!;
     const [signedOutUri] = /https:\/\/app\.example\/signed-out/.exec(snippet.code) ?? [];
+    const guide = readFileSync(snippet.at.split(':')[0]!, 'utf8');
+    if (signedOutUri) expect(guide).toContain(`--post-logout-redirect-uri ${signedOutUri}\n`);
     const clientId = await oauth.client({
       redirect_uris: [redirectUri],
       ...(signedOutUri && { post_logout_redirect_uris: [signedOutUri] }),

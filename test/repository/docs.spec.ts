@@ -64,6 +64,26 @@ describe('the documents', () => {
     expect(cells.filter(isLong)).toEqual([]);
   });
 
+  it('name openssl wherever an operator makes a SECRET_KEY with pua secrets generate', () => {
+    const files = globSync('{docs/operators/*.md,**/docker-compose*.yml,src/config/*.ts}', {
+      exclude: (path) => path === 'node_modules',
+    }).map((path) => [path, readFileSync(path, 'utf8')] as const);
+    const generating = files.filter(([, text]) => text.includes('pua secrets generate'));
+    expect(generating.length).toBeGreaterThan(5);
+    const without = generating.filter(([, text]) => !text.includes('openssl rand -base64 32'));
+    expect(without.map(([path]) => path)).toEqual(['docs/operators/command-line.md']); // lists pua's own commands
+  });
+
+  it('give a back-channel logout URI only to the conformance plan’s own client', () => {
+    const lines = readFileSync('docs/trust/certification.md', 'utf8').split('\n');
+    expect(lines.filter((line) => line.includes('--backchannel-logout-uri'))).toEqual([
+      expect.stringMatching(/^oidc --name "Conformance back-channel" /),
+    ]);
+    expect(lines.filter((line) => /^- .*acr-values/.test(line))).toEqual([
+      expect.stringContaining('only for a member with a passkey'),
+    ]);
+  });
+
   it('contain the same GOPROXY and GONOSUMDB everywhere for the Go client', () => {
     const pattern = 'GOPROXY=\\S+ GONOSUMDB=\\S+';
     const found = execFileSync('git', ['grep', '--untracked', '-ohE', pattern, '--', '*.md']);

@@ -46,6 +46,12 @@ describe('the tests', () => {
     ]);
   });
 
+  it('run once: nothing repeats a test that failed', () => {
+    expect(holding(/\bretryTimes\b/)).toEqual([]);
+    for (const path of ['.ci/run', 'package.json', 'jest.config.json'])
+      expect(readFileSync(path, 'utf8')).not.toMatch(/retr(y|ies)|onlyFailures/i);
+  });
+
   it('measure no elapsed time, which a busy host increases, except in the listed files', () => {
     const measuring =
       /\b(performance\.now|process\.(hrtime|cpuUsage|threadCpuUsage))\(|\bDate\.now\(\) - \w*([bB]eg[au]n|[sS]tart|[bB]efore|[sS]ince)/;
