@@ -82,6 +82,7 @@ describe('libraries sign a member in and call the API:', () => {
       clientId = await signIns.oauth.client({
         redirect_uris: [`${origin}/${page}`],
         allowed_origins: [origin],
+        post_logout_redirect_uris: [`${origin}/signed-out`],
       });
       const tab = await (await browser.newContext()).newPage();
       const problems: string[] = [];
@@ -101,6 +102,12 @@ describe('libraries sign a member in and call the API:', () => {
         username: signIns.username,
         again: signIns.username,
       });
+      // A library for OpenID Connect also signs out.
+      if (await tab.evaluate('"signOut" in globalThis')) {
+        await tab.evaluate('void signOut()');
+        await tab.getByRole('button', { name: 'Sign out' }).click();
+        await tab.waitForURL(`${origin}/signed-out`);
+      }
     });
   });
 });

@@ -20,5 +20,8 @@ else {
   await users.revokeTokens();
   await users.removeUser();
   if ((await users.getUser()) !== null) throw new Error('the user stays');
+  await users.storeUser(user); // its ID token is the hint of the sign-out
+  globalThis.signOut = () =>
+    users.signoutRedirect({ post_logout_redirect_uri: new URL('/signed-out', REDIRECT_URI).href });
   done(...names);
 }
