@@ -40,12 +40,14 @@ export async function startPgbouncer(databaseUrl, settings = {}) {
       .join('')}`,
     { mode: 0o644 },
   );
-  const child = spawn(PROGRAM, ['-q', file], { ...owner, cwd: folder, stdio: 'ignore' });
+  const child = spawn(PROGRAM, [file], { ...owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => (log = (log + text).slice(-4_000)));
   const ended = new Promise((resolve) => child.once('close', resolve));
   const url = new URL(databaseUrl);
   url.port = String(port);
   while (!(await listens(port))) {
-    if (child.exitCode !== null) throw new Error('PgBouncer did not start');
+    if (child.exitCode !== null) throw new Error(`PgBouncer did not start: ${await ended.then(() => log)}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return {
