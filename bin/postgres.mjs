@@ -10,8 +10,8 @@ const ROOT = '/usr/lib/postgresql';
 /** Eighths of the ports below the system's range for outgoing connections, which could take a port before a server listens on it. */
 const EIGHTHS = [1_375, 4_000];
 /** Each test process takes its own ports, and any other process those of 0: two processes could find the same port free. */
-const { JEST_WORKER_ID = 0, PORTS_OF_WORKERS_AFTER = 0 } = process.env; // the second is for a test run within a test
-const worker = Number(JEST_WORKER_ID) + Number(PORTS_OF_WORKERS_AFTER);
+const { JEST_WORKER_ID = 0, OUTER_WORKERS = 0 } = process.env; // a test that runs tests sets the second
+const worker = Number(JEST_WORKER_ID) + Number(OUTER_WORKERS);
 const given = new Set();
 
 /** Returns a free port, and never the same port twice. */

@@ -73,7 +73,8 @@ export class UserinfoController {
     request.principal = principal;
     request.context.userId = principal.userId;
     const overLimit = this.rateLimits.countCall(request.limit, principal, response);
-    if (overLimit || request.overLimit) throw (overLimit ?? request.overLimit)!;
+    request.overLimit ??= overLimit;
+    if (request.overLimit) throw request.overLimit;
     const readsProfile = principal.scopes.includes('profile:read');
     if (readsProfile) request.scope = 'profile:read';
     const values = [principal.credentialId, readsProfile];

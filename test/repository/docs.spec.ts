@@ -65,9 +65,10 @@ describe('the documents', () => {
   });
 
   it('name openssl wherever an operator makes a SECRET_KEY with pua secrets generate', () => {
-    const files = globSync('{docs/operators/*.md,**/docker-compose*.yml,src/config/*.ts}', {
-      exclude: (path) => path === 'node_modules',
-    }).map((path) => [path, readFileSync(path, 'utf8')] as const);
+    const pages = globSync(
+      '{docs/operators/*.md,docker-compose.yml,deploy/*/docker-compose.yml,src/config/*.ts}',
+    );
+    const files = pages.map((path) => [path, readFileSync(path, 'utf8')] as const);
     const generating = files.filter(([, text]) => text.includes('pua secrets generate'));
     expect(generating.length).toBeGreaterThan(5);
     const without = generating.filter(([, text]) => !text.includes('openssl rand -base64 32'));

@@ -385,7 +385,7 @@ INSERT INTO badges (user_id, name) SELECT id, 'Erased' FROM erased`);
 
   it('the project passes the typecheck and the tests of its declarations', async () => {
     await expect(run(root, 'npm', ['run', '-s', 'typecheck'])).resolves.toBeDefined();
-    const ports = { PORTS_OF_WORKERS_AFTER: '4' }; // .ci/run has four workers
-    await expect(run(root, 'npm', ['test', '--', ...CONCERNED], ports)).resolves.toBeDefined();
+    const environment = { OUTER_WORKERS: '4' }; // those of .ci/run, whose ports these must not take
+    await expect(run(root, 'npm', ['test', '--', ...CONCERNED], environment)).resolves.toBeDefined();
   });
 });
